@@ -1,0 +1,56 @@
+//! The contract between the engine and whatever thinks.
+//!
+//! The engine gives an [`Agent`] one turn at a time in a [`TurnContext`]. The agent reports what
+//! happens; the engine records it. Neither knows more of the other: no model, tool, protocol or
+//! socket is visible from here.
+
+mod turn;
+
+use futures_util::future::BoxFuture;
+use ostler_types::Failure;
+
+pub use turn::{ReportError, TurnContext, TurnLink, TurnRequest};
+
+/// Runs turns. The native loop is one, someone else's agent in a child process another.
+pub trait Agent: Send + Sync + 'static {
+    /// Runs one turn to its end. Called once per turn, and again after a restart for a turn that
+    /// only waited, if [`Agent::resumes`]; `turn.open` then holds the calls to go on with.
+    ///
+    /// It must return soon after `turn.canceled` fires, or when a report comes back
+    /// [`ReportError::Over`]; the engine drops the future of an agent that does not, so whatever it
+    /// holds (a child process, a stream) must end when dropped. It must not report after returning.
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>>;
+
+    /// Whether a turn that waited for an answer can be picked up by a new process.
+    fn resumes(&self) -> bool;
+}
+
+/// A turn that ended as it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completed {
+    /// Why the model stopped.
+    pub stop_reason: String,
+    /// Whether the workspace was checked, and held.
+    pub verified: Option<bool>,
+}
+
+/// A turn that could not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// What went wrong, and what to do about it.
+    pub error: Failure,
+    /// A stable word for why.
+    pub reason: String,
+}
+
+impl From<ReportError> for Failed {
+    fn from(error: ReportError) -> Failed {
+        let (code, hint) = match &error {
+            ReportError::Over => ("turn_over", None),
+            ReportError::Refused(refusal) => (refusal.code.as_str(), refusal.hint.clone()),
+            ReportError::NotRecorded(_) => ("not_recorded", Some("free some disk space, then retry the turn".to_owned())),
+        };
+        let error = Failure { code: code.to_owned(), message: error.to_string(), hint };
+        Failed { error, reason: code.to_owned() }
+    }
+}

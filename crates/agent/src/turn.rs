@@ -1,0 +1,121 @@
+//! What an agent is given for one turn, and how it speaks to the engine.
+
+use std::sync::Arc;
+
+use ostler_types::{
+    Accepted, Clock, Delta, Message, MessageId, OpenTurn, Refusal, Report, Session, ToolCall, ToolKind, Verdict,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// One turn: what it starts from, and the way to report on it. Reports are recorded in the order
+/// in which they are made, and a report that returns `Ok` is on disk.
+#[derive(Clone)]
+pub struct TurnContext {
+    /// The session as it stood when the turn began.
+    pub session: Arc<Session>,
+    /// The turn; it has open calls when it is being picked up after a restart.
+    pub open: Arc<OpenTurn>,
+    /// The conversation so far, the messages to answer included.
+    pub history: Vec<Arc<Message>>,
+    /// Fires when the turn is over by someone else's word.
+    pub canceled: CancellationToken,
+    /// Where times and ids come from.
+    pub clock: Arc<dyn Clock>,
+    link: TurnLink,
+}
+
+/// The agent's line to its session; made by the engine.
+#[derive(Clone)]
+pub struct TurnLink {
+    /// Takes reports, in order.
+    pub requests: mpsc::Sender<TurnRequest>,
+    /// Shows a delta to whoever is looking. Must not block.
+    pub deltas: Arc<dyn Fn(Delta) + Send + Sync>,
+}
+
+/// What travels on that line.
+#[derive(Debug)]
+pub enum TurnRequest {
+    /// Something happened.
+    Report {
+        /// What.
+        report: Report,
+        /// Answered once it is recorded; for a proposed call, once it is allowed or denied.
+        reply: oneshot::Sender<Result<Accepted, ReportError>>,
+    },
+    /// Keep this beside the log.
+    PutArtifact {
+        /// The file's name.
+        name: String,
+        /// Its content.
+        content: Vec<u8>,
+        /// Answered with where it lies, relative to the session's folder.
+        reply: oneshot::Sender<Result<String, ReportError>>,
+    },
+}
+
+/// Why a report was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    /// The turn is over; the agent should return.
+    #[error("the turn is over")]
+    Over,
+    /// The rules forbid it; the agent made a mistake.
+    #[error("the report was refused: {0}")]
+    Refused(Refusal),
+    /// It could not be written down.
+    #[error("the session's log cannot be written: {0}")]
+    NotRecorded(String),
+}
+
+impl TurnContext {
+    /// Made by the engine, and by tests in its place.
+    pub fn new(
+        session: Arc<Session>,
+        open: Arc<OpenTurn>,
+        history: Vec<Arc<Message>>,
+        canceled: CancellationToken,
+        clock: Arc<dyn Clock>,
+        link: TurnLink,
+    ) -> TurnContext {
+        TurnContext { session, open, history, canceled, clock, link }
+    }
+
+    /// Reports, and waits until it is recorded.
+    pub async fn report(&self, report: Report) -> Result<Accepted, ReportError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(TurnRequest::Report { report, reply }).await?;
+        answer.await.map_err(|_| ReportError::Over)?
+    }
+
+    /// Asks whether a call may run, and waits for the answer however long it takes.
+    pub async fn ask(&self, call: ToolCall, kind: ToolKind, summary: String) -> Result<(Verdict, Option<String>), ReportError> {
+        let report = Report::CallProposed { tool_call: call, kind, summary, standing: false };
+        match self.report(report).await? {
+            Accepted::Denied { reason } => Ok((Verdict::Deny, reason)),
+            _ => Ok((Verdict::Approve, None)),
+        }
+    }
+
+    /// Shows text as it streams. Not recorded; never waits.
+    pub fn delta(&self, delta: Delta) {
+        (self.link.deltas)(delta);
+    }
+
+    /// Keeps something large beside the log, and returns where it lies.
+    pub async fn put_artifact(&self, name: String, content: Vec<u8>) -> Result<String, ReportError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(TurnRequest::PutArtifact { name, content, reply }).await?;
+        answer.await.map_err(|_| ReportError::Over)?
+    }
+
+    /// A new message's id.
+    pub fn message_id(&self) -> MessageId {
+        MessageId::new(self.clock.uuid())
+    }
+
+    async fn send(&self, request: TurnRequest) -> Result<(), ReportError> {
+        self.link.requests.send(request).await.map_err(|_| ReportError::Over)
+    }
+}

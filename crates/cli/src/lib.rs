@@ -1,0 +1,1 @@
+//! The binary ostler: arguments, configuration, wiring.

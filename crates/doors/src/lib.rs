@@ -1,0 +1,1 @@
+//! The ways in: translate, authenticate, hold no session state.

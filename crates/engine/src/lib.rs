@@ -1,0 +1,1 @@
+//! Session actors: the only way a session changes.

@@ -1,0 +1,1 @@
+//! What can be rebuilt from logs: list, filter, full-text search.

@@ -1,0 +1,1 @@
+//! The other views of a log; today session.json.

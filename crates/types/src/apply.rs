@@ -1,0 +1,257 @@
+//! How each event changes the state. Total: an event that was recorded can always be applied.
+
+use jiff::Timestamp;
+
+use crate::{
+    Answered, Batch, CallStatus, Delivery, Event, Limits, Message, OpenCall, OpenTurn, PendingApproval, Queued,
+    Record, Rule, Scope, Session, SessionStatus, State, ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
+};
+
+impl State {
+    /// Folds a whole log. `None` when it does not begin with `session_created`.
+    pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> Option<State> {
+        let mut records = records.into_iter();
+        let mut state = State::begin(records.next()?)?;
+        records.for_each(|record| state.apply(record));
+        Some(state)
+    }
+
+    /// The state after the first record, which must be `session_created`.
+    pub fn begin(record: &Record) -> Option<State> {
+        match &record.event {
+            Event::SessionCreated { session } => Some(State::new(session.clone(), record.seq)),
+            _ => None,
+        }
+    }
+
+    /// Folds one more record.
+    pub fn apply(&mut self, record: &Record) {
+        self.last_seq = record.seq;
+        self.session.updated_at = record.ts;
+        match &record.event {
+            Event::SessionCreated { session } | Event::SessionUpdated { session } => self.replace_session(session),
+            Event::SessionCompleted { .. } => self.session.status = SessionStatus::Completed,
+            Event::SessionFailed { .. } => self.session.status = SessionStatus::Failed,
+            Event::SessionCanceled { .. } => self.session.status = SessionStatus::Canceled,
+            Event::MessageAdded { message, idempotency_key } => {
+                self.add_message(message, record.turn_id, idempotency_key.as_deref());
+            }
+            Event::MessageQueued { queued, idempotency_key } => {
+                let steered = self.turn.as_ref().filter(|_| queued.delivery == Delivery::Steer);
+                let answered_by = steered.map_or(queued.turn_id, |turn| turn.id);
+                self.remember_key(idempotency_key.as_deref(), queued.message.id, Some(answered_by));
+                self.enqueue(queued);
+            }
+            Event::MessageWithdrawn { message_id, .. } => self.queue.retain(|q| q.message.id != *message_id),
+            Event::TurnRetried { .. } => {}
+            Event::TurnStarted { message_ids, .. } => {
+                if let Some(turn_id) = record.turn_id {
+                    self.start_turn(turn_id, message_ids.clone(), record.ts);
+                }
+            }
+            Event::TurnCompleted { verified, .. } => {
+                self.end_turn(TurnStatus::Completed, record.ts, *verified, None);
+            }
+            Event::TurnFailed { error, .. } => {
+                self.end_turn(TurnStatus::Failed, record.ts, None, Some(error.message.clone()));
+            }
+            Event::TurnCanceled { .. } => self.end_turn(TurnStatus::Canceled, record.ts, None, None),
+            _ => self.apply_to_turn(record),
+        }
+        self.settle_status();
+    }
+
+    /// The events of a running turn. Without one they change nothing: a repair may follow a crash.
+    fn apply_to_turn(&mut self, record: &Record) {
+        let Some(turn) = &mut self.turn else { return };
+        match &record.event {
+            Event::ModelOutputCompleted { message, usage, .. } => {
+                turn.steps += 1;
+                turn.usage += *usage;
+                self.session.usage += *usage;
+                turn.calls = message.tool_calls().cloned().map(OpenCall::proposed).collect();
+                turn.batch = None;
+            }
+            Event::ToolBatchStarted { parallel, .. } => {
+                turn.batch = Some(Batch { parallel: *parallel, halted: false });
+            }
+            Event::ToolBatchHalted { .. } => {
+                if let Some(batch) = &mut turn.batch {
+                    batch.halted = true;
+                }
+            }
+            Event::ToolBatchCompleted {} => {
+                turn.calls.clear();
+                turn.batch = None;
+            }
+            Event::ToolCallStarted { tool_call, kind } => {
+                turn.changed |= matches!(kind, ToolKind::Write | ToolKind::Exec);
+                turn.set(&tool_call.id, CallStatus::Started);
+            }
+            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+                turn.set(&tool_call.id, CallStatus::Done { ok: tool_result.ok });
+            }
+            Event::ApprovalRequested { tool_call, kind, summary, rule } => {
+                let approval = Box::new(PendingApproval {
+                    session_id: record.session_id,
+                    turn_id: turn.id,
+                    tool_call_id: tool_call.id.clone(),
+                    tool: tool_call.name.clone(),
+                    input: tool_call.input.clone(),
+                    kind: *kind,
+                    summary: summary.clone(),
+                    rule: rule.clone(),
+                    requested_at: record.ts,
+                });
+                turn.set(&tool_call.id, CallStatus::Waiting { approval });
+            }
+            Event::ApprovalGranted { tool_call_id, by, scope, .. } => {
+                let rule = turn.call(tool_call_id).map(|open| Rule::of(&open.call));
+                turn.set(tool_call_id, CallStatus::Granted);
+                let answered = Answered::new(turn.id, tool_call_id, true, by);
+                self.remember_answer(answered);
+                if let (Some(rule), Scope::Session | Scope::Always) = (rule, scope) {
+                    self.remember_rule(rule);
+                }
+            }
+            Event::ApprovalDenied { tool_call_id, by, reason, .. } => {
+                turn.set(tool_call_id, CallStatus::Denied { reason: reason.clone() });
+                let answered = Answered::new(turn.id, tool_call_id, false, by);
+                self.remember_answer(answered);
+            }
+            Event::VerificationStarted { .. } => turn.rounds += 1,
+            // A check that passed leaves nothing to check until the workspace changes again.
+            Event::VerificationCompleted { ok, .. } => turn.changed &= !ok,
+            Event::ReasoningCompleted { .. } => {}
+            _ => unreachable!("State::apply handles every event outside a turn itself"),
+        }
+    }
+
+    /// Takes over what can be changed from outside; what the log itself says stays.
+    fn replace_session(&mut self, session: &Session) {
+        let (updated_at, status) = (self.session.updated_at, self.session.status);
+        let (last_turn_id, usage) = (self.session.last_turn_id, self.session.usage);
+        self.session = Session { updated_at, status, last_turn_id, usage, ..session.clone() };
+    }
+
+    fn add_message(&mut self, message: &Message, turn_id: Option<TurnId>, key: Option<&str>) {
+        self.remember_key(key, message.id, turn_id);
+        self.queue.retain(|queued| queued.message.id != message.id);
+        let steers = turn_id.is_some() && self.turn.as_ref().map(|turn| turn.id) == turn_id;
+        if !steers {
+            self.unanswered.push(message.id);
+        }
+        if self.session.title.is_none() && message.role == crate::Role::User {
+            self.session.title = title_of(&message.text());
+        }
+    }
+
+    fn enqueue(&mut self, queued: &Queued) {
+        match queued.delivery {
+            Delivery::Queue | Delivery::Steer => self.queue.push_back(queued.clone()),
+            Delivery::Interrupt => self.queue.push_front(queued.clone()),
+        }
+    }
+
+    fn start_turn(&mut self, id: TurnId, message_ids: Vec<crate::MessageId>, at: Timestamp) {
+        self.unanswered.clear();
+        self.session.last_turn_id = Some(id);
+        self.session.status = SessionStatus::Active;
+        self.turns.push_back(TurnSummary {
+            id,
+            status: TurnStatus::Running,
+            message_ids: message_ids.clone(),
+            started_at: at,
+            ended_at: None,
+            verified: None,
+            error: None,
+        });
+        bound(&mut self.turns, Limits::TURNS);
+        self.turn = Some(OpenTurn {
+            id,
+            message_ids,
+            started_at: at,
+            steps: 0,
+            calls: Vec::new(),
+            batch: None,
+            rounds: 0,
+            changed: false,
+            usage: crate::Usage::default(),
+        });
+    }
+
+    fn end_turn(&mut self, status: TurnStatus, at: Timestamp, verified: Option<bool>, error: Option<String>) {
+        let Some(turn) = self.turn.take() else { return };
+        if let Some(summary) = self.turns.iter_mut().rev().find(|summary| summary.id == turn.id) {
+            summary.status = status;
+            summary.ended_at = Some(at);
+            summary.verified = verified;
+            summary.error = error;
+        }
+    }
+
+    /// While a turn is open the session is active, or waits for an answer.
+    fn settle_status(&mut self) {
+        if self.turn.is_some() {
+            let waits = self.pending_approvals().next().is_some();
+            self.session.status = if waits { SessionStatus::WaitingApproval } else { SessionStatus::Active };
+        } else if self.session.status == SessionStatus::WaitingApproval {
+            self.session.status = SessionStatus::Active;
+        }
+    }
+
+    fn remember_key(&mut self, key: Option<&str>, message_id: crate::MessageId, turn_id: Option<TurnId>) {
+        if let Some(key) = key {
+            self.keys.push_back((key.to_owned(), message_id, turn_id));
+            bound(&mut self.keys, Limits::KEYS);
+        }
+    }
+
+    fn remember_answer(&mut self, answered: Answered) {
+        self.answers.push_back(answered);
+        bound(&mut self.answers, Limits::ANSWERS);
+    }
+
+    fn remember_rule(&mut self, rule: Rule) {
+        let rules = &mut self.session.policy.approval.rules;
+        if !rules.contains(&rule) && rules.len() < Limits::RULES {
+            rules.push(rule);
+        }
+    }
+}
+
+impl OpenTurn {
+    fn set(&mut self, id: &ToolCallId, status: CallStatus) {
+        if let Some(open) = self.call_mut(id) {
+            open.status = status;
+        }
+    }
+}
+
+impl OpenCall {
+    fn proposed(call: crate::ToolCall) -> OpenCall {
+        OpenCall { call, status: CallStatus::Proposed }
+    }
+}
+
+impl Answered {
+    fn new(turn_id: TurnId, tool_call_id: &ToolCallId, granted: bool, by: &str) -> Answered {
+        Answered { turn_id, tool_call_id: tool_call_id.clone(), granted, by: by.to_owned() }
+    }
+}
+
+/// A title from the first line that says something, at most 80 characters.
+fn title_of(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let mut title: String = line.chars().take(80).collect();
+    if title.len() < line.len() {
+        title.push('…');
+    }
+    Some(title)
+}
+
+fn bound<T>(items: &mut std::collections::VecDeque<T>, limit: usize) {
+    while items.len() > limit {
+        items.pop_front();
+    }
+}

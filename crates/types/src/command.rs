@@ -1,0 +1,274 @@
+//! Commands: everything that can be asked of a session, by a client, by its agent or by the engine.
+//! Ids and times come in with the command, so that deciding stays pure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CommandResult, Event, Failure, Message, MessageId, Policy, Scope, ToolCall, ToolCallId, ToolKind, ToolResult,
+    TurnId, Usage,
+};
+
+/// What can be asked of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Add a message and, unless told otherwise, answer it.
+    Submit {
+        /// The message.
+        message: Message,
+        /// The id of the turn that will answer it, if it needs one of its own.
+        turn_id: TurnId,
+        /// What to do when a turn is running.
+        delivery: Delivery,
+        /// Whether to answer now; the session's own setting when absent.
+        auto_run: Option<bool>,
+        /// The caller's key: asking twice with one key adds one message.
+        idempotency_key: Option<String>,
+        /// Who asks.
+        by: String,
+        /// What the model had written of its current message, for an interrupt.
+        partial: Option<Message>,
+    },
+    /// Start a turn on the messages that have not been answered.
+    Run {
+        /// The new turn's id.
+        turn_id: TurnId,
+    },
+    /// Take back a queued message.
+    Withdraw {
+        /// The message.
+        message_id: MessageId,
+        /// Who asks.
+        by: String,
+    },
+    /// Answer an approval.
+    Answer {
+        /// The turn that the call belongs to.
+        turn_id: TurnId,
+        /// The call.
+        tool_call_id: ToolCallId,
+        /// Yes or no.
+        verdict: Verdict,
+        /// For how long.
+        scope: Scope,
+        /// Why; the model sees it when the answer is no.
+        reason: Option<String>,
+        /// Who answers.
+        by: String,
+    },
+    /// Stop the running turn.
+    Cancel {
+        /// Who asks.
+        by: String,
+        /// Why.
+        reason: Option<String>,
+        /// What the model had written of its current message.
+        partial: Option<Message>,
+    },
+    /// Repeat the last turn, which failed or was canceled.
+    Retry {
+        /// The turn to repeat.
+        retry_of: TurnId,
+        /// The new turn's id.
+        turn_id: TurnId,
+    },
+    /// Change what may be changed.
+    Update(Change),
+    /// Close the session.
+    Close {
+        /// Who asks.
+        by: String,
+        /// What the model had written of its current message.
+        partial: Option<Message>,
+    },
+    /// The session was read back from disk with a turn open, and nobody runs that turn.
+    Recover {
+        /// Whether the agent can go on with calls that have not started.
+        resumable: bool,
+        /// What the model had written of its current message, as far as it was kept.
+        partial: Option<Message>,
+    },
+    /// The agent of the running turn reports.
+    Report {
+        /// The turn that it speaks of; reports of a turn that is over are refused.
+        turn_id: TurnId,
+        /// What it says.
+        report: Report,
+    },
+}
+
+/// What an agent can say about its turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// Hand over the messages that steer this turn, before its next step.
+    TakeSteering,
+    /// The model finished a message.
+    StepFinished {
+        /// The message.
+        message: Message,
+        /// Why the model stopped.
+        stop_reason: String,
+        /// What it cost.
+        usage: Usage,
+    },
+    /// The calls of the last message are about to run.
+    BatchStarted {
+        /// Whether they run side by side.
+        parallel: bool,
+    },
+    /// A call of a sequential batch failed; the rest will not run.
+    BatchHalted {
+        /// The call that failed.
+        tool_call_id: ToolCallId,
+    },
+    /// Every call has its result.
+    BatchCompleted,
+    /// May this call run? Leads to an approval where the policy wants one.
+    CallProposed {
+        /// The call, as the tool will see it.
+        tool_call: ToolCall,
+        /// What it touches.
+        kind: ToolKind,
+        /// What it will do, for people.
+        summary: String,
+        /// Whether a rule outside this session allows it.
+        standing: bool,
+    },
+    /// The call is about to take effect.
+    CallStarted {
+        /// The call, as the tool will see it.
+        tool_call: ToolCall,
+        /// What it touches.
+        kind: ToolKind,
+    },
+    /// The call has its result.
+    CallFinished {
+        /// The result.
+        result: ToolResult,
+        /// How long it took.
+        duration_ms: u64,
+        /// The id of the message that carries it to the model.
+        message_id: MessageId,
+    },
+    /// The workspace is being checked.
+    VerificationStarted {
+        /// Which round, from 1.
+        round: u32,
+        /// The commands.
+        commands: Vec<String>,
+    },
+    /// The check is over.
+    VerificationCompleted {
+        /// Which round, from 1.
+        round: u32,
+        /// Whether every command succeeded.
+        ok: bool,
+        /// How each went.
+        results: Vec<CommandResult>,
+        /// What the model is told of a failure.
+        feedback: Option<Message>,
+    },
+    /// The turn is done.
+    Completed {
+        /// Why the model stopped.
+        stop_reason: String,
+        /// Whether the workspace was checked, and held.
+        verified: Option<bool>,
+    },
+    /// The turn cannot go on.
+    Failed {
+        /// What went wrong.
+        error: Failure,
+        /// A stable word for why.
+        reason: String,
+        /// What the model had written of its current message.
+        partial: Option<Message>,
+    },
+}
+
+/// What to do with a message that comes while a turn runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// Let it be the next turn.
+    #[default]
+    Queue,
+    /// Hand it to the model before its next step.
+    Steer,
+    /// Cancel the turn, then run it.
+    Interrupt,
+}
+
+/// Yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The call may run.
+    Approve,
+    /// It may not.
+    Deny,
+}
+
+/// A change of a session's settings; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Change {
+    /// A new title; an empty one removes it.
+    pub title: Option<String>,
+    /// Put away or back.
+    pub archived: Option<bool>,
+    /// Another model, from the next turn on.
+    pub model: Option<String>,
+    /// Another policy, from now on.
+    pub policy: Option<Policy>,
+}
+
+/// What a command led to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// What to record, in order, all or nothing.
+    pub events: Vec<EventFor>,
+    /// What to tell the one who asked.
+    pub accepted: Accepted,
+}
+
+/// An event and the turn that it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventFor {
+    /// The turn, if any.
+    pub turn_id: Option<TurnId>,
+    /// The event.
+    pub event: Event,
+}
+
+/// The answer to a command that was not refused.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Accepted {
+    /// Done; there is nothing to add.
+    Done,
+    /// The command asked for what was already so.
+    Unchanged,
+    /// The message is in; this turn will answer it.
+    Message {
+        /// The message.
+        message_id: MessageId,
+        /// The turn, unless none was asked for.
+        turn_id: Option<TurnId>,
+    },
+    /// The turn begins.
+    Turn {
+        /// The turn.
+        turn_id: TurnId,
+    },
+    /// These messages steer the turn from now on.
+    Steering(Vec<Message>),
+    /// The call may run now.
+    Allowed,
+    /// The call was refused.
+    Denied {
+        /// Why, if a reason was given.
+        reason: Option<String>,
+    },
+    /// The call waits for an answer.
+    Waiting,
+}
+

@@ -1,0 +1,113 @@
+//! The rules. [`decide`] looks at the state and a command, and says what is to be recorded.
+//!
+//! The submodules group the rules by what they are about: [`message`] (what people say), [`turn`]
+//! (how turns begin and end), [`approval`] (questions and answers), [`report`] (what an agent says).
+
+mod approval;
+mod message;
+mod report;
+mod turn;
+
+use crate::{
+    Accepted, Change, Command, Decision, Event, EventFor, Limits, NewSession, Refusal, RefusalKind, Session,
+    SessionStatus, State, TurnId, Usage,
+};
+
+/// What a command leads to, or why it is refused. Pure: the same state and command, the same answer.
+pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
+    match command {
+        Command::Submit { .. } => message::submit(state, command),
+        Command::Run { turn_id } => turn::run(state, turn_id),
+        Command::Withdraw { message_id, by } => message::withdraw(state, message_id, by),
+        Command::Answer { .. } => approval::answer(state, command),
+        Command::Cancel { by, reason, partial } => Ok(turn::cancel(state, by, reason, partial)),
+        Command::Retry { retry_of, turn_id } => turn::retry(state, retry_of, turn_id),
+        Command::Update(change) => update(state, change),
+        Command::Close { by, partial } => Ok(turn::close(state, by, partial)),
+        Command::Recover { resumable, partial } => Ok(turn::recover(state, resumable, partial)),
+        Command::Report { turn_id, report } => report::report(state, turn_id, report),
+    }
+}
+
+/// The first event of a new session.
+pub fn create(new: NewSession) -> Result<Event, Refusal> {
+    label("title", new.title.as_deref())?;
+    label("idempotency_key", new.idempotency_key.as_deref())?;
+    if new.system_prompt.as_ref().is_some_and(|prompt| prompt.len() > Limits::MESSAGE_BYTES) {
+        return Err(too_large("system_prompt", Limits::MESSAGE_BYTES));
+    }
+    let session = Session {
+        id: new.id,
+        created_at: new.at,
+        updated_at: new.at,
+        status: SessionStatus::Active,
+        workspace_path: new.workspace_path,
+        system_prompt: new.system_prompt,
+        last_turn_id: None,
+        agent: new.agent,
+        model: new.model,
+        title: new.title,
+        archived: false,
+        parent_session_id: new.parent_session_id,
+        mode: new.mode,
+        auto_run: new.auto_run,
+        policy: new.policy,
+        usage: Usage::default(),
+        idempotency_key: new.idempotency_key,
+    };
+    Ok(Event::SessionCreated { session })
+}
+
+fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
+    label("title", change.title.as_deref())?;
+    let mut session = state.session.clone();
+    if let Some(title) = change.title {
+        session.title = Some(title).filter(|title| !title.is_empty());
+    }
+    session.archived = change.archived.unwrap_or(session.archived);
+    session.model = change.model.unwrap_or(session.model);
+    session.policy = change.policy.unwrap_or(session.policy);
+    if session == state.session {
+        return Ok(Decision::unchanged());
+    }
+    Ok(Decision { events: vec![of_session(Event::SessionUpdated { session })], accepted: Accepted::Done })
+}
+
+impl Decision {
+    fn done(events: Vec<EventFor>) -> Decision {
+        Decision { events, accepted: Accepted::Done }
+    }
+
+    fn unchanged() -> Decision {
+        Decision { events: Vec::new(), accepted: Accepted::Unchanged }
+    }
+}
+
+/// An event of the session as a whole.
+fn of_session(event: Event) -> EventFor {
+    EventFor { turn_id: None, event }
+}
+
+/// An event of a turn.
+fn of_turn(turn_id: TurnId, event: Event) -> EventFor {
+    EventFor { turn_id: Some(turn_id), event }
+}
+
+fn refuse_if_closed(state: &State) -> Result<(), Refusal> {
+    if state.session.status == SessionStatus::Completed {
+        return Err(Refusal::conflict("session_closed", "this session is closed")
+            .hint("make a new session; the old one can still be read"));
+    }
+    Ok(())
+}
+
+fn label(name: &str, value: Option<&str>) -> Result<(), Refusal> {
+    match value {
+        Some(value) if value.len() > Limits::LABEL_BYTES => Err(too_large(name, Limits::LABEL_BYTES)),
+        _ => Ok(()),
+    }
+}
+
+fn too_large(what: &str, limit: usize) -> Refusal {
+    Refusal::new(RefusalKind::TooLarge, "too_large", format!("{what} is larger than {limit} bytes"))
+}

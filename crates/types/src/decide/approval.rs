@@ -1,0 +1,95 @@
+//! Questions and answers. An approval is part of the state: it waits until somebody answers, and
+//! the first answer wins.
+
+use super::{label, of_turn};
+use crate::{
+    Accepted, CallStatus, Command, Decision, Event, OpenTurn, Refusal, Rule, Scope, State, ToolCall, ToolCallId,
+    ToolKind, TurnId, Verdict,
+};
+
+/// Takes a client's answer.
+pub(super) fn answer(state: &State, command: Command) -> Result<Decision, Refusal> {
+    let Command::Answer { turn_id, tool_call_id, verdict, scope, reason, by } = command else {
+        unreachable!("decide hands only Answer to answer")
+    };
+    label("reason", reason.as_deref())?;
+    let waiting = state.pending_approvals().find(|a| a.turn_id == turn_id && a.tool_call_id == tool_call_id);
+    let Some(approval) = waiting else {
+        return Err(not_waiting(state, turn_id, &tool_call_id));
+    };
+    let tool = approval.tool.clone();
+    let event = match verdict {
+        Verdict::Approve => Event::ApprovalGranted { tool_call_id, tool, by, scope, reason },
+        Verdict::Deny => Event::ApprovalDenied { tool_call_id, tool, by, scope, reason },
+    };
+    Ok(Decision::done(vec![of_turn(turn_id, event)]))
+}
+
+/// Takes an agent's question: may this call run?
+pub(super) fn propose(
+    state: &State,
+    turn: &OpenTurn,
+    (tool_call, kind, summary): (ToolCall, ToolKind, String),
+    standing: bool,
+) -> Result<Decision, Refusal> {
+    let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
+    match &open.status {
+        CallStatus::Proposed => {}
+        CallStatus::Granted => return Ok(answered(Accepted::Allowed)),
+        CallStatus::Denied { reason } => return Ok(answered(Accepted::Denied { reason: reason.clone() })),
+        CallStatus::Waiting { .. } => return Ok(answered(Accepted::Waiting)),
+        CallStatus::Started | CallStatus::Done { .. } => return Err(already_started(&tool_call.id)),
+    }
+    if !state.session.policy.approval.asks(&tool_call, kind) {
+        return Ok(answered(Accepted::Allowed));
+    }
+    let (event, accepted) = if standing {
+        let (tool_call_id, tool, by) = (tool_call.id, tool_call.name, "rule".to_owned());
+        let granted = Event::ApprovalGranted { tool_call_id, tool, by, scope: Scope::Always, reason: None };
+        (granted, Accepted::Allowed)
+    } else {
+        let rule = Rule::of(&tool_call);
+        (Event::ApprovalRequested { tool_call, kind, summary, rule }, Accepted::Waiting)
+    };
+    Ok(Decision { events: vec![of_turn(turn.id, event)], accepted })
+}
+
+/// Whether the call may start. An agent that did not ask is refused here, whatever it intends.
+pub(super) fn may_start(state: &State, turn: &OpenTurn, call: &ToolCall, kind: ToolKind) -> Result<(), Refusal> {
+    let open = turn.call(&call.id).ok_or_else(|| unknown_call(&call.id))?;
+    match &open.status {
+        CallStatus::Granted => Ok(()),
+        CallStatus::Proposed if !state.session.policy.approval.asks(call, kind) => Ok(()),
+        CallStatus::Proposed | CallStatus::Waiting { .. } | CallStatus::Denied { .. } => {
+            Err(Refusal::conflict("call_not_approved", format!("call {} has not been approved", call.id)))
+        }
+        CallStatus::Started | CallStatus::Done { .. } => Err(already_started(&call.id)),
+    }
+}
+
+pub(super) fn unknown_call(id: &ToolCallId) -> Refusal {
+    Refusal::not_found("tool_call_not_found", format!("the running turn has no open call {id}"))
+}
+
+fn already_started(id: &ToolCallId) -> Refusal {
+    Refusal::conflict("call_already_started", format!("call {id} has already started"))
+}
+
+fn answered(accepted: Accepted) -> Decision {
+    Decision { events: Vec::new(), accepted }
+}
+
+fn not_waiting(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Refusal {
+    let earlier = state.answers.iter().rev().find(|a| a.turn_id == turn_id && a.tool_call_id == *tool_call_id);
+    match earlier {
+        Some(earlier) => {
+            let how = if earlier.granted { "approved" } else { "denied" };
+            Refusal::conflict("already_answered", format!("call {tool_call_id} was {how} by {}", earlier.by))
+        }
+        None if state.turns.iter().any(|turn| turn.id == turn_id) => {
+            Refusal::conflict("not_waiting", format!("call {tool_call_id} does not wait for an answer"))
+                .hint("GET /v1/approvals lists those that do")
+        }
+        None => Refusal::not_found("turn_not_found", format!("turn {turn_id} is not a turn of this session")),
+    }
+}

@@ -1,0 +1,97 @@
+//! What people say: submitting a message, and taking one back.
+
+use super::{label, of_session, of_turn, refuse_if_closed, too_large, turn};
+use crate::{
+    Accepted, Command, Decision, Delivery, Event, EventFor, Limits, Message, MessageId, Queued, Refusal,
+    RefusalKind, Role, State, TurnId,
+};
+
+/// Adds a message: at once when the session is idle, to the queue when a turn runs.
+pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusal> {
+    let Command::Submit { message, turn_id, delivery, auto_run, idempotency_key: key, by, partial } = command else {
+        unreachable!("decide hands only Submit to submit")
+    };
+    if let Some((message_id, turn_id)) = known(state, key.as_deref()) {
+        return Ok(Decision { events: Vec::new(), accepted: Accepted::Message { message_id, turn_id } });
+    }
+    check(state, &message, key.as_deref())?;
+    let message_id = message.id;
+    let runs = auto_run.unwrap_or(state.session.auto_run);
+    let (events, turn_id) = match &state.turn {
+        None if runs => (begin(state, message, turn_id, key), Some(turn_id)),
+        None => (vec![of_session(Event::MessageAdded { message, idempotency_key: key })], None),
+        Some(_) if !runs => {
+            return Err(Refusal::conflict("turn_running", "a turn is running; a message without a turn must wait")
+                .hint("send it with auto_run, or after the turn has ended"));
+        }
+        Some(running) => {
+            let running = running.id;
+            let queued = Queued { message, turn_id, delivery };
+            let event = Event::MessageQueued { queued: queued.clone(), idempotency_key: key };
+            let mut events = vec![of_turn(turn_id, event)];
+            let answered_by = match delivery {
+                Delivery::Queue => turn_id,
+                Delivery::Steer => running,
+                Delivery::Interrupt => {
+                    events.extend(interrupt(state, queued, by, partial));
+                    turn_id
+                }
+            };
+            (events, Some(answered_by))
+        }
+    };
+    Ok(Decision { events, accepted: Accepted::Message { message_id, turn_id } })
+}
+
+/// Takes a message back while it waits.
+pub(super) fn withdraw(state: &State, message_id: MessageId, by: String) -> Result<Decision, Refusal> {
+    let queued = state.queue.iter().find(|queued| queued.message.id == message_id).ok_or_else(|| {
+        Refusal::not_found("message_not_queued", format!("message {message_id} is not in the queue"))
+            .hint("it may have been delivered already; GET the session to see its queue")
+    })?;
+    let event = Event::MessageWithdrawn { message_id, by };
+    Ok(Decision::done(vec![of_turn(queued.turn_id, event)]))
+}
+
+/// The earlier outcome of a request with the same key.
+fn known(state: &State, key: Option<&str>) -> Option<(MessageId, Option<TurnId>)> {
+    let key = key?;
+    let (_, message_id, turn_id) = state.keys.iter().rev().find(|(known, ..)| known == key)?;
+    Some((*message_id, *turn_id))
+}
+
+fn check(state: &State, message: &Message, key: Option<&str>) -> Result<(), Refusal> {
+    refuse_if_closed(state)?;
+    label("idempotency_key", key)?;
+    if !matches!(message.role, Role::User | Role::System) {
+        return Err(Refusal::invalid("role_not_allowed", "a client can only speak as `user` or `system`"));
+    }
+    if message.parts.is_empty() {
+        return Err(Refusal::invalid("empty_message", "a message needs at least one part"));
+    }
+    if message.size() > Limits::MESSAGE_BYTES {
+        return Err(too_large("the message", Limits::MESSAGE_BYTES).hint("attach large content as a file"));
+    }
+    let queued: usize = state.queue.iter().map(|queued| queued.message.size()).sum();
+    let full = state.queue.len() >= Limits::QUEUE || queued + message.size() > Limits::QUEUE_BYTES;
+    if full || state.unanswered.len() >= Limits::UNANSWERED {
+        return Err(Refusal::new(RefusalKind::TooMany, "queue_full", "too many messages wait in this session")
+            .hint("wait for a turn to end, or withdraw a queued message"));
+    }
+    Ok(())
+}
+
+/// The message and its turn, in an idle session.
+fn begin(state: &State, message: Message, turn_id: TurnId, key: Option<String>) -> Vec<EventFor> {
+    let mut message_ids = state.unanswered.clone();
+    message_ids.push(message.id);
+    let added = of_turn(turn_id, Event::MessageAdded { message, idempotency_key: key });
+    vec![added, turn::started(state, turn_id, message_ids)]
+}
+
+/// Cancels the running turn in favour of this message, which then runs before all others.
+fn interrupt(state: &State, queued: Queued, by: String, partial: Option<Message>) -> Vec<EventFor> {
+    let mut after = state.clone();
+    after.queue.push_front(queued);
+    turn::cancel(&after, by, Some("interrupted by a message".to_owned()), partial).events
+}

@@ -1,0 +1,112 @@
+//! What an agent says about its turn. Reports about a turn that is over are refused, so that a
+//! canceled agent can say no more.
+
+use std::collections::HashSet;
+
+use super::approval::{may_start, propose, unknown_call};
+use super::turn::{End, end};
+use super::of_turn;
+use crate::{
+    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Limits, Message, OpenTurn, Part, Refusal,
+    Report, State, ToolResult, TurnId, Usage,
+};
+
+/// Takes a report of the running turn's agent.
+pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<Decision, Refusal> {
+    let Some(open) = state.turn.as_ref().filter(|turn| turn.id == turn_id) else {
+        return Err(Refusal::conflict("turn_over", format!("turn {turn_id} is over")));
+    };
+    let one = |event: Event| Ok(Decision::done(vec![of_turn(turn_id, event)]));
+    match report {
+        Report::TakeSteering => Ok(take_steering(state, turn_id)),
+        Report::StepFinished { message, stop_reason, usage } => step(open, message, stop_reason, usage),
+        Report::BatchStarted { parallel } => {
+            let tool_calls = open.calls.iter().map(|open| open.call.id.clone()).collect();
+            one(Event::ToolBatchStarted { tool_calls, parallel })
+        }
+        Report::BatchHalted { tool_call_id } => one(Event::ToolBatchHalted { tool_call_id }),
+        Report::BatchCompleted => {
+            refuse_open_calls(open)?;
+            one(Event::ToolBatchCompleted {})
+        }
+        Report::CallProposed { tool_call, kind, summary, standing } => {
+            propose(state, open, (tool_call, kind, summary), standing)
+        }
+        Report::CallStarted { tool_call, kind } => {
+            may_start(state, open, &tool_call, kind)?;
+            one(Event::ToolCallStarted { tool_call, kind })
+        }
+        Report::CallFinished { result, duration_ms, message_id } => {
+            let tool_call = finished(open, &result)?;
+            one(Event::ToolCallCompleted { tool_call, tool_result: result, duration_ms, message_id })
+        }
+        Report::VerificationStarted { round, commands } => one(Event::VerificationStarted { round, commands }),
+        Report::VerificationCompleted { round, ok, results, feedback } => {
+            let mut events = vec![of_turn(turn_id, Event::VerificationCompleted { round, ok, results })];
+            let added = |message| of_turn(turn_id, Event::MessageAdded { message, idempotency_key: None });
+            events.extend(feedback.map(added));
+            Ok(Decision::done(events))
+        }
+        Report::Completed { stop_reason, verified } => {
+            refuse_open_calls(open)?;
+            Ok(Decision::done(end(state, open, None, End::Completed { stop_reason, verified })))
+        }
+        Report::Failed { error, reason, partial } => {
+            Ok(Decision::done(end(state, open, partial, End::Failed { error, reason })))
+        }
+    }
+}
+
+/// Moves the messages that steer from the queue into the conversation.
+fn take_steering(state: &State, turn_id: TurnId) -> Decision {
+    let steering: Vec<Message> = state
+        .queue
+        .iter()
+        .filter(|queued| queued.delivery == Delivery::Steer)
+        .map(|queued| queued.message.clone())
+        .collect();
+    let added = |message: &Message| {
+        of_turn(turn_id, Event::MessageAdded { message: message.clone(), idempotency_key: None })
+    };
+    Decision { events: steering.iter().map(added).collect(), accepted: Accepted::Steering(steering) }
+}
+
+fn step(turn: &OpenTurn, message: Message, stop_reason: String, usage: Usage) -> Result<Decision, Refusal> {
+    refuse_open_calls(turn)?;
+    let mut seen = HashSet::new();
+    let calls = message.tool_calls().count();
+    if calls > Limits::CALLS || !message.tool_calls().all(|call| seen.insert(&call.id)) {
+        return Err(Refusal::invalid("bad_tool_calls", "too many tool calls, or two with one id"));
+    }
+    let mut events: Vec<EventFor> = reasoning(&message).map(|event| of_turn(turn.id, event)).collect();
+    events.push(of_turn(turn.id, Event::ModelOutputCompleted { message, stop_reason, usage }));
+    Ok(Decision::done(events))
+}
+
+fn reasoning(message: &Message) -> impl Iterator<Item = Event> + '_ {
+    message.parts.iter().enumerate().filter_map(|(index, part)| match part {
+        Part::Reasoning { text, .. } => Some(Event::ReasoningCompleted {
+            message_id: message.id,
+            part: u32::try_from(index).unwrap_or(u32::MAX),
+            bytes: text.len() as u64,
+        }),
+        _ => None,
+    })
+}
+
+fn finished(turn: &OpenTurn, result: &ToolResult) -> Result<CallName, Refusal> {
+    let open = turn.call(&result.id).ok_or_else(|| unknown_call(&result.id))?;
+    if matches!(open.status, CallStatus::Done { .. }) {
+        return Err(Refusal::conflict("call_already_done", format!("call {} has its result", result.id)));
+    }
+    Ok(CallName { id: result.id.clone(), name: open.call.name.clone() })
+}
+
+fn refuse_open_calls(turn: &OpenTurn) -> Result<(), Refusal> {
+    match turn.calls.iter().find(|open| !matches!(open.status, CallStatus::Done { .. })) {
+        Some(open) => {
+            Err(Refusal::conflict("call_without_result", format!("call {} has no result yet", open.call.id)))
+        }
+        None => Ok(()),
+    }
+}

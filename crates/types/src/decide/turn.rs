@@ -1,0 +1,197 @@
+//! How turns begin and end. Every way out of a turn leads through [`end`], which leaves no call
+//! without a result, records exactly one terminal, and begins the next turn if a message waits.
+
+use super::{of_session, of_turn, refuse_if_closed};
+use crate::{
+    Accepted, CallName, CallStatus, Decision, Event, EventFor, Failure, Message, MessageId, OpenTurn, Part,
+    Refusal, State, ToolResult, TurnId, TurnStatus, Usage, results,
+};
+
+/// How a turn ends.
+pub(super) enum End {
+    Completed { stop_reason: String, verified: Option<bool> },
+    Failed { error: Failure, reason: String },
+    Canceled { by: String, reason: Option<String> },
+}
+
+/// Starts a turn on the messages that no turn has answered.
+pub(super) fn run(state: &State, turn_id: TurnId) -> Result<Decision, Refusal> {
+    refuse_if_closed(state)?;
+    refuse_if_running(state)?;
+    if state.unanswered.is_empty() {
+        return Err(Refusal::conflict("nothing_to_run", "every message has been answered")
+            .hint("send a message, or retry the last turn if it failed"));
+    }
+    let events = vec![started(state, turn_id, state.unanswered.clone())];
+    Ok(Decision { events, accepted: Accepted::Turn { turn_id } })
+}
+
+/// Repeats the last turn with the same messages.
+pub(super) fn retry(state: &State, retry_of: TurnId, turn_id: TurnId) -> Result<Decision, Refusal> {
+    refuse_if_closed(state)?;
+    let turn = state.turns.iter().find(|turn| turn.id == retry_of).ok_or_else(|| {
+        Refusal::not_found("turn_not_found", format!("turn {retry_of} is not among the newest of this session"))
+    })?;
+    refuse_if_running(state)?;
+    match turn.status {
+        TurnStatus::Failed | TurnStatus::Canceled => {}
+        TurnStatus::Completed | TurnStatus::Running => {
+            return Err(Refusal::conflict("turn_not_failed", "only a failed or canceled turn can be retried"));
+        }
+    }
+    if state.session.last_turn_id != Some(retry_of) {
+        return Err(Refusal::conflict("turn_not_last", "another turn has run since; its context has moved on")
+            .hint("send the message again"));
+    }
+    let mut message_ids = turn.message_ids.clone();
+    message_ids.extend(&state.unanswered);
+    let retried = of_turn(turn_id, Event::TurnRetried { retry_of });
+    let events = vec![retried, started(state, turn_id, message_ids)];
+    Ok(Decision { events, accepted: Accepted::Turn { turn_id } })
+}
+
+/// Stops the running turn; an idle session stays as it is.
+pub(super) fn cancel(state: &State, by: String, reason: Option<String>, partial: Option<Message>) -> Decision {
+    match &state.turn {
+        None => Decision::unchanged(),
+        Some(turn) => Decision::done(end(state, turn, partial, End::Canceled { by, reason })),
+    }
+}
+
+/// Closes the session. What waits in the queue is withdrawn, so that nothing starts after it.
+pub(super) fn close(state: &State, by: String, partial: Option<Message>) -> Decision {
+    if refuse_if_closed(state).is_err() {
+        return Decision::unchanged();
+    }
+    let withdraw = |queued: &crate::Queued| {
+        let event = Event::MessageWithdrawn { message_id: queued.message.id, by: by.clone() };
+        of_turn(queued.turn_id, event)
+    };
+    let mut events: Vec<EventFor> = state.queue.iter().map(withdraw).collect();
+    if let Some(turn) = &state.turn {
+        let mut emptied = state.clone();
+        emptied.queue.clear();
+        let reason = Some("the session was closed".to_owned());
+        events.extend(end(&emptied, turn, partial, End::Canceled { by: by.clone(), reason }));
+    }
+    events.push(of_session(Event::SessionCompleted { by }));
+    Decision::done(events)
+}
+
+/// What becomes of a turn that was open when the daemon died. One that only waited is left as it
+/// is; any other is failed, because what it was doing may or may not have happened.
+pub(super) fn recover(state: &State, resumable: bool, partial: Option<Message>) -> Decision {
+    let Some(turn) = &state.turn else {
+        return Decision::done(next(state));
+    };
+    if resumable && turn.waits() {
+        return Decision::unchanged();
+    }
+    let error = Failure {
+        code: "interrupted".to_owned(),
+        message: "the daemon stopped while this turn was running".to_owned(),
+        hint: Some("retry the turn to run it again".to_owned()),
+    };
+    Decision::done(end(state, turn, partial, End::Failed { error, reason: "interrupted".to_owned() }))
+}
+
+/// The event that begins a turn.
+pub(super) fn started(state: &State, turn_id: TurnId, message_ids: Vec<MessageId>) -> EventFor {
+    of_turn(turn_id, Event::TurnStarted { message_ids, model: state.session.model.clone() })
+}
+
+/// Ends a turn: partial text, missing results, the terminal, the session's standing, the next turn.
+pub(super) fn end(state: &State, turn: &OpenTurn, partial: Option<Message>, how: End) -> Vec<EventFor> {
+    let mut events = Vec::new();
+    let stop_reason = match &how {
+        End::Completed { .. } => "completed",
+        End::Failed { reason, .. } if reason == "interrupted" => "interrupted",
+        End::Failed { .. } => "error",
+        End::Canceled { .. } => "canceled",
+    };
+    if let Some(message) = partial.and_then(without_calls) {
+        let stop_reason = stop_reason.to_owned();
+        let completed = Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() };
+        events.push(of_turn(turn.id, completed));
+    }
+    events.extend(repairs(turn, &how));
+    match how {
+        End::Completed { stop_reason, verified } => {
+            events.push(of_turn(turn.id, Event::TurnCompleted { stop_reason, usage: turn.usage, verified }));
+        }
+        End::Failed { error, reason } => {
+            events.push(of_turn(turn.id, Event::TurnFailed { error: error.clone(), reason }));
+            events.push(of_session(Event::SessionFailed { error }));
+        }
+        End::Canceled { by, reason } => {
+            events.push(of_turn(turn.id, Event::TurnCanceled { by: by.clone(), reason: reason.clone() }));
+            events.push(of_session(Event::SessionCanceled { by, reason }));
+        }
+    }
+    events.extend(next(state));
+    events
+}
+
+/// A result for each call that has none, so that calls and results always pair.
+fn repairs(turn: &OpenTurn, how: &End) -> Vec<EventFor> {
+    let mut events = Vec::new();
+    for open in &turn.calls {
+        let words = match (&open.status, how) {
+            (CallStatus::Done { .. }, _) => continue,
+            (_, End::Canceled { .. }) => results::CANCELED,
+            (CallStatus::Started, _) => results::INTERRUPTED,
+            (_, _) => results::NOT_STARTED,
+        };
+        let id = open.call.id.clone();
+        let event = Event::ToolCallCompleted {
+            tool_call: CallName { id: id.clone(), name: open.call.name.clone() },
+            tool_result: ToolResult::failed(id, words),
+            duration_ms: 0,
+            message_id: repair_id(turn.id, &open.call.id),
+        };
+        events.push(of_turn(turn.id, event));
+    }
+    if turn.batch.is_some() || !events.is_empty() {
+        events.push(of_turn(turn.id, Event::ToolBatchCompleted {}));
+    }
+    events
+}
+
+/// The next turn, if a message waits for one. Messages that were to steer the turn that is over
+/// run like the others.
+fn next(state: &State) -> Vec<EventFor> {
+    let Some(queued) = state.queue.front() else { return Vec::new() };
+    let added = Event::MessageAdded { message: queued.message.clone(), idempotency_key: None };
+    let mut message_ids = state.unanswered.clone();
+    message_ids.push(queued.message.id);
+    vec![of_turn(queued.turn_id, added), started(state, queued.turn_id, message_ids)]
+}
+
+/// The id of a message that no tool sent: made from the turn and the call, since the rules make no
+/// ids of their own, and the same repair must give the same id.
+fn repair_id(turn: TurnId, call: &crate::ToolCallId) -> MessageId {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in call.0.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    let id = turn.uuid().as_u128() ^ u128::from(hash & 0x3fff_ffff_ffff_ffff);
+    MessageId::new(uuid::Uuid::from_u128(id))
+}
+
+/// The text of an unfinished message. Its calls are dropped: they were never whole.
+fn without_calls(mut message: Message) -> Option<Message> {
+    message.parts.retain(|part| match part {
+        Part::Text { text } | Part::Reasoning { text, .. } => !text.is_empty(),
+        Part::ToolCall { .. } => false,
+        Part::Image { .. } | Part::Audio { .. } | Part::File { .. } | Part::ToolResult { .. } => true,
+    });
+    (!message.parts.is_empty()).then_some(message)
+}
+
+fn refuse_if_running(state: &State) -> Result<(), Refusal> {
+    match &state.turn {
+        Some(turn) => Err(Refusal::conflict("turn_running", format!("turn {} is running", turn.id))
+            .hint("wait for it to end, or cancel it")),
+        None => Ok(()),
+    }
+}

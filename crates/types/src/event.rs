@@ -1,0 +1,163 @@
+//! Events: what has happened to a session, for ever. Each is documented with an example line in
+//! `docs/events.md`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Message, MessageId, Queued, Rule, Scope, Session, ToolCall, ToolCallId, ToolKind, ToolResult,
+    TurnId, Usage,
+};
+
+/// What has happened. The names and the shapes of `data` are a contract with every client and with
+/// every log ever written: fields may be added, none renamed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum Event {
+    /// The session exists.
+    SessionCreated { session: Session },
+    /// Its title, model, policy or archive flag changed.
+    SessionUpdated { session: Session },
+    /// It was closed.
+    SessionCompleted { by: String },
+    /// Its last turn failed.
+    SessionFailed { error: Failure },
+    /// Its last turn was canceled.
+    SessionCanceled { by: String, reason: Option<String> },
+    /// A message became part of the conversation.
+    MessageAdded {
+        message: Message,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        idempotency_key: Option<String>,
+    },
+    /// A message waits for its turn.
+    MessageQueued {
+        queued: Queued,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        idempotency_key: Option<String>,
+    },
+    /// A waiting message was taken back.
+    MessageWithdrawn { message_id: MessageId, by: String },
+    /// A turn began.
+    TurnStarted { message_ids: Vec<MessageId>, model: String },
+    /// The turn about to begin repeats an earlier one.
+    TurnRetried { retry_of: TurnId },
+    /// The turn ended as it should.
+    TurnCompleted { stop_reason: String, usage: Usage, verified: Option<bool> },
+    /// The turn ended in an error.
+    TurnFailed { error: Failure, reason: String },
+    /// The turn was stopped.
+    TurnCanceled { by: String, reason: Option<String> },
+    /// The model stopped reasoning.
+    ReasoningCompleted { message_id: MessageId, part: u32, bytes: u64 },
+    /// The model finished a message, or was stopped in it.
+    ModelOutputCompleted { message: Message, stop_reason: String, usage: Usage },
+    /// The calls of one message are about to run.
+    ToolBatchStarted { tool_calls: Vec<ToolCallId>, parallel: bool },
+    /// The rest of the batch will not run.
+    ToolBatchHalted { tool_call_id: ToolCallId },
+    /// Every call of the batch has its result.
+    ToolBatchCompleted {},
+    /// A call is about to take effect.
+    ToolCallStarted { tool_call: ToolCall, kind: ToolKind },
+    /// A call has its result.
+    ToolCallCompleted { tool_call: CallName, tool_result: ToolResult, duration_ms: u64, message_id: MessageId },
+    /// A call waits for an answer.
+    ApprovalRequested { tool_call: ToolCall, kind: ToolKind, summary: String, rule: Rule },
+    /// The answer was yes.
+    ApprovalGranted { tool_call_id: ToolCallId, tool: String, by: String, scope: Scope, reason: Option<String> },
+    /// The answer was no.
+    ApprovalDenied { tool_call_id: ToolCallId, tool: String, by: String, scope: Scope, reason: Option<String> },
+    /// The workspace is being checked.
+    VerificationStarted { round: u32, commands: Vec<String> },
+    /// The check is over.
+    VerificationCompleted { round: u32, ok: bool, results: Vec<CommandResult> },
+}
+
+impl Event {
+    /// The event's name on every wire and in every log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::SessionCreated { .. } => "session_created",
+            Event::SessionUpdated { .. } => "session_updated",
+            Event::SessionCompleted { .. } => "session_completed",
+            Event::SessionFailed { .. } => "session_failed",
+            Event::SessionCanceled { .. } => "session_canceled",
+            Event::MessageAdded { .. } => "message_added",
+            Event::MessageQueued { .. } => "message_queued",
+            Event::MessageWithdrawn { .. } => "message_withdrawn",
+            Event::TurnStarted { .. } => "turn_started",
+            Event::TurnRetried { .. } => "turn_retried",
+            Event::TurnCompleted { .. } => "turn_completed",
+            Event::TurnFailed { .. } => "turn_failed",
+            Event::TurnCanceled { .. } => "turn_canceled",
+            Event::ReasoningCompleted { .. } => "reasoning_completed",
+            Event::ModelOutputCompleted { .. } => "model_output_completed",
+            Event::ToolBatchStarted { .. } => "tool_batch_started",
+            Event::ToolBatchHalted { .. } => "tool_batch_halted",
+            Event::ToolBatchCompleted {} => "tool_batch_completed",
+            Event::ToolCallStarted { .. } => "tool_call_started",
+            Event::ToolCallCompleted { .. } => "tool_call_completed",
+            Event::ApprovalRequested { .. } => "approval_requested",
+            Event::ApprovalGranted { .. } => "approval_granted",
+            Event::ApprovalDenied { .. } => "approval_denied",
+            Event::VerificationStarted { .. } => "verification_started",
+            Event::VerificationCompleted { .. } => "verification_completed",
+        }
+    }
+
+    /// The message that this event adds to the conversation, if it adds one.
+    pub fn message(&self, at: jiff::Timestamp) -> Option<Message> {
+        match self {
+            Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => {
+                Some(message.clone())
+            }
+            Event::ToolCallCompleted { tool_call, tool_result, message_id, .. } => Some(Message {
+                id: *message_id,
+                role: crate::Role::Tool,
+                parts: vec![crate::Part::ToolResult {
+                    tool_call_id: tool_call.id.clone(),
+                    name: tool_call.name.clone(),
+                    ok: tool_result.ok,
+                    text: tool_result.text(),
+                }],
+                created_at: at,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// A call without its input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallName {
+    /// The call's id.
+    pub id: ToolCallId,
+    /// The tool's name.
+    pub name: String,
+}
+
+/// What went wrong, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// A stable word for programs.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+/// How one verification command went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandResult {
+    /// The command line.
+    pub command: String,
+    /// Its exit code; none when it was killed or could not start.
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// What it printed, head and tail.
+    pub output: String,
+}

@@ -1,0 +1,36 @@
+//! The nouns of Ostler, and its pure rules.
+//!
+//! A session is a log of events. [`decide`] says which events a command leads to, or refuses it;
+//! [`State::apply`] folds an event into the state. Nothing here does IO, reads a clock, makes an id,
+//! spawns or awaits: the engine passes in ids and times, and writes down what is decided.
+
+mod apply;
+mod clock;
+mod command;
+mod decide;
+mod delta;
+mod event;
+mod ids;
+mod message;
+mod policy;
+mod record;
+mod refusal;
+mod session;
+mod state;
+mod tool;
+
+pub use clock::Clock;
+pub use command::{Accepted, Change, Command, Decision, Delivery, EventFor, Report, Verdict};
+pub use decide::{create, decide};
+pub use delta::{Delta, DeltaKind};
+pub use event::{CallName, CommandResult, Event, Failure};
+pub use ids::{IdError, MessageId, SessionId, ToolCallId, TurnId};
+pub use message::{Message, Part, Role};
+pub use policy::{ApprovalPolicy, PatchReview, PatchReviewMode, Policy, Rule, Scope, VerifyPolicy};
+pub use record::{NewRecord, Record};
+pub use refusal::{Refusal, RefusalKind};
+pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
+pub use state::{
+    Answered, Batch, CallStatus, Limits, OpenCall, OpenTurn, PendingApproval, Queued, State, TurnStatus, TurnSummary,
+};
+pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};

@@ -1,0 +1,146 @@
+//! A session's description, as clients see it.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{PendingApproval, Policy, Queued, SessionId, TurnId, TurnSummary};
+
+/// How a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    /// Ready for a message, or working on one.
+    Active,
+    /// A tool call waits for an answer.
+    WaitingApproval,
+    /// The last turn failed.
+    Failed,
+    /// Closed.
+    Completed,
+    /// The last turn was canceled.
+    Canceled,
+}
+
+impl SessionStatus {
+    /// The word used on every wire and in the index.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SessionStatus::Active => "active",
+            SessionStatus::WaitingApproval => "waiting_approval",
+            SessionStatus::Failed => "failed",
+            SessionStatus::Completed => "completed",
+            SessionStatus::Canceled => "canceled",
+        }
+    }
+}
+
+/// Tokens spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens sent to the model, cached ones included.
+    pub input_tokens: u64,
+    /// Tokens that the model wrote, reasoning included.
+    pub output_tokens: u64,
+    /// How many of the input tokens came from the provider's cache.
+    pub cached_tokens: u64,
+    /// How many of the output tokens were reasoning.
+    pub reasoning_tokens: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+    }
+}
+
+/// What a session is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its last event was recorded.
+    pub updated_at: Timestamp,
+    /// How it stands.
+    pub status: SessionStatus,
+    /// The directory that it works in.
+    pub workspace_path: String,
+    /// Instructions for the model, if any were given.
+    pub system_prompt: Option<String>,
+    /// The newest turn.
+    pub last_turn_id: Option<TurnId>,
+    /// Which agent runs its turns.
+    pub agent: String,
+    /// Which model the agent uses, as `provider:model`.
+    pub model: String,
+    /// What people call it.
+    pub title: Option<String>,
+    /// Whether it is put away.
+    pub archived: bool,
+    /// The session that started it, if one did.
+    pub parent_session_id: Option<SessionId>,
+    /// How it is used: `repl`, `serve` or `agent`.
+    pub mode: String,
+    /// Whether a message starts a turn unless it says otherwise.
+    pub auto_run: bool,
+    /// What it may do by itself.
+    pub policy: Policy,
+    /// Tokens spent so far.
+    pub usage: Usage,
+    /// The key under which its creation was asked for, so that asking twice makes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// What is needed to make a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSession {
+    /// Its id.
+    pub id: SessionId,
+    /// Now.
+    pub at: Timestamp,
+    /// The directory that it works in, checked by the caller.
+    pub workspace_path: String,
+    /// Instructions for the model.
+    pub system_prompt: Option<String>,
+    /// Which agent runs its turns.
+    pub agent: String,
+    /// Which model the agent uses.
+    pub model: String,
+    /// What people call it.
+    pub title: Option<String>,
+    /// The session that starts it.
+    pub parent_session_id: Option<SessionId>,
+    /// How it is used.
+    pub mode: String,
+    /// Whether a message starts a turn unless it says otherwise.
+    pub auto_run: bool,
+    /// What it may do by itself.
+    pub policy: Policy,
+    /// The caller's key for this request.
+    pub idempotency_key: Option<String>,
+}
+
+/// A session with its latest state: what a client needs to draw it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionView {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// Whether a turn runs or waits now.
+    pub running_turn_id: Option<TurnId>,
+    /// Its newest turns, oldest first.
+    pub turns: Vec<TurnSummary>,
+    /// Calls that wait for an answer.
+    pub pending_approvals: Vec<PendingApproval>,
+    /// Messages that wait for their turn.
+    pub queue: Vec<Queued>,
+    /// The newest record.
+    pub last_seq: u64,
+}

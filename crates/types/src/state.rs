@@ -1,0 +1,269 @@
+//! The state of a session: the fold of its log, and no larger than what is still open.
+//!
+//! History (messages, finished turns beyond the newest few) stays in the log; a session with a
+//! million records has a state as small as a new one's.
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    Delivery, Message, MessageId, Rule, Session, SessionId, SessionView, ToolCall, ToolCallId, ToolKind, TurnId,
+    Usage,
+};
+
+/// How a session stands. Equal to the fold of its log, always.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What clients see of it.
+    pub session: Session,
+    /// The newest record.
+    pub last_seq: u64,
+    /// The turn that runs or waits now.
+    pub turn: Option<OpenTurn>,
+    /// Messages that wait for their turn, first one first.
+    pub queue: VecDeque<Queued>,
+    /// Messages in the conversation that no turn has answered.
+    pub unanswered: Vec<MessageId>,
+    /// The newest turns, oldest first.
+    pub turns: VecDeque<TurnSummary>,
+    /// The newest idempotency keys and what they led to.
+    pub keys: VecDeque<(String, MessageId, Option<TurnId>)>,
+    /// The newest answers to approvals, so that a second answer can be told of the first.
+    pub answers: VecDeque<Answered>,
+}
+
+/// Limits on what a state holds. Refusals say so when one is reached.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits;
+
+impl Limits {
+    /// Messages in the queue.
+    pub const QUEUE: usize = 100;
+    /// Bytes in the queue.
+    pub const QUEUE_BYTES: usize = 4 << 20;
+    /// Finished turns that a state remembers.
+    pub const TURNS: usize = 50;
+    /// Idempotency keys that a state remembers.
+    pub const KEYS: usize = 256;
+    /// Answers that a state remembers.
+    pub const ANSWERS: usize = 64;
+    /// Tool calls in one message.
+    pub const CALLS: usize = 128;
+    /// Rules that a session remembers.
+    pub const RULES: usize = 1000;
+    /// Messages that may wait unanswered with `auto_run` off.
+    pub const UNANSWERED: usize = 1000;
+    /// Bytes in one message.
+    pub const MESSAGE_BYTES: usize = 1 << 20;
+    /// Bytes in a title, an idempotency key, a reason.
+    pub const LABEL_BYTES: usize = 1000;
+}
+
+/// A turn that runs or waits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenTurn {
+    /// Its id.
+    pub id: TurnId,
+    /// The messages that it answers.
+    pub message_ids: Vec<MessageId>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How many messages the model has finished in it.
+    pub steps: u32,
+    /// The calls of the last message, in its order; empty once each has its result.
+    pub calls: Vec<OpenCall>,
+    /// The batch that runs those calls, once it has begun.
+    pub batch: Option<Batch>,
+    /// Rounds of verification so far.
+    pub rounds: u32,
+    /// Whether a call of a kind that changes the workspace has run.
+    pub changed: bool,
+    /// What it has cost so far.
+    pub usage: Usage,
+}
+
+/// A batch of calls that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Whether the calls run side by side.
+    pub parallel: bool,
+    /// Whether a failed call has stopped the rest.
+    pub halted: bool,
+}
+
+/// A call without a result, or with one while others of its message still have none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The call.
+    pub call: ToolCall,
+    /// How far it is.
+    pub status: CallStatus,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum CallStatus {
+    /// The model asked for it.
+    Proposed,
+    /// It waits for an answer.
+    Waiting {
+        /// What clients are shown.
+        approval: Box<PendingApproval>,
+    },
+    /// The answer was yes.
+    Granted,
+    /// The answer was no.
+    Denied {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// It may have taken effect.
+    Started,
+    /// It has its result.
+    Done {
+        /// Whether it did what was asked.
+        ok: bool,
+    },
+}
+
+/// An approval that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PendingApproval {
+    /// The session.
+    pub session_id: SessionId,
+    /// The turn.
+    pub turn_id: TurnId,
+    /// The call, which names the approval.
+    pub tool_call_id: ToolCallId,
+    /// The tool.
+    pub tool: String,
+    /// What it is to do.
+    pub input: Value,
+    /// What it touches.
+    pub kind: ToolKind,
+    /// The same for people, in a line.
+    pub summary: String,
+    /// The rule that `session` or `always` would add.
+    pub rule: Rule,
+    /// Since when it waits.
+    pub requested_at: Timestamp,
+}
+
+/// An approval that was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The turn.
+    pub turn_id: TurnId,
+    /// The call.
+    pub tool_call_id: ToolCallId,
+    /// Whether it was granted.
+    pub granted: bool,
+    /// Who answered.
+    pub by: String,
+}
+
+/// A message that waits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Queued {
+    /// The message.
+    pub message: Message,
+    /// The turn that will answer it, unless it steers one.
+    pub turn_id: TurnId,
+    /// How it is to be delivered.
+    pub delivery: Delivery,
+}
+
+/// How a turn stands or ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnStatus {
+    /// It runs or waits.
+    Running,
+    /// It ended as it should.
+    Completed,
+    /// It ended in an error.
+    Failed,
+    /// It was stopped.
+    Canceled,
+}
+
+/// A turn in a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnSummary {
+    /// Its id.
+    pub id: TurnId,
+    /// How it stands or ended.
+    pub status: TurnStatus,
+    /// The messages that it answers.
+    pub message_ids: Vec<MessageId>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Whether the workspace was checked at its end, and held.
+    pub verified: Option<bool>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+impl State {
+    /// The state of a session of which nothing but its creation is recorded.
+    pub(crate) fn new(session: Session, seq: u64) -> State {
+        State {
+            session,
+            last_seq: seq,
+            turn: None,
+            queue: VecDeque::new(),
+            unanswered: Vec::new(),
+            turns: VecDeque::new(),
+            keys: VecDeque::new(),
+            answers: VecDeque::new(),
+        }
+    }
+
+    /// What clients are shown.
+    pub fn view(&self) -> SessionView {
+        SessionView {
+            session: self.session.clone(),
+            running_turn_id: self.turn.as_ref().map(|turn| turn.id),
+            turns: self.turns.iter().cloned().collect(),
+            pending_approvals: self.pending_approvals().cloned().collect(),
+            queue: self.queue.iter().cloned().collect(),
+            last_seq: self.last_seq,
+        }
+    }
+
+    /// The calls that wait for an answer.
+    pub fn pending_approvals(&self) -> impl Iterator<Item = &PendingApproval> {
+        self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|open| match &open.status {
+            CallStatus::Waiting { approval } => Some(&**approval),
+            CallStatus::Proposed
+            | CallStatus::Granted
+            | CallStatus::Denied { .. }
+            | CallStatus::Started
+            | CallStatus::Done { .. } => None,
+        })
+    }
+}
+
+impl OpenTurn {
+    /// The open call of that name.
+    pub fn call(&self, id: &ToolCallId) -> Option<&OpenCall> {
+        self.calls.iter().find(|open| open.call.id == *id)
+    }
+
+    pub(crate) fn call_mut(&mut self, id: &ToolCallId) -> Option<&mut OpenCall> {
+        self.calls.iter_mut().find(|open| open.call.id == *id)
+    }
+
+    /// Whether the turn can be picked up where it stands: calls are open, and none has started.
+    pub fn waits(&self) -> bool {
+        let open = |call: &OpenCall| !matches!(call.status, CallStatus::Done { .. });
+        self.calls.iter().any(open) && !self.calls.iter().any(|c| c.status == CallStatus::Started)
+    }
+}
