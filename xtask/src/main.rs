@@ -1,1 +1,49 @@
-fn main() {}
+//! The repository's own automation, run as `cargo xtask`. Each command has a module; nothing here is
+//! part of the daemon, and nothing here is needed to build it.
+
+mod ci;
+mod generate;
+mod licences;
+mod repository;
+mod rust_text;
+mod setup;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  ci                 everything that must hold before a change is taken
+  tidy               the rules of this repository, and its figures
+  licences           licences, origins and denied crates of every dependency
+  generate           write the files that are made from the code
+  generate --check   say whether those files are up to date
+  setup              install the cargo tools that the tests need
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["ci"] => ci::run(),
+        ["tidy"] => tidy::run(),
+        ["licences"] => licences::run(),
+        ["generate"] => generate::write(),
+        ["generate", "--check"] => generate::check(),
+        ["setup"] => setup::run(),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        [] => Err(USAGE.to_owned()),
+        unknown => Err(format!("unknown command `{}`\n\n{USAGE}", unknown.join(" "))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{}", message.trim_end());
+            ExitCode::FAILURE
+        }
+    }
+}

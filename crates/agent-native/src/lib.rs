@@ -1,1 +1,53 @@
-//! The native agent: turn, step, tool call.
+//! The native agent: a model, tools, and the loop between them.
+//!
+//! A turn runs from a prompt until the model stops asking for tools: [`turn`] is that loop, [`step`]
+//! one answer of the model, [`batch`] the calls of one answer, [`call`] one call, [`verify`] the check
+//! at the end. The loop keeps nothing between two steps that is not in the log, so that a turn which
+//! waited for an approval can be picked up by a new process.
+
+mod batch;
+mod call;
+mod prompt;
+mod step;
+mod turn;
+mod verify;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
+use ostler_models::Models;
+use ostler_tools::Tools;
+
+/// The native agent. One serves all sessions.
+pub struct NativeAgent {
+    models: Arc<Models>,
+    tools: Arc<Tools>,
+    max_steps: u32,
+}
+
+impl NativeAgent {
+    /// An agent with these models and tools, whose turns have at most `max_steps` steps.
+    pub fn new(models: Arc<Models>, tools: Arc<Tools>, max_steps: u32) -> NativeAgent {
+        NativeAgent { models, tools, max_steps }
+    }
+}
+
+impl Agent for NativeAgent {
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
+        async move {
+            let canceled = turn.canceled.clone();
+            // Whatever the turn holds, a stream or a child process, ends when its future is dropped.
+            tokio::select! {
+                () = canceled.cancelled() => Err(Failed::from(ReportError::Over)),
+                ended = turn::run(self, &turn) => ended,
+            }
+        }
+        .boxed()
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+}

@@ -1,1 +1,15 @@
-//! The binary ostler: arguments, configuration, wiring.
+//! The binary `ostler` as a library, so that it can be tested: arguments, configuration, wiring.
+//!
+//! Only this crate reads arguments, environment, home and configuration; the others are handed what
+//! they need.
+
+pub mod args;
+mod commands;
+pub mod config;
+pub mod daemon;
+pub mod exit;
+pub mod paths;
+mod reach;
+pub mod render;
+
+pub use commands::dispatch;

@@ -1,1 +1,25 @@
-fn main() {}
+//! The binary `ostler`: parse, then do.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use ostler_cli::args::Cli;
+use ostler_cli::exit::Exit;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: the runtime cannot start: {error}");
+            return Exit::Failure.into();
+        }
+    };
+    let exit = runtime.block_on(ostler_cli::dispatch(cli));
+    // Blocking reads of a terminal cannot be interrupted, and nothing else is left to wait for.
+    runtime.shutdown_background();
+    exit.into()
+}

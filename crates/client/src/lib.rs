@@ -1,1 +1,179 @@
-//! Typed client of the http door.
+//! The typed client of the http door, over TCP or a Unix socket.
+//!
+//! Each request has a connection of its own: a client makes few, and a connection that nobody shares
+//! cannot go stale. The client holds no session state; it leaves drawing, waiting for turns and
+//! reading the token file to whoever uses it.
+
+mod backoff;
+mod connection;
+mod error;
+mod events;
+mod lines;
+mod requests;
+
+use std::sync::Arc;
+
+use hyper::Method;
+use ostler_types::{MessageId, PendingApproval, SessionId, SessionView, TurnId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use connection::Door;
+use requests::{Approvals, Canceled, Created, Nothing, Started};
+
+pub use backoff::Backoff;
+pub use connection::Endpoint;
+pub use error::ClientError;
+pub use events::{EventLine, EventStream};
+pub use requests::{
+    Approve, CreateSession, Health, ListedSession, MessagePage, SendMessage, Sent, SessionFilter,
+    SessionPage, UpdateSession,
+};
+
+/// A daemon that can be asked for things. Cloning it is cheap, and every method may be called from
+/// any task.
+#[derive(Debug, Clone)]
+pub struct Client {
+    door: Arc<Door>,
+    backoff: Backoff,
+}
+
+impl Client {
+    /// Finds out whether a daemon listens there. The token is sent with every request.
+    pub async fn connect(endpoint: Endpoint, token: Option<String>) -> Result<Client, ClientError> {
+        let door = Door::new(endpoint, token.as_deref())?;
+        door.probe().await?;
+        Ok(Client { door: Arc::new(door), backoff: Backoff::default() })
+    }
+
+    /// Replaces how [`Client::events_resuming`] waits between tries.
+    #[must_use]
+    pub fn with_backoff(mut self, backoff: Backoff) -> Client {
+        self.backoff = backoff;
+        self
+    }
+
+    /// Asks whether the daemon is well. Needs no token.
+    pub async fn health(&self) -> Result<Health, ClientError> {
+        self.get("/healthz").await
+    }
+
+    /// Makes a session.
+    pub async fn create_session(&self, session: &CreateSession) -> Result<SessionId, ClientError> {
+        let created: Created = self.ask(Method::POST, "/v1/sessions", session).await?;
+        Ok(created.session_id)
+    }
+
+    /// Lists sessions, newest activity first.
+    pub async fn list_sessions(&self, filter: &SessionFilter) -> Result<SessionPage, ClientError> {
+        self.get(&format!("/v1/sessions{}", filter.query())).await
+    }
+
+    /// Describes one session and how it stands.
+    pub async fn session(&self, id: SessionId) -> Result<SessionView, ClientError> {
+        self.get(&format!("/v1/sessions/{id}")).await
+    }
+
+    /// Reads a page of messages, going back from `before` or from the newest.
+    pub async fn messages(
+        &self,
+        id: SessionId,
+        before: Option<u64>,
+        limit: Option<u32>,
+    ) -> Result<MessagePage, ClientError> {
+        let (before, limit) = (before.map(|before| before.to_string()), limit.map(|limit| limit.to_string()));
+        let query = requests::query(&[("before", before.as_deref()), ("limit", limit.as_deref())]);
+        self.get(&format!("/v1/sessions/{id}/messages{query}")).await
+    }
+
+    /// Adds a message and, unless told otherwise, has it answered.
+    pub async fn send_message(&self, id: SessionId, message: &SendMessage) -> Result<Sent, ClientError> {
+        self.ask(Method::POST, &format!("/v1/sessions/{id}/messages"), message).await
+    }
+
+    /// Starts a turn on the messages that no turn has answered.
+    pub async fn run(&self, id: SessionId) -> Result<TurnId, ClientError> {
+        let started: Started = self.ask(Method::POST, &format!("/v1/sessions/{id}/run"), &Nothing {}).await?;
+        Ok(started.turn_id)
+    }
+
+    /// Stops the running turn, and says whether there was one.
+    pub async fn cancel(&self, id: SessionId) -> Result<bool, ClientError> {
+        let canceled: Canceled =
+            self.ask(Method::POST, &format!("/v1/sessions/{id}/cancel"), &Nothing {}).await?;
+        Ok(canceled.canceled)
+    }
+
+    /// Repeats a turn that failed or was canceled.
+    pub async fn retry(&self, id: SessionId, turn: TurnId) -> Result<TurnId, ClientError> {
+        let path = format!("/v1/sessions/{id}/turns/{turn}/retry");
+        let started: Started = self.ask(Method::POST, &path, &Nothing {}).await?;
+        Ok(started.turn_id)
+    }
+
+    /// Answers an approval. The first answer wins; a later one is refused with 409.
+    pub async fn approve(&self, id: SessionId, answer: &Approve) -> Result<(), ClientError> {
+        self.tell(Method::POST, &format!("/v1/sessions/{id}/approve"), answer).await
+    }
+
+    /// Lists what waits for an answer, over all sessions.
+    pub async fn approvals(&self) -> Result<Vec<PendingApproval>, ClientError> {
+        let approvals: Approvals = self.get("/v1/approvals").await?;
+        Ok(approvals.approvals)
+    }
+
+    /// Takes back a message that still waits for its turn.
+    pub async fn withdraw(&self, id: SessionId, message: MessageId) -> Result<(), ClientError> {
+        self.remove(&format!("/v1/sessions/{id}/queue/{message}")).await
+    }
+
+    /// Changes a session's title, model, policy or archive flag; what is absent stays.
+    pub async fn update(&self, id: SessionId, change: &UpdateSession) -> Result<SessionView, ClientError> {
+        self.ask(Method::PATCH, &format!("/v1/sessions/{id}"), change).await
+    }
+
+    /// Closes a session, and with `purge` removes its files as well.
+    pub async fn delete(&self, id: SessionId, purge: bool) -> Result<(), ClientError> {
+        let query = if purge { "?purge=true" } else { "" };
+        self.remove(&format!("/v1/sessions/{id}{query}")).await
+    }
+
+    /// Reads a session's whole history, one record a line, and ends there.
+    pub async fn export(&self, id: SessionId) -> Result<EventStream, ClientError> {
+        self.events(id, 0, false).await
+    }
+
+    /// Reads the events after a cursor and, with `follow`, those to come. The stream ends with the
+    /// connection; [`Client::events_resuming`] outlives it.
+    pub async fn events(&self, id: SessionId, after: u64, follow: bool) -> Result<EventStream, ClientError> {
+        events::open(&self.door, id, after, follow).await
+    }
+
+    /// Follows a session across broken connections: it comes back with its cursor, so that no record
+    /// is missed and none is seen twice. Deltas may repeat; their offsets say where they belong. It
+    /// fails at once when the first connection does, and gives up when the daemon stays away.
+    pub async fn events_resuming(&self, id: SessionId, after: u64) -> Result<EventStream, ClientError> {
+        events::open_resuming(self.door.clone(), self.backoff, id, after).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.door.send(Method::GET, path, None).await?.json().await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        self.door.send(method, path, Some(requests::encode(body)?)).await?.json().await
+    }
+
+    async fn tell(&self, method: Method, path: &str, body: &impl Serialize) -> Result<(), ClientError> {
+        self.door.send(method, path, Some(requests::encode(body)?)).await?.drain().await
+    }
+
+    async fn remove(&self, path: &str) -> Result<(), ClientError> {
+        self.door.send(Method::DELETE, path, None).await?.drain().await
+    }
+}

@@ -1,1 +1,11 @@
-//! The ways in: translate, authenticate, hold no session state.
+//! The ways in. A door translates a wire into the engine's words and back, and lets in only whom it
+//! may; it holds no session state, and foreign words stay inside it.
+
+mod access;
+pub mod http;
+mod serve;
+mod token;
+
+pub use access::Access;
+pub use serve::{Listeners, ServeError, serve};
+pub use token::{Token, TokenError};

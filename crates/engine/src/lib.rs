@@ -1,1 +1,31 @@
 //! Session actors: the only way a session changes.
+//!
+//! [`Engine`] finds or wakes the actor of a session and hands it what clients ask. The actor decides
+//! by the pure rules, records, and publishes; agents run beside it and report to it. The engine
+//! knows no model, tool, protocol or socket.
+
+mod actor;
+mod catalogue;
+mod config;
+mod delta_line;
+mod engine;
+mod error;
+mod feed;
+mod history;
+mod hub;
+mod queue;
+mod recovery;
+mod rules;
+mod session;
+mod subscription;
+mod turn;
+mod wake;
+
+pub use config::{EngineConfig, SystemClock};
+pub use engine::Engine;
+pub use error::EngineError;
+pub use feed::{FeedItem, FeedSubscription};
+pub use history::MessagePage;
+pub use delta_line::DeltaLine;
+pub use queue::Item;
+pub use subscription::Subscription;

@@ -4,145 +4,28 @@
 //! log as lines of JSON; `docs/log-format.md` describes it byte by byte. What a session means is
 //! not known here: the log stores records, and says what is damaged.
 
-use std::time::Duration;
+mod blobs;
+mod check;
+mod committer;
+mod disk;
+mod drafts;
+mod feed;
+mod feed_reader;
+mod feed_repair;
+mod file_log;
+mod heads;
+mod layout;
+mod line;
+mod lock;
+mod log;
+mod markers;
+mod quarantine;
+mod reader;
+mod seek;
+mod shared;
+mod walk;
 
-use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use ostler_types::{Delta, NewRecord, Record, SessionId, TurnId};
-use tokio::sync::watch;
-
-/// Keeps the logs of all sessions, and decides by itself what is true.
-///
-/// An implementation is shared by every session; each of its methods may be called at any time, from
-/// any task. Futures may be dropped: what was handed to [`Log::append`] is then written or not, but
-/// never in part.
-pub trait Log: Send + Sync + 'static {
-    /// Takes the right to append to a session. A later lease makes the epochs before it void.
-    fn lease(&self, session: SessionId, node: &str, ttl: Duration) -> BoxFuture<'_, Result<Epoch, LogError>>;
-
-    /// Appends records as `expected_seq` and after, all or nothing, and returns once they are on disk.
-    /// The first append makes the session (`expected_seq` 1).
-    fn append(
-        &self,
-        session: SessionId,
-        epoch: Epoch,
-        expected_seq: u64,
-        records: Vec<NewRecord>,
-    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>>;
-
-    /// Reads records from `from` on, in order, about `limit_bytes` of them and at least one if there
-    /// is one. Only what has been appended is ever read, never a write in progress.
-    fn read(&self, session: SessionId, from: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<Line>, LogError>>;
-
-    /// The newest record's seq; 0 when the session does not exist.
-    fn last_seq(&self, session: SessionId) -> BoxFuture<'_, Result<u64, LogError>>;
-
-    /// Keeps text that streams, so that a crash loses little of it. Returns at once; a draft that
-    /// cannot be written is lost and said so in the daemon's own log.
-    fn save_draft(&self, session: SessionId, turn: TurnId, delta: Delta);
-
-    /// The drafts kept since the session's last record that finished a message, oldest first.
-    fn drafts(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(TurnId, Delta)>, LogError>>;
-
-    /// Keeps a file beside a session's log, whole or not at all, and returns once it is on disk.
-    fn put_blob(&self, session: SessionId, name: String, content: Vec<u8>) -> BoxFuture<'_, Result<(), LogError>>;
-
-    /// Reads such a file.
-    fn get_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Bytes, LogError>>;
-
-    /// Every session there is, in no order.
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
-
-    /// The sessions that were appended to and not settled: after a crash, those that need a look.
-    fn unsettled(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
-
-    /// Says that a session rests: no turn is open, and the views hold all of it.
-    fn settle(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
-
-    /// Removes a session and all that lies beside it.
-    fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
-
-    /// Reads the records of all sessions in the order in which they were appended, from a position on.
-    fn read_feed(&self, from: FeedPosition, limit: usize) -> BoxFuture<'_, Result<Vec<FeedRecord>, LogError>>;
-
-    /// The end of that order; changes with each append. A hint: reading tells what is there.
-    fn feed_end(&self) -> watch::Receiver<FeedPosition>;
-}
-
-/// Whose turn it is to append. Fences out an owner that has lost its lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Epoch(pub u64);
-
-/// A place in the order of all records of all sessions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FeedPosition(pub u64);
-
-/// A record with its place in the order of all records.
-#[derive(Debug, Clone)]
-pub struct FeedRecord {
-    /// The position after it: where reading goes on.
-    pub next: FeedPosition,
-    /// The session.
-    pub session_id: SessionId,
-    /// The record.
-    pub line: Line,
-}
-
-/// A record as it stands on disk, without its line feed. Clients are shown these very bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Its seq.
-    pub seq: u64,
-    /// Its bytes: one JSON object, `chain` included.
-    pub bytes: Bytes,
-}
-
-impl Line {
-    /// The record in it.
-    pub fn record(&self) -> Result<Record, serde_json::Error> {
-        serde_json::from_slice(&self.bytes)
-    }
-}
-
-/// What can go wrong with a log.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum LogError {
-    /// There is no such session.
-    #[error("no such session")]
-    NotFound,
-    /// Somebody else appended first.
-    #[error("the log has moved on: expected to write record {expected}, but the next one is {next}")]
-    Conflict {
-        /// What the caller expected.
-        expected: u64,
-        /// What would be next.
-        next: u64,
-    },
-    /// Somebody else owns the session now.
-    #[error("this process no longer owns the session")]
-    Fenced,
-    /// A record is larger than a log takes.
-    #[error("a record of {size} bytes is larger than the limit of {limit}")]
-    TooLarge {
-        /// Its size.
-        size: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// The log is damaged from this record on. What is before it can be read; nothing can be appended.
-    #[error("the log is damaged at record {seq} (byte {offset}): {what}")]
-    Damaged {
-        /// The first record that cannot be trusted.
-        seq: u64,
-        /// Where it begins in the file.
-        offset: u64,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The disk is full.
-    #[error("the disk is full")]
-    Full,
-    /// The disk failed.
-    #[error("the disk failed: {0}")]
-    Io(String),
-}
+pub use check::{CheckReport, Damage, SalvageReport};
+pub use disk::{Disk, DiskFile, RealDisk};
+pub use file_log::{FileLog, OpenError};
+pub use log::{Epoch, FeedPosition, FeedRecord, Line, Log, LogError};

@@ -3,10 +3,22 @@
 //! A provider turns a conversation into a stream of [`ModelEvent`]s. It never panics and never
 //! hangs, it knows no session, runs no tool, and keeps nothing between two requests.
 
+mod demo;
+mod http;
+mod openai_chat;
+mod registry;
+mod secret;
+mod sse;
+
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 use ostler_types::{Message, ToolSpec, Usage};
+
+pub use demo::Demo;
+pub use http::Timeouts;
+pub use registry::{Models, ProviderConfig, ProviderKind};
+pub use secret::Secret;
 
 /// Answers a conversation.
 pub trait Model: Send + Sync + 'static {
@@ -66,4 +78,18 @@ pub struct ModelError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+}
+
+impl ModelError {
+    /// An error that says what happened.
+    pub fn new(code: &'static str, message: impl Into<String>) -> ModelError {
+        ModelError { code, message: message.into(), hint: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> ModelError {
+        self.hint = Some(hint.into());
+        self
+    }
 }

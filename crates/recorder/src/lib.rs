@@ -1,1 +1,13 @@
-//! The other views of a log; today session.json.
+//! The views of a log that lie beside it as files: `session.json` for people and programs that look
+//! into the folder, `snapshot.json` so that a session wakes without folding its whole log.
+//!
+//! Each can be deleted at any time and made again from the log, so nothing here is synced to disk.
+//! When to write, and whether a snapshot still fits its log, is left to the engine.
+
+mod replace;
+mod session;
+mod snapshot;
+
+pub use replace::RecorderError;
+pub use session::write_session;
+pub use snapshot::{read_snapshot, write_snapshot};

@@ -1,1 +1,5 @@
 //! Scripted model and agent, fixed clock and ids, fault-injecting disk; for tests only.
+
+pub mod model;
+
+pub mod disk;

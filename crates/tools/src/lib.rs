@@ -3,6 +3,27 @@
 //! A tool does one thing in a workspace and says what it did. It asks nobody for leave: whether a
 //! call may run is settled before [`Tool::run`], by the policy and by people.
 
+mod blocking;
+mod environment;
+mod input;
+mod line_counts;
+mod output;
+mod path;
+mod process;
+mod read_file;
+mod registry;
+mod replace;
+mod repo_tree;
+mod search;
+mod shell;
+mod text;
+mod walk;
+mod write_file;
+
+pub use output::OutputSink;
+pub use process::{CommandOutcome, Ending, run_command};
+pub use registry::Tools;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,7 +54,7 @@ pub struct ToolContext {
     /// The directory that the session works in.
     pub workspace: PathBuf,
     /// Shows output as it comes: the stream's name, and text. Must not block.
-    pub output: Arc<dyn Fn(&'static str, &str) + Send + Sync>,
+    pub output: Arc<OutputSink>,
 }
 
 /// What a call came to.
@@ -47,4 +68,33 @@ pub struct ToolOutcome {
     pub details: Option<Value>,
     /// The whole output, where `text` leaves some out.
     pub whole: Option<Vec<u8>>,
+}
+
+impl ToolOutcome {
+    /// The outcome of a call that did what was asked.
+    pub fn done(text: impl Into<String>, details: Value) -> ToolOutcome {
+        ToolOutcome { ok: true, text: text.into(), details: Some(details), whole: None }
+    }
+
+    /// The outcome of a call that came to nothing, and why.
+    pub fn failed(text: impl Into<String>) -> ToolOutcome {
+        ToolOutcome { ok: false, text: text.into(), details: None, whole: None }
+    }
+}
+
+/// Why a call came to nothing, in words that a model can act on. It has no variants because nobody
+/// branches on it: it becomes a [`ToolOutcome`] and nothing else.
+#[derive(Debug)]
+struct Failed(String);
+
+impl Failed {
+    fn new(text: impl Into<String>) -> Failed {
+        Failed(text.into())
+    }
+}
+
+impl From<Failed> for ToolOutcome {
+    fn from(failed: Failed) -> ToolOutcome {
+        ToolOutcome::failed(failed.0)
+    }
 }

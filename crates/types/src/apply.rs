@@ -106,7 +106,7 @@ impl State {
                 turn.set(&tool_call.id, CallStatus::Waiting { approval });
             }
             Event::ApprovalGranted { tool_call_id, by, scope, .. } => {
-                let rule = turn.call(tool_call_id).map(|open| Rule::of(&open.call));
+                let rule = turn.call(tool_call_id).and_then(OpenCall::offered_rule);
                 turn.set(tool_call_id, CallStatus::Granted);
                 let answered = Answered::new(turn.id, tool_call_id, true, by);
                 self.remember_answer(answered);
@@ -231,6 +231,11 @@ impl OpenTurn {
 impl OpenCall {
     fn proposed(call: crate::ToolCall) -> OpenCall {
         OpenCall { call, status: CallStatus::Proposed }
+    }
+
+    /// The rule that was shown to whoever answers.
+    fn offered_rule(&self) -> Option<Rule> {
+        if let CallStatus::Waiting { approval } = &self.status { Some(approval.rule.clone()) } else { None }
     }
 }
 

@@ -81,6 +81,13 @@ pub enum Command {
         /// What the model had written of its current message.
         partial: Option<Message>,
     },
+    /// The daemon stops: end the turn unless it only waits, and leave the queue for the next start.
+    Suspend {
+        /// Whether the agent can go on with calls that have not started.
+        resumable: bool,
+        /// What the model had written of its current message.
+        partial: Option<Message>,
+    },
     /// The session was read back from disk with a turn open, and nobody runs that turn.
     Recover {
         /// Whether the agent can go on with calls that have not started.

@@ -24,6 +24,7 @@ pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
         Command::Retry { retry_of, turn_id } => turn::retry(state, retry_of, turn_id),
         Command::Update(change) => update(state, change),
         Command::Close { by, partial } => Ok(turn::close(state, by, partial)),
+        Command::Suspend { resumable, partial } => Ok(turn::suspend(state, resumable, partial)),
         Command::Recover { resumable, partial } => Ok(turn::recover(state, resumable, partial)),
         Command::Report { turn_id, report } => report::report(state, turn_id, report),
     }

@@ -78,6 +78,19 @@ pub(super) fn close(state: &State, by: String, partial: Option<Message>) -> Deci
     Decision::done(events)
 }
 
+/// Ends the turn because the daemon stops. What waits in the queue runs at the next start.
+pub(super) fn suspend(state: &State, resumable: bool, partial: Option<Message>) -> Decision {
+    let mut held = state.clone();
+    held.queue.clear();
+    match &state.turn {
+        Some(turn) if !(resumable && turn.waits()) => {
+            let reason = Some("the daemon is shutting down".to_owned());
+            Decision::done(end(&held, turn, partial, End::Canceled { by: "daemon".to_owned(), reason }))
+        }
+        Some(_) | None => Decision::unchanged(),
+    }
+}
+
 /// What becomes of a turn that was open when the daemon died. One that only waited is left as it
 /// is; any other is failed, because what it was doing may or may not have happened.
 pub(super) fn recover(state: &State, resumable: bool, partial: Option<Message>) -> Decision {

@@ -1,0 +1,34 @@
+# The commands of everyday work. Everything that is more than a line lives in xtask/ or .ci/.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-crate bench fmt setup
+
+CARGO ?= cargo
+
+help: ## show this list
+	@echo "Ostler: a daemon that keeps coding-agent sessions going."
+	@echo
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)$$/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+		| while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+	@echo
+	@echo "CONTRIBUTING.md tells how to change it."
+
+run: ## build the daemon if needed, and start it (ARGS="..." are passed on)
+	$(CARGO) build --release --locked --package ostler-cli
+	target/release/ostler serve $(ARGS)
+
+test: setup ## check everything, as CI does; installs what is missing
+	$(CARGO) xtask ci
+
+test-crate: ## test one crate: make test-crate C=engine (T="..." filters by name)
+	@test -n "$(C)" || { echo "say which crate, for example: make test-crate C=engine"; exit 2; }
+	$(CARGO) nextest run --package $(if $(wildcard crates/$(C)),ostler-$(C),$(C)) $(T)
+
+bench: ## measure (ARGS="..." are passed on)
+	$(CARGO) run --release --locked --package ostler-bench -- $(ARGS)
+
+fmt: ## format the Rust code
+	$(CARGO) fmt --all
+
+setup: ## install what the tests need, if it is missing
+	@.ci/setup

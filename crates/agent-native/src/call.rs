@@ -1,0 +1,112 @@
+//! One tool call: ask, say that it starts, run, say what came of it.
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use ostler_agent::{Failed, TurnContext};
+use ostler_tools::{Tool, ToolContext, ToolOutcome};
+use ostler_types::{
+    Delta, DeltaKind, MessageId, Part, Report, ToolCall, ToolCallId, ToolKind, ToolResult, Verdict,
+};
+use serde_json::Value;
+
+use crate::turn::Turn;
+
+/// What a call came to; its result is on disk.
+pub(crate) struct Done {
+    pub(crate) result: ToolResult,
+    pub(crate) message_id: MessageId,
+    pub(crate) changed: bool,
+}
+
+/// Runs one call to its result. Every failure of the call is a result; only a turn that is over, or
+/// a log that cannot be written, is an error.
+pub(crate) async fn run_tool_call(turn: &Turn<'_>, mut call: ToolCall) -> Result<Done, Failed> {
+    let began = Instant::now();
+    let (result, changed) = match prepare(turn, &mut call) {
+        Ok(tool) => run_prepared(turn, call, &tool).await?,
+        Err(why) => (ToolResult::failed(call.id, why), false),
+    };
+    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let message_id = finish_call(turn, result.clone(), duration_ms).await?;
+    Ok(Done { result, message_id, changed })
+}
+
+/// Records a call's result, and returns the id of the message that carries it.
+pub(crate) async fn finish_call(turn: &Turn<'_>, result: ToolResult, duration_ms: u64) -> Result<MessageId, Failed> {
+    let message_id = turn.context.message_id();
+    turn.context.report(Report::CallFinished { result, duration_ms, message_id }).await?;
+    Ok(message_id)
+}
+
+/// Finds the tool, and takes out of the input what is meant for the loop.
+fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<Arc<dyn Tool>, String> {
+    let tool = turn.agent.tools.get(&call.name).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
+    match &mut call.input {
+        Value::Object(input) => input.retain(|name, _| !name.starts_with('_')),
+        other => {
+            let shown: String = other.as_str().map_or_else(|| other.to_string(), str::to_owned).chars().take(200).collect();
+            return Err(format!("The arguments are not a JSON object; nothing was run. They were: {shown}"));
+        }
+    }
+    Ok(Arc::clone(tool))
+}
+
+async fn run_prepared(turn: &Turn<'_>, call: ToolCall, tool: &Arc<dyn Tool>) -> Result<(ToolResult, bool), Failed> {
+    let kind = tool.kind();
+    let (verdict, reason) = turn.context.ask(call.clone(), kind, tool.summary(&call.input)).await?;
+    if verdict == Verdict::Deny {
+        let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        return Ok((ToolResult::failed(call.id, format!("The user denied this call{why}")), false));
+    }
+    turn.context.report(Report::CallStarted { tool_call: call.clone(), kind }).await?;
+    let outcome = run_tool(turn.context, &call, tool).await;
+    let changed = matches!(kind, ToolKind::Write | ToolKind::Exec);
+    Ok((result(turn.context, call.id, outcome).await?, changed))
+}
+
+/// Runs the tool. One that panics has failed, like any other.
+async fn run_tool(context: &TurnContext, call: &ToolCall, tool: &Arc<dyn Tool>) -> ToolOutcome {
+    let workspace = PathBuf::from(&context.session.workspace_path);
+    let tool_context = ToolContext { workspace, output: output(context.clone(), call.id.clone()) };
+    let run = AssertUnwindSafe(tool.run(call.input.clone(), tool_context));
+    run.catch_unwind().await.unwrap_or_else(|_| ToolOutcome {
+        ok: false,
+        text: format!("The tool {} broke down; whether it had an effect is not known", call.name),
+        details: None,
+        whole: None,
+    })
+}
+
+/// Shows a tool's output as it comes, each stream with offsets of its own.
+fn output(context: TurnContext, id: ToolCallId) -> Arc<dyn Fn(&'static str, &str) + Send + Sync> {
+    let offsets: Mutex<Vec<(&'static str, u64)>> = Mutex::default();
+    Arc::new(move |stream, text| {
+        let mut offsets = offsets.lock().expect("no code panics while it holds the offsets");
+        let index = offsets.iter().position(|(name, _)| *name == stream).unwrap_or_else(|| {
+            offsets.push((stream, 0));
+            offsets.len() - 1
+        });
+        let offset = offsets[index].1;
+        offsets[index].1 += text.len() as u64;
+        drop(offsets);
+        let kind = DeltaKind::ToolOutput { tool_call_id: id.clone(), stream: stream.to_owned() };
+        context.delta(Delta { kind, offset, text: text.to_owned() });
+    })
+}
+
+/// The outcome as it is recorded; what is too long for the log goes beside it.
+async fn result(context: &TurnContext, id: ToolCallId, outcome: ToolOutcome) -> Result<ToolResult, Failed> {
+    let mut artifacts = Vec::new();
+    if let Some(whole) = outcome.whole {
+        let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+        let name: String = id.0.chars().map(safe).take(80).collect();
+        artifacts.push(context.put_artifact(format!("{name}.txt"), whole).await?);
+    }
+    let error = (!outcome.ok).then(|| outcome.text.clone());
+    let parts = vec![Part::text(outcome.text)];
+    Ok(ToolResult { id, ok: outcome.ok, parts, error, artifacts, details: outcome.details })
+}

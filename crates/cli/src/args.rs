@@ -1,0 +1,324 @@
+//! The command line: what can be typed, and what `--help` says about it. Carries out nothing.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use ostler_types::{Scope, SessionId, SessionStatus};
+
+use crate::config::{Auth, Flag};
+
+/// Keep many coding-agent sessions going, and drive them from anywhere.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "ostler", version, about, after_help = EXAMPLES, propagate_version = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// What every command understands.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ostler serve                                start the daemon
+  ostler run \"explain what this project does\" ask in the current directory
+  ostler sessions list                        see what there is
+  ostler attach sess_…                        watch a session
+  ostler approve                              see what waits for an answer";
+
+/// What every command understands.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Keep sessions in this directory [default: $XDG_DATA_HOME/ostler]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Read this configuration file [default: $XDG_CONFIG_HOME/ostler/config.toml]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Say more about what happens, on stderr; twice for everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// The commands.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Start the daemon.
+    Serve(Serve),
+    /// Send a prompt and show the answer as it comes.
+    Run(Run),
+    /// List, search, show, put away, remove or export sessions.
+    Sessions {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: Sessions,
+    },
+    /// Follow a session: what was said, then what happens.
+    Attach(Attach),
+    /// Answer a tool call that waits, or list all that do.
+    Approve(Approve),
+    /// Stop the turn that a session is in.
+    Cancel {
+        /// The session
+        #[arg(value_name = "ID")]
+        id: SessionId,
+    },
+    /// Check the data directory, and mend it on request.
+    Doctor(Doctor),
+    /// Show the configuration.
+    Config {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: Config,
+    },
+    /// Print the completions for a shell.
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the OpenAPI document of the daemon.
+    #[command(hide = true)]
+    Openapi,
+}
+
+/// `ostler serve`.
+#[derive(Debug, Clone, Args)]
+pub struct Serve {
+    /// Listen on this address [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+    /// Ask requests for the token; `off` is possible on a loopback address only [default: on]
+    #[arg(long, value_name = "on|off", value_parser = parse_auth)]
+    pub auth: Option<Auth>,
+}
+
+impl Serve {
+    /// The flags that set a key of the configuration.
+    pub fn flags(&self) -> Vec<Flag> {
+        let listen = self.listen.clone().map(|value| Flag { name: "--listen", key: "server.listen", value });
+        let auth = self.auth.map(|auth| match auth {
+            Auth::On => "on".to_owned(),
+            Auth::Off => "off".to_owned(),
+        });
+        let auth = auth.map(|value| Flag { name: "--auth", key: "server.auth", value });
+        listen.into_iter().chain(auth).collect()
+    }
+}
+
+/// `ostler run`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = RUN_HELP)]
+pub struct Run {
+    /// What to ask; `-` reads it from stdin
+    #[arg(value_name = "PROMPT")]
+    pub prompt: String,
+    /// Print the session's events as JSON lines instead
+    #[arg(long)]
+    pub json: bool,
+    /// Use this model, as `provider:model`
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Work in this directory [default: the current one]
+    #[arg(long, value_name = "DIR", conflicts_with = "session")]
+    pub workspace: Option<PathBuf>,
+    /// Answer tool calls that need an approval [default: ask on a terminal, never otherwise]
+    #[arg(long, value_name = "WHEN")]
+    pub approve: Option<ApproveWhen>,
+    /// Continue this session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<SessionId>,
+    /// Give the model these instructions
+    #[arg(long, value_name = "TEXT", conflicts_with = "session")]
+    pub system_prompt: Option<String>,
+}
+
+const RUN_HELP: &str = "\
+Exit codes:
+  0  the turn was completed
+  1  the turn failed
+  2  the arguments were wrong
+  3  the turn was canceled
+  4  a tool call needed an approval, and it was refused or there was nobody to ask
+  5  the daemon could not be reached
+
+Examples:
+  ostler run \"fix the failing test\"
+  git diff | ostler run - --system-prompt \"Review this change.\"
+  ostler run --session sess_… --approve always \"now do the same for the docs\"
+  ostler run --json \"list the crates\" | jq -r .type";
+
+/// What `run` does about approvals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ApproveWhen {
+    /// Refuse every call that needs one
+    Never,
+    /// Allow every call, without looking
+    Always,
+    /// Ask on the terminal
+    Ask,
+}
+
+/// `ostler sessions`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Sessions {
+    /// List sessions, newest activity first.
+    List(ListSessions),
+    /// Show a session and how it stands.
+    Show {
+        /// The session
+        #[arg(value_name = "ID")]
+        id: SessionId,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Search what was said in sessions.
+    Search {
+        /// The words to look for
+        #[arg(value_name = "QUERY")]
+        query: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put a session away, so that lists leave it out.
+    Archive {
+        /// The session
+        #[arg(value_name = "ID")]
+        id: SessionId,
+        /// Bring it back
+        #[arg(long)]
+        undo: bool,
+    },
+    /// Close a session.
+    Rm {
+        /// The session
+        #[arg(value_name = "ID")]
+        id: SessionId,
+        /// Remove its files as well; this cannot be undone
+        #[arg(long)]
+        purge: bool,
+    },
+    /// Write a session's records as JSON lines.
+    Export {
+        /// The session
+        #[arg(value_name = "ID")]
+        id: SessionId,
+        /// Write to this file instead of stdout
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// `ostler sessions list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListSessions {
+    /// Only those that stand so: active, waiting_approval, failed, completed or canceled
+    #[arg(long, value_name = "STATUS", value_parser = parse_status)]
+    pub status: Option<SessionStatus>,
+    /// Only those that work in this directory
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Those that were put away
+    #[arg(long)]
+    pub archived: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub limit: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ostler attach`.
+#[derive(Debug, Clone, Args)]
+pub struct Attach {
+    /// The session
+    #[arg(value_name = "ID")]
+    pub id: SessionId,
+    /// Print the events as JSON lines instead
+    #[arg(long)]
+    pub json: bool,
+    /// Begin after this record
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub after: u64,
+}
+
+/// `ostler approve`.
+#[derive(Debug, Clone, Args)]
+pub struct Approve {
+    /// The session; without one, everything that waits is listed
+    #[arg(value_name = "ID", requires = "call")]
+    pub id: Option<SessionId>,
+    /// The tool call
+    #[arg(value_name = "CALL")]
+    pub call: Option<String>,
+    /// Refuse it
+    #[arg(long, requires = "id")]
+    pub deny: bool,
+    /// How far the answer goes: this call, every such call of this session, or of every session
+    #[arg(long, value_name = "once|session|always", default_value = "once", value_parser = parse_scope)]
+    pub scope: Scope,
+    /// Say why; the model reads it when the answer is no
+    #[arg(long, value_name = "TEXT", requires = "id")]
+    pub reason: Option<String>,
+}
+
+/// `ostler doctor`.
+#[derive(Debug, Clone, Args)]
+pub struct Doctor {
+    /// Make the index and the other views again from the logs
+    #[arg(long)]
+    pub rebuild: bool,
+    /// Save what can be read of a session whose log is damaged
+    #[arg(long, value_name = "ID")]
+    pub salvage: Option<SessionId>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ostler config`.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum Config {
+    /// Show every key, its value and where the value came from.
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn parse_auth(text: &str) -> Result<Auth, String> {
+    match text {
+        "on" => Ok(Auth::On),
+        "off" => Ok(Auth::Off),
+        _ => Err("expected `on` or `off`".to_owned()),
+    }
+}
+
+fn parse_scope(text: &str) -> Result<Scope, String> {
+    match text {
+        "once" => Ok(Scope::Once),
+        "session" => Ok(Scope::Session),
+        "always" => Ok(Scope::Always),
+        _ => Err("expected `once`, `session` or `always`".to_owned()),
+    }
+}
+
+fn parse_status(text: &str) -> Result<SessionStatus, String> {
+    let all = [
+        SessionStatus::Active,
+        SessionStatus::WaitingApproval,
+        SessionStatus::Failed,
+        SessionStatus::Completed,
+        SessionStatus::Canceled,
+    ];
+    all.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|status| status.as_str()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}

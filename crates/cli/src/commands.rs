@@ -1,0 +1,101 @@
+//! The commands, one file each, and the way from arguments to them.
+
+mod approve;
+mod attach;
+mod doctor;
+mod follow;
+mod run;
+mod serve;
+mod sessions;
+
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+use ostler_client::ClientError;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command, Config as ConfigCommand, Global};
+use crate::config::{Environment, Flag, Inputs, Loaded, load};
+use crate::exit::Exit;
+use crate::paths;
+
+/// What every command starts from.
+pub(crate) struct Setting {
+    pub(crate) data_dir: PathBuf,
+    pub(crate) loaded: Loaded,
+    pub(crate) environment: Environment,
+}
+
+/// Does what the arguments say.
+pub async fn dispatch(cli: Cli) -> Exit {
+    let environment = Environment::of_process();
+    start_logging(&cli, &environment);
+    if let Command::Completions { shell } = &cli.command {
+        clap_complete::generate(*shell, &mut Cli::command(), "ostler", &mut std::io::stdout());
+        return Exit::Success;
+    }
+    if let Command::Openapi = &cli.command {
+        println!("{:#}", ostler_doors::http::openapi());
+        return Exit::Success;
+    }
+    let flags = match &cli.command {
+        Command::Serve(serve) => serve.flags(),
+        _ => Vec::new(),
+    };
+    let setting = match setting(&cli.global, environment, &flags) {
+        Ok(setting) => setting,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            return Exit::Usage;
+        }
+    };
+    let done = match cli.command {
+        Command::Serve(_) => serve::serve(setting).await,
+        Command::Run(run) => run::run(setting, run).await,
+        Command::Sessions { command } => sessions::sessions(setting, command).await,
+        Command::Attach(attach) => attach::attach(setting, attach).await,
+        Command::Approve(approve) => approve::approve(setting, approve).await,
+        Command::Cancel { id } => sessions::cancel(setting, id).await,
+        Command::Doctor(doctor) => doctor::doctor(setting, doctor).await,
+        Command::Config { command: ConfigCommand::Show { json } } => show_config(&setting, json),
+        Command::Completions { .. } | Command::Openapi => Ok(Exit::Success),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        match error.downcast_ref::<ClientError>() {
+            Some(ClientError::Unreachable { .. }) => Exit::Unreachable,
+            Some(ClientError::Refused { .. } | ClientError::Protocol(_)) | None => Exit::Failure,
+        }
+    })
+}
+
+fn setting(global: &Global, environment: Environment, flags: &[Flag]) -> anyhow::Result<Setting> {
+    let data_dir = paths::data_dir(global.data_dir.as_deref(), &environment)?;
+    let file = paths::config_file(global.config.as_deref(), &environment);
+    let loaded = load(Inputs { file: file.as_ref(), environment: &environment, flags })?;
+    for warning in &loaded.warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(Setting { data_dir, loaded, environment })
+}
+
+/// The daemon's own log goes to stderr; `OSTLER_LOG` chooses what, `-v` more of it.
+fn start_logging(cli: &Cli, environment: &Environment) {
+    let asked = environment.get("OSTLER_LOG").and_then(|filter| filter.to_str());
+    let filter = match (asked, cli.global.verbose) {
+        (Some(filter), _) => EnvFilter::new(filter),
+        (None, 0) => EnvFilter::new("warn"),
+        (None, 1) => EnvFilter::new("info"),
+        (None, _) => EnvFilter::new("debug,hyper=info,reqwest=info"),
+    };
+    _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}
+
+fn show_config(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
+    if json {
+        println!("{}", serde_json::to_string_pretty(&setting.loaded.entries(&setting.environment))?);
+    } else {
+        print!("{}", setting.loaded.table(&setting.environment));
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,47 @@
+//! `ostler approve`: what waits for an answer, and answering.
+
+use anyhow::Context;
+use ostler_client::{Approve as Answer, Client};
+use ostler_types::{ToolCallId, Verdict};
+
+use super::Setting;
+use crate::args::Approve;
+use crate::exit::Exit;
+use crate::reach::reach;
+
+pub(super) async fn approve(setting: Setting, approve: Approve) -> anyhow::Result<Exit> {
+    let reached = reach(&setting.data_dir, &setting.loaded.config, &setting.environment).await?;
+    let done = match &approve {
+        Approve { id: Some(_), call: Some(_), .. } => answer(&reached.client, approve).await,
+        _ => list(&reached.client).await,
+    };
+    reached.leave().await;
+    done.map(|()| Exit::Success)
+}
+
+async fn list(client: &Client) -> anyhow::Result<()> {
+    let approvals = client.approvals().await?;
+    if approvals.is_empty() {
+        println!("nothing waits for an answer");
+    }
+    for approval in approvals {
+        println!("{} {}", approval.session_id, approval.tool_call_id);
+        println!("    {}: {}", approval.tool, approval.summary.escape_debug());
+    }
+    Ok(())
+}
+
+async fn answer(client: &Client, approve: Approve) -> anyhow::Result<()> {
+    let Approve { id: Some(id), call: Some(call), deny, scope, reason } = approve else { return Ok(()) };
+    let waiting = client.session(id).await?.pending_approvals;
+    let tool_call_id = ToolCallId(call);
+    let approval = waiting
+        .into_iter()
+        .find(|approval| approval.tool_call_id == tool_call_id)
+        .with_context(|| format!("call {tool_call_id} of {id} does not wait for an answer; `ostler approve` lists those that do"))?;
+    let action = if deny { Verdict::Deny } else { Verdict::Approve };
+    let answer = Answer { turn_id: approval.turn_id, tool_call_id, action, scope: Some(scope), reason };
+    client.approve(id, &answer).await?;
+    println!("{}", if deny { "denied" } else { "approved" });
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! `ostler doctor`: checks every log, says what is wrong and what to do, and makes views again.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use ostler_client::{Client, ClientError, Endpoint, SessionFilter};
+use ostler_eventlog::{CheckReport, FileLog, Log, LogError, OpenError, RealDisk};
+use ostler_types::SessionId;
+use serde_json::{Value, json};
+
+use super::Setting;
+use crate::args::Doctor;
+use crate::config::Auth;
+use crate::daemon::{Daemon, DaemonSettings, socket_path};
+use crate::exit::Exit;
+use crate::reach::find;
+
+pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<Exit> {
+    let log = match FileLog::open(&setting.data_dir, Arc::new(RealDisk)) {
+        Ok(log) => log,
+        Err(OpenError::Locked { pid }) => return beside_a_daemon(&setting, &doctor, pid).await,
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(id) = doctor.salvage {
+        salvage(&log, id).await?;
+    }
+    let examined = examine(&log).await?;
+    drop(log);
+    if doctor.rebuild || doctor.salvage.is_some() {
+        rebuild(&setting).await?;
+    }
+    report(&setting, &doctor, &examined)
+}
+
+/// What was found in one session's log.
+struct Examined {
+    id: SessionId,
+    found: Result<CheckReport, LogError>,
+}
+
+impl Examined {
+    fn is_well(&self) -> bool {
+        self.found.as_ref().is_ok_and(|report| report.damage.is_none())
+    }
+
+    fn as_json(&self) -> Value {
+        match &self.found {
+            Ok(report) => json!({
+                "session_id": self.id, "records": report.records, "bytes": report.bytes,
+                "torn_bytes": report.torn_bytes,
+                "damage": report.damage.as_ref().map(|d| json!({"seq": d.seq, "offset": d.offset, "what": d.what})),
+            }),
+            Err(error) => json!({"session_id": self.id, "error": error.to_string()}),
+        }
+    }
+
+    fn as_text(&self) -> Option<String> {
+        match &self.found {
+            Ok(CheckReport { damage: Some(damage), .. }) => Some(format!(
+                "{}: damaged at record {} (byte {}): {}\n    what is before it is safe; \
+                 `ostler doctor --salvage {}` keeps that and sets the rest aside",
+                self.id, damage.seq, damage.offset, damage.what, self.id
+            )),
+            Ok(CheckReport { torn_bytes, .. }) if *torn_bytes > 0 => Some(format!(
+                "{}: {torn_bytes} bytes at the end were never acknowledged; they are set aside on the next use",
+                self.id
+            )),
+            Ok(_) => None,
+            Err(error) => Some(format!("{}: cannot be read: {error}", self.id)),
+        }
+    }
+}
+
+async fn examine(log: &FileLog) -> anyhow::Result<Vec<Examined>> {
+    let mut ids = log.sessions().await?;
+    ids.sort();
+    let mut examined = Vec::with_capacity(ids.len());
+    for id in ids {
+        examined.push(Examined { id, found: log.check(id).await });
+    }
+    Ok(examined)
+}
+
+fn report(setting: &Setting, doctor: &Doctor, examined: &[Examined]) -> anyhow::Result<Exit> {
+    let well = examined.iter().all(Examined::is_well);
+    if doctor.json {
+        let sessions: Vec<Value> = examined.iter().map(Examined::as_json).collect();
+        println!("{:#}", json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}));
+    } else {
+        let records: u64 = examined.iter().filter_map(|one| one.found.as_ref().ok()).map(|found| found.records).sum();
+        println!("{}: {} sessions, {records} records", setting.data_dir.display(), examined.len());
+        examined.iter().filter_map(Examined::as_text).for_each(|text| println!("{text}"));
+        if well {
+            println!("every record is as it was written");
+        }
+    }
+    Ok(if well { Exit::Success } else { Exit::Failure })
+}
+
+async fn salvage(log: &FileLog, id: SessionId) -> anyhow::Result<()> {
+    let salvaged = log.salvage(id).await?;
+    match salvaged.kept_as {
+        Some(path) => eprintln!("{id}: kept {} records; the damaged log is {}", salvaged.records, path.display()),
+        None => eprintln!("{id}: the log is not damaged; nothing was done"),
+    }
+    Ok(())
+}
+
+/// Removes every view, and lets a daemon make them again.
+async fn rebuild(setting: &Setting) -> anyhow::Result<()> {
+    for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        remove(&setting.data_dir.join(name))?;
+    }
+    for entry in std::fs::read_dir(setting.data_dir.join("sessions"))? {
+        remove(&entry?.path().join("snapshot.json"))?;
+    }
+    let mut config = setting.loaded.config.clone();
+    config.server.auth = Auth::Off;
+    let settings = DaemonSettings::new(setting.data_dir.clone(), None, config, setting.environment.clone());
+    let daemon = Daemon::start(settings).await?;
+    let client = Client::connect(Endpoint::Unix(socket_path(&setting.data_dir)), None).await?;
+    loop {
+        match client.list_sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).await {
+            Err(ClientError::Refused { status: 503, .. }) => eprintln!("still at it"),
+            listed => break listed.map(|_| ())?,
+        }
+    }
+    daemon.stop().await;
+    eprintln!("the index and the other views were made again from the logs");
+    Ok(())
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A daemon has the data directory: say what can be said, and what cannot be done beside it.
+async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -> anyhow::Result<Exit> {
+    let who = pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
+    if doctor.rebuild || doctor.salvage.is_some() {
+        anyhow::bail!("a daemon{who} uses {}; stop it first, then try again", setting.data_dir.display());
+    }
+    let client = find(&setting.data_dir).await.context("a process has the data directory but does not answer")?;
+    let version = client.health().await?.version.unwrap_or_default();
+    if doctor.json {
+        println!("{:#}", json!({"ok": true, "data_dir": setting.data_dir, "daemon": {"pid": pid, "version": version}}));
+    } else {
+        println!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());
+        println!("stop it to have every log checked");
+    }
+    Ok(Exit::Success)
+}

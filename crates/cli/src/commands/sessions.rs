@@ -1,0 +1,121 @@
+//! `ostler sessions`: list, show, search, put away, remove, export; and `ostler cancel`.
+
+use std::io::Write;
+
+use anyhow::Context;
+use futures_util::StreamExt;
+use ostler_client::{Client, SessionFilter, UpdateSession};
+use ostler_types::{Session, SessionId, SessionView};
+
+use super::Setting;
+use crate::args::{ListSessions, Sessions};
+use crate::exit::Exit;
+use crate::reach::reach;
+
+pub(super) async fn sessions(setting: Setting, command: Sessions) -> anyhow::Result<Exit> {
+    let reached = reach(&setting.data_dir, &setting.loaded.config, &setting.environment).await?;
+    let done = act(&reached.client, command).await;
+    reached.leave().await;
+    done.map(|()| Exit::Success)
+}
+
+pub(super) async fn cancel(setting: Setting, id: SessionId) -> anyhow::Result<Exit> {
+    let reached = reach(&setting.data_dir, &setting.loaded.config, &setting.environment).await?;
+    let done = reached.client.cancel(id).await;
+    reached.leave().await;
+    done?;
+    Ok(Exit::Success)
+}
+
+async fn act(client: &Client, command: Sessions) -> anyhow::Result<()> {
+    match command {
+        Sessions::List(list) => show_list(client, filter(&list)?, list.json).await,
+        Sessions::Search { query, json } => {
+            show_list(client, SessionFilter { q: Some(query), ..SessionFilter::default() }, json).await
+        }
+        Sessions::Show { id, json } => {
+            let view = client.session(id).await?;
+            if json {
+                println!("{}", serde_json::to_string_pretty(&view)?);
+            } else {
+                print!("{}", describe(&view));
+            }
+            Ok(())
+        }
+        Sessions::Archive { id, undo } => {
+            let change = UpdateSession { archived: Some(!undo), ..UpdateSession::default() };
+            client.update(id, &change).await?;
+            Ok(())
+        }
+        Sessions::Rm { id, purge } => Ok(client.delete(id, purge).await?),
+        Sessions::Export { id, output } => export(client, id, output.as_deref()).await,
+    }
+}
+
+fn filter(list: &ListSessions) -> anyhow::Result<SessionFilter> {
+    let workspace = match &list.workspace {
+        Some(path) => {
+            let path = path.canonicalize().with_context(|| format!("{} cannot be used", path.display()))?;
+            Some(path.to_string_lossy().into_owned())
+        }
+        None => None,
+    };
+    let (status, limit) = (list.status, Some(list.limit));
+    Ok(SessionFilter { status, workspace, archived: Some(list.archived), limit, ..SessionFilter::default() })
+}
+
+async fn show_list(client: &Client, filter: SessionFilter, json: bool) -> anyhow::Result<()> {
+    let page = client.list_sessions(&filter).await?;
+    if json {
+        let sessions: Vec<&Session> = page.sessions.iter().map(|listed| &listed.session).collect();
+        println!("{}", serde_json::to_string_pretty(&sessions)?);
+        return Ok(());
+    }
+    if page.sessions.is_empty() {
+        println!("no sessions");
+    }
+    for listed in &page.sessions {
+        println!("{}", line(&listed.session));
+        if let Some(snippet) = &listed.snippet {
+            println!("    {}", snippet.escape_debug());
+        }
+    }
+    if page.next_cursor.is_some() {
+        println!("there are more; raise --limit to see them");
+    }
+    Ok(())
+}
+
+fn line(session: &Session) -> String {
+    let title: String = session.title.as_deref().unwrap_or("(no title)").chars().filter(|c| !c.is_control()).collect();
+    let at = session.updated_at.to_string();
+    let at = at.get(..16).unwrap_or(&at).replace('T', " ");
+    format!("{}  {at}  {:<16}  {title}", session.id, session.status.as_str())
+}
+
+fn describe(view: &SessionView) -> String {
+    let session = &view.session;
+    let mut text = format!("{}\n", line(session));
+    let mut row = |name: &str, value: String| text.push_str(&format!("  {name:<10} {value}\n"));
+    row("workspace", session.workspace_path.clone());
+    row("agent", format!("{} with {}", session.agent, session.model));
+    row("turns", format!("{}, the newest {}", view.turns.len(), session.last_turn_id.map_or("none".to_owned(), |id| id.to_string())));
+    row("tokens", format!("{} in, {} out", session.usage.input_tokens, session.usage.output_tokens));
+    row("queue", view.queue.len().to_string());
+    for approval in &view.pending_approvals {
+        row("waits", format!("{} {}: {}", approval.tool_call_id, approval.tool, approval.summary.escape_debug()));
+    }
+    text
+}
+
+async fn export(client: &Client, id: SessionId, output: Option<&std::path::Path>) -> anyhow::Result<()> {
+    let mut out: Box<dyn Write> = match output {
+        Some(path) => Box::new(std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?),
+        None => Box::new(std::io::stdout().lock()),
+    };
+    let mut events = client.export(id).await?;
+    while let Some(line) = events.next().await {
+        writeln!(out, "{}", line?.raw)?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,93 @@
+//! Reads the configuration file: its values, and the line on which each stands.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::explain::{ConfigError, explain};
+use super::settings::Config;
+use super::tree;
+use crate::paths::ConfigFile;
+
+/// The largest file that is read.
+const FILE_LIMIT: u64 = 1 << 20;
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(crate) struct FileLayer {
+    /// Each key that it sets, with its value.
+    pub(crate) values: Vec<(String, toml::Value)>,
+    /// The line of each key, from 1.
+    pub(crate) lines: BTreeMap<String, usize>,
+}
+
+/// Reads a file; `None` when it is absent and nobody named it.
+pub(crate) fn read(file: &ConfigFile) -> Result<Option<FileLayer>, ConfigError> {
+    let origin = file.path.display().to_string();
+    let fail = |message: String| ConfigError::new(origin.clone(), None, message);
+    let size = match std::fs::metadata(&file.path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == ErrorKind::NotFound && !file.named => return Ok(None),
+        Err(error) => return Err(fail(format!("the configuration file cannot be read: {error}"))),
+    };
+    if size > FILE_LIMIT {
+        return Err(fail(format!("the configuration file is larger than {} MiB", FILE_LIMIT >> 20)));
+    }
+    let text = std::fs::read_to_string(&file.path)
+        .map_err(|error| fail(format!("the configuration file cannot be read: {error}")))?;
+    parse(&file.path, &text).map(Some)
+}
+
+/// Reads the text of a file.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<FileLayer, ConfigError> {
+    let spans = DeTable::parse(text).map_err(|error| explained(path, text, None, &error))?;
+    let spans = spans.get_ref();
+    if let Err(error) = toml::from_str::<Config>(text) {
+        return Err(explained(path, text, Some(spans), &error));
+    }
+    let table: toml::Table =
+        toml::from_str(text).map_err(|error| explained(path, text, Some(spans), &error))?;
+    let mut lines = BTreeMap::new();
+    each_key(spans, &mut Vec::new(), &mut |keys, span, _| {
+        lines.insert(keys.join("."), line_of(text, span.start));
+    });
+    Ok(FileLayer { values: tree::leaves(&table), lines })
+}
+
+fn explained(path: &Path, text: &str, spans: Option<&DeTable<'_>>, error: &toml::de::Error) -> ConfigError {
+    let offset = error.span().map_or(0, |span| span.start);
+    let key = spans.and_then(|spans| key_at(spans, offset));
+    ConfigError::new(format!("{}:{}", path.display(), line_of(text, offset)), key, explain(error.message()))
+}
+
+/// The key whose name or value covers that place: the innermost one.
+fn key_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
+    let mut found: Option<Vec<String>> = None;
+    each_key(table, &mut Vec::new(), &mut |keys, name, value| {
+        let covers = (name.start..=name.end).contains(&offset) || value.contains(&offset);
+        if covers && found.as_ref().is_none_or(|earlier| earlier.len() <= keys.len()) {
+            found = Some(keys.to_vec());
+        }
+    });
+    found.map(|keys| keys.join("."))
+}
+
+type Span = std::ops::Range<usize>;
+
+/// Calls back with every key, the place of its name and the place of its value.
+fn each_key(table: &DeTable<'_>, above: &mut Vec<String>, visit: &mut impl FnMut(&[String], Span, Span)) {
+    for (name, value) in table {
+        above.push(name.get_ref().to_string());
+        visit(above, name.span(), value.span());
+        if let DeValue::Table(inner) = value.get_ref() {
+            each_key(inner, above, visit);
+        }
+        above.pop();
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+}

@@ -1,0 +1,76 @@
+//! The table of keys with a fixed name. Tells the layers how to read a value that comes as text, and
+//! `config show` and the documentation what there is. Providers and agents have names of the user's
+//! choosing, so they are not in it.
+
+/// A key, and how its value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Section and name, with a dot.
+    pub path: &'static str,
+    pub(crate) form: Form,
+    /// Whether this build acts on it.
+    pub works: bool,
+}
+
+/// How a value is written where everything is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As it is.
+    Text,
+    /// In digits.
+    Number,
+    /// `true` or `false`.
+    Switch,
+    /// With commas between the elements.
+    List,
+    /// Not at all: its elements are tables.
+    FileOnly,
+}
+
+impl Key {
+    /// The environment variable that sets it, if one can.
+    pub fn variable(&self) -> Option<String> {
+        match self.form {
+            Form::Text | Form::Number | Form::Switch | Form::List => {
+                Some(format!("{PREFIX}{}", self.path.replace('.', "_").to_uppercase()))
+            }
+            Form::FileOnly => None,
+        }
+    }
+}
+
+/// How every variable of ours begins.
+pub(crate) const PREFIX: &str = "OSTLER_";
+
+/// Variables of ours that set no key.
+pub(crate) const OTHER_VARIABLES: [&str; 3] = ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG"];
+
+/// Every key with a fixed name, in the order in which they are shown.
+pub const KEYS: [Key; 18] = [
+    key("server.listen", Form::Text),
+    key("server.auth", Form::Text),
+    key("models.default", Form::Text),
+    key("approval.require_for_kinds", Form::List),
+    key("approval.require_for_tools", Form::List),
+    key("approval.rules", Form::FileOnly),
+    key("verify.auto", Form::Switch),
+    key("verify.commands", Form::List),
+    key("verify.require_clean", Form::Switch),
+    key("verify.max_rounds", Form::Number),
+    key("patch_review.mode", Form::Text),
+    key("loop.max_steps", Form::Number),
+    inert("logging.streams", Form::List),
+    inert("sandbox.mode", Form::Text),
+    inert("sandbox.network", Form::Switch),
+    inert("sandbox.writable", Form::List),
+    inert("gateway.listen", Form::Text),
+    inert("gateway.workspace", Form::Text),
+];
+
+const fn key(path: &'static str, form: Form) -> Key {
+    Key { path, form, works: true }
+}
+
+const fn inert(path: &'static str, form: Form) -> Key {
+    Key { path, form, works: false }
+}

@@ -1,0 +1,280 @@
+//! What can be configured: sections, keys, their types and defaults. Says nothing about where a
+//! value comes from.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use ostler_types::{ApprovalPolicy, PatchReview, Policy, VerifyPolicy};
+use serde::{Deserialize, Serialize};
+
+/// Everything that can be configured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The daemon's own door.
+    pub server: Server,
+    /// Which model a session has that names none.
+    pub models: Models,
+    /// Where models are found, by name.
+    pub providers: BTreeMap<String, Provider>,
+    /// Other people's agents, by name.
+    pub agents: BTreeMap<String, AgentCommand>,
+    /// Which calls wait for an answer.
+    pub approval: ApprovalPolicy,
+    /// What is checked after a turn that changed the workspace.
+    pub verify: VerifyPolicy,
+    /// Whether a person reviews a turn's diff.
+    pub patch_review: PatchReview,
+    /// What is written beside each log.
+    pub logging: Logging,
+    /// The native agent's loop.
+    #[serde(rename = "loop")]
+    pub turn_loop: TurnLoop,
+    /// How tools are confined.
+    pub sandbox: Sandbox,
+    /// The gateway door.
+    pub gateway: Gateway,
+}
+
+impl Config {
+    /// The policy of a session that brings none of its own.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            approval: self.approval.clone(),
+            verify: self.verify.clone(),
+            patch_review: self.patch_review.clone(),
+        }
+    }
+}
+
+/// The daemon's own door.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Server {
+    /// Where it listens.
+    #[serde(with = "address")]
+    pub listen: SocketAddr,
+    /// Whether requests need the token.
+    pub auth: Auth,
+}
+
+impl Default for Server {
+    fn default() -> Server {
+        Server { listen: loopback(8787), auth: Auth::On }
+    }
+}
+
+/// Whether requests need the token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    /// They do.
+    #[default]
+    On,
+    /// They do not. Host and Origin are checked all the same.
+    Off,
+}
+
+/// Which model a session has that names none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Models {
+    /// The model, as `provider:model`.
+    pub default: String,
+}
+
+impl Default for Models {
+    fn default() -> Models {
+        Models { default: "demo:demo".to_owned() }
+    }
+}
+
+/// A provider of models.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    /// The protocol that it speaks.
+    pub kind: ProviderKind,
+    /// Where its endpoints lie; the maker's own place when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key. The key itself has no place in a file that people show around.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// The models to offer; the first is the provider's default.
+    #[serde(default)]
+    pub models: Vec<String>,
+}
+
+impl Provider {
+    /// Where its endpoints lie.
+    pub fn base_url(&self) -> &str {
+        self.base_url.as_deref().unwrap_or_else(|| self.kind.home())
+    }
+}
+
+/// The protocols that providers speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProviderKind {
+    /// OpenAI's Chat Completions, which most other servers speak too.
+    #[serde(rename = "openai-chat")]
+    OpenAiChat,
+    /// OpenAI's Responses.
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    /// Anthropic's Messages.
+    Anthropic,
+}
+
+impl ProviderKind {
+    /// The word in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProviderKind::OpenAiChat => "openai-chat",
+            ProviderKind::OpenAiResponses => "openai-responses",
+            ProviderKind::Anthropic => "anthropic",
+        }
+    }
+
+    /// Whether this build can speak it.
+    pub fn works(self) -> bool {
+        match self {
+            ProviderKind::OpenAiChat => true,
+            ProviderKind::OpenAiResponses | ProviderKind::Anthropic => false,
+        }
+    }
+
+    /// Where the maker's own endpoints lie.
+    fn home(self) -> &'static str {
+        match self {
+            ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => "https://api.openai.com/v1",
+            ProviderKind::Anthropic => "https://api.anthropic.com/v1",
+        }
+    }
+}
+
+/// Someone else's agent, run as a child process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentCommand {
+    /// The protocol that it speaks.
+    pub kind: AgentKind,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables that it is given.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+/// The protocols that agents speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// The Agent Client Protocol, on the child's stdin and stdout.
+    Acp,
+}
+
+/// What is written beside each log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Logging {
+    /// Which streams.
+    pub streams: Vec<LogStream>,
+}
+
+impl Default for Logging {
+    fn default() -> Logging {
+        Logging { streams: vec![LogStream::Context] }
+    }
+}
+
+/// A stream beside the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogStream {
+    /// The conversation, for people and for queries.
+    Context,
+    /// Everything that happened, for people.
+    Verbose,
+    /// Requests and answers of the providers.
+    Raw,
+}
+
+/// The native agent's loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TurnLoop {
+    /// How many steps a turn may have.
+    pub max_steps: u32,
+}
+
+impl Default for TurnLoop {
+    fn default() -> TurnLoop {
+        TurnLoop { max_steps: 10 }
+    }
+}
+
+/// How tools are confined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sandbox {
+    /// Whether they are.
+    pub mode: SandboxMode,
+    /// Whether they may use the network.
+    pub network: bool,
+    /// Directories beside the workspace that they may change.
+    pub writable: Vec<String>,
+}
+
+/// Whether tools are confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// They are.
+    #[default]
+    On,
+    /// They are not.
+    Off,
+}
+
+/// The gateway door.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gateway {
+    /// Where it listens.
+    #[serde(with = "address")]
+    pub listen: SocketAddr,
+    /// The directory that its sessions work in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+impl Default for Gateway {
+    fn default() -> Gateway {
+        Gateway { listen: loopback(18789), workspace: None }
+    }
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// Addresses as text, with an error that says what one looks like.
+mod address {
+    use std::net::SocketAddr;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(address: &SocketAddr, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(address)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|_| {
+            let expected = "expected an address and a port, such as 127.0.0.1:8787";
+            serde::de::Error::custom(format!("`{text}` is not an address, {expected}"))
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! The configuration as `ostler config show` prints it: key, value, source, and what a reader should
+//! know about it. Secrets have no way in: of a key only the variable's name is known here, and of an
+//! agent's variables only the names are shown.
+
+use serde::Serialize;
+
+use super::{Environment, KEYS, Loaded, tree};
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// The value; none when it is not set.
+    pub value: Option<toml::Value>,
+    /// Where it came from.
+    pub source: String,
+    /// Whether this build acts on it.
+    pub works: bool,
+    /// Whether the variable that the value names is set, where it names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable_set: Option<bool>,
+}
+
+impl Loaded {
+    /// Every key with its value, the fixed ones first.
+    pub fn entries(&self, environment: &Environment) -> Vec<Entry> {
+        let table =
+            toml::Table::try_from(&self.config).expect("a configuration that was read can be written");
+        let fixed = KEYS.iter().map(|key| Entry {
+            key: key.path.to_owned(),
+            value: tree::get(&table, key.path).cloned(),
+            source: self.source(key.path).to_string(),
+            works: key.works,
+            variable_set: None,
+        });
+        let named = tree::leaves(&table).into_iter().filter(|(key, _)| key.matches('.').count() == 2);
+        fixed.chain(named.map(|(key, value)| self.named_entry(key, value, environment))).collect()
+    }
+
+    /// The table as text.
+    pub fn table(&self, environment: &Environment) -> String {
+        let mut rows = vec![["KEY", "VALUE", "SOURCE"].map(str::to_owned)];
+        rows.extend(self.entries(environment).into_iter().map(Entry::row));
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (first, second) = (width(0), width(1).min(VALUE_WIDTH));
+        let mut text = String::new();
+        for [key, value, source] in rows {
+            text.push_str(format!("{key:<first$}  {value:<second$}  {source}").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    fn named_entry(&self, key: String, value: toml::Value, environment: &Environment) -> Entry {
+        let (section, rest) = key.split_once('.').unwrap_or((&key, ""));
+        let (name, member) = rest.split_once('.').unwrap_or((rest, ""));
+        let works =
+            section == "providers" && self.config.providers.get(name).is_some_and(|each| each.kind.works());
+        let variable = value.as_str().filter(|_| member == "api_key_env");
+        let variable_set = variable.map(|variable| environment.get(variable).is_some());
+        let value = match value {
+            toml::Value::Table(variables) => variables.keys().cloned().collect::<Vec<String>>().into(),
+            shown => shown,
+        };
+        Entry { source: self.source(&key).to_string(), value: Some(value), works, variable_set, key }
+    }
+}
+
+/// Values longer than this push their source to the right instead of everybody's.
+const VALUE_WIDTH: usize = 44;
+
+impl Entry {
+    fn row(self) -> [String; 3] {
+        let mut source = self.source;
+        match self.variable_set {
+            Some(true) => source.push_str(" (the variable is set)"),
+            Some(false) => source.push_str(" (the variable is not set)"),
+            None => {}
+        }
+        if !self.works {
+            source.push_str(" (no effect yet)");
+        }
+        [self.key, self.value.map_or("(not set)".to_owned(), |value| value.to_string()), source]
+    }
+}

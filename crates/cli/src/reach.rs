@@ -1,0 +1,66 @@
+//! Reaching a daemon: the one that has the data directory, or one of our own for as long as this
+//! command takes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ostler_client::{Client, ClientError, Endpoint};
+use ostler_eventlog::OpenError;
+
+use crate::config::{Auth, Config, Environment};
+use crate::daemon::{Daemon, DaemonSettings, StartError, socket_path, token_path};
+
+/// How often, and how many times, to look for a daemon that is just starting.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LOOKS: u32 = 100;
+
+/// A client, and the daemon behind it if it is our own.
+pub(crate) struct Reached {
+    pub(crate) client: Client,
+    own: Option<Daemon>,
+}
+
+impl Reached {
+    /// Ends our own daemon, if there is one.
+    pub(crate) async fn leave(self) {
+        drop(self.client);
+        if let Some(daemon) = self.own {
+            daemon.stop().await;
+        }
+    }
+}
+
+/// Finds the daemon of a data directory, or becomes it.
+pub(crate) async fn reach(
+    data_dir: &Path,
+    config: &Config,
+    environment: &Environment,
+) -> anyhow::Result<Reached> {
+    for _ in 0..LOOKS {
+        if let Ok(client) = find(data_dir).await {
+            return Ok(Reached { client, own: None });
+        }
+        let mut config = config.clone();
+        // Nobody but the owner of the data directory can reach a socket in it.
+        config.server.auth = Auth::Off;
+        let settings = DaemonSettings::new(data_dir.to_owned(), None, config, environment.clone());
+        match Daemon::start(settings).await {
+            Ok(daemon) => {
+                let client = Client::connect(Endpoint::Unix(socket_path(data_dir)), None).await?;
+                return Ok(Reached { client, own: Some(daemon) });
+            }
+            // Somebody has it, but does not listen yet.
+            Err(StartError::Log(OpenError::Locked { .. })) => tokio::time::sleep(LOOK_EVERY).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    anyhow::bail!("another process has {} but does not answer; is it stuck?", data_dir.display())
+}
+
+/// Finds the daemon that runs on a data directory.
+pub(crate) async fn find(data_dir: &Path) -> Result<Client, ClientError> {
+    let token = std::fs::read_to_string(token_path(data_dir)).ok().map(|token| token.trim().to_owned());
+    let client = Client::connect(Endpoint::Unix(socket_path(data_dir)), token).await?;
+    client.health().await?;
+    Ok(client)
+}

@@ -1,0 +1,375 @@
+//! Draws a session's events for a terminal, for `run` and `attach`. A pure function of the lines that
+//! it was given: it asks nothing, prints nothing and knows no daemon.
+//!
+//! Streamed text is spliced by offset: a delta that comes again, or a message that is completed after
+//! its deltas, adds only what has not been drawn. Text of models and tools is cleaned first, so that
+//! nothing in it can drive the terminal.
+
+mod clean;
+mod splice;
+mod style;
+mod words;
+
+use ostler_types::{
+    CommandResult, Event, Failure, Message, Part, Record, Role, Rule, SessionId, ToolCall, ToolCallId,
+    ToolKind, ToolResult, Usage,
+};
+use serde::Deserialize;
+
+use splice::{Splicer, StreamKind};
+use style::{Paint, Style};
+use words::{duration, excerpt, with_reason};
+
+use crate::config::Environment;
+
+pub use clean::{clean, in_one_line, shell_word};
+
+/// What to draw, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// Whether the terminal has colours and the user wants them.
+    pub color: bool,
+    /// Whether to show what people said; whoever just typed it need not read it again.
+    pub prompts: bool,
+    /// Whether to say how an approval can be answered elsewhere.
+    pub approval_hints: bool,
+}
+
+/// Draws events, one at a time.
+#[derive(Debug)]
+pub struct Renderer {
+    options: RenderOptions,
+    style: Style,
+    splicer: Splicer,
+    /// The newest record that was drawn.
+    last_seq: u64,
+    /// What the cursor stands in.
+    open: Open,
+    /// The call whose line was drawn last; its result needs no name.
+    last_call: Option<ToolCallId>,
+}
+
+/// What the cursor stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// At the start of a line.
+    Line,
+    /// In streamed text, and whether it ended its line.
+    Stream { kind: StreamKind, ended: bool },
+}
+
+/// How long a line may be that is not shown in full.
+const LINE_WIDTH: usize = 160;
+
+impl Renderer {
+    /// A renderer that has drawn nothing.
+    pub fn new(options: RenderOptions) -> Renderer {
+        Renderer {
+            options,
+            style: Style::new(options.color),
+            splicer: Splicer::default(),
+            last_seq: 0,
+            open: Open::Line,
+            last_call: None,
+        }
+    }
+
+    /// What an event adds to the screen; nothing for a line that is not an event of ours.
+    pub fn event(&mut self, line: &str) -> String {
+        let mut out = String::new();
+        if let Ok(delta) = serde_json::from_str::<DeltaLine>(line) {
+            self.delta(&delta, &mut out);
+        } else if let Ok(record) = serde_json::from_str::<Record>(line)
+            && record.seq > self.last_seq
+        {
+            self.last_seq = record.seq;
+            self.record(&record, &mut out);
+        }
+        out
+    }
+
+    /// Ends the line that the cursor is in, before something else is printed.
+    pub fn finish(&mut self) -> String {
+        let mut out = String::new();
+        self.end_stream(&mut out);
+        out
+    }
+
+    fn delta(&mut self, delta: &DeltaLine, out: &mut String) {
+        let kind = match delta.name {
+            DeltaName::ModelOutputDelta => StreamKind::Text,
+            DeltaName::ReasoningDelta => StreamKind::Reasoning,
+        };
+        let DeltaData { message_id, part, offset, text } = &delta.data;
+        if let Some(fresh) = self.splicer.splice(message_id, *part, *offset, text) {
+            self.stream(kind, fresh, out);
+        }
+    }
+
+    fn record(&mut self, record: &Record, out: &mut String) {
+        match &record.event {
+            Event::MessageAdded { message, .. } => self.message(message, out),
+            Event::MessageQueued { queued, .. } => self.prompt("queued", &queued.message, out),
+            Event::ModelOutputCompleted { message, .. } => self.completed(message, out),
+            Event::ToolCallStarted { tool_call, .. } => self.call(tool_call, out),
+            Event::ToolCallCompleted { tool_call, tool_result, duration_ms, .. } => {
+                self.result(&tool_call.name, tool_result, *duration_ms, out);
+            }
+            Event::ApprovalRequested { tool_call, kind, summary, rule } => {
+                self.question(record.session_id, tool_call, *kind, summary, rule, out);
+            }
+            Event::ApprovalGranted { tool, by, reason, .. } => {
+                self.answer(&format!("  {tool} allowed by {by}"), reason.as_deref(), out);
+            }
+            Event::ApprovalDenied { tool, by, reason, .. } => {
+                self.answer(&format!("  {tool} refused by {by}"), reason.as_deref(), out);
+            }
+            Event::VerificationStarted { commands, .. } => {
+                self.line(
+                    Paint::Tool,
+                    &format!("● verify  {}", in_one_line(&commands.join("; "), LINE_WIDTH)),
+                    out,
+                );
+            }
+            Event::VerificationCompleted { ok, results, .. } => self.verified(*ok, results, out),
+            Event::TurnRetried { .. } => self.line(Paint::Dim, "↻ once more", out),
+            Event::TurnCompleted { usage, verified, .. } => self.turn_completed(*usage, *verified, out),
+            Event::TurnFailed { error, .. } => self.turn_failed(error, out),
+            Event::TurnCanceled { by, reason } => {
+                self.line(
+                    Paint::Warning,
+                    &with_reason(&format!("■ canceled by {by}"), reason.as_deref()),
+                    out,
+                );
+            }
+            Event::SessionCompleted { by } => {
+                self.line(Paint::Dim, &format!("■ session closed by {by}"), out)
+            }
+            // The rest is told by another event, or is nothing to look at.
+            Event::SessionCreated { .. }
+            | Event::SessionUpdated { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageWithdrawn { .. }
+            | Event::TurnStarted { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted {} => {}
+        }
+    }
+
+    fn message(&mut self, message: &Message, out: &mut String) {
+        match message.role {
+            Role::User => self.prompt("", message, out),
+            Role::Assistant => self.completed(message, out),
+            Role::System | Role::Tool => {}
+        }
+    }
+
+    fn prompt(&mut self, state: &str, message: &Message, out: &mut String) {
+        if !self.options.prompts {
+            return;
+        }
+        let mark = if state.is_empty() { "> ".to_owned() } else { format!("> ({state}) ") };
+        self.block(Paint::Prompt, &mark, &message.text(), out);
+    }
+
+    /// Draws what the deltas of a message have not.
+    fn completed(&mut self, message: &Message, out: &mut String) {
+        let id = message.id.to_string();
+        for (index, part) in message.parts.iter().enumerate() {
+            let (kind, text) = match part {
+                Part::Text { text } => (StreamKind::Text, text),
+                Part::Reasoning { text, .. } => (StreamKind::Reasoning, text),
+                Part::Image { .. }
+                | Part::Audio { .. }
+                | Part::File { .. }
+                | Part::ToolCall { .. }
+                | Part::ToolResult { .. } => continue,
+            };
+            let part = u32::try_from(index).unwrap_or(u32::MAX);
+            if let Some(fresh) = self.splicer.splice(&id, part, 0, text) {
+                self.stream(kind, fresh, out);
+            }
+        }
+        self.splicer.complete(&id);
+        self.end_stream(out);
+    }
+
+    fn call(&mut self, call: &ToolCall, out: &mut String) {
+        let what = in_one_line(&Rule::of(call).subject, LINE_WIDTH);
+        self.line(Paint::Tool, format!("● {}  {what}", in_one_line(&call.name, LINE_WIDTH)).trim_end(), out);
+        self.last_call = Some(call.id.clone());
+    }
+
+    fn result(&mut self, name: &str, result: &ToolResult, duration_ms: u64, out: &mut String) {
+        let exit_code = result.details.as_ref().and_then(|details| details.get("exit_code")?.as_i64());
+        let outcome = match (exit_code, result.ok) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, true) => "ok".to_owned(),
+            (None, false) => "failed".to_owned(),
+        };
+        let whose = if self.last_call.as_ref() == Some(&result.id) {
+            String::new()
+        } else {
+            format!("{}: ", in_one_line(name, LINE_WIDTH))
+        };
+        let paint = if result.ok { Paint::Dim } else { Paint::Warning };
+        self.line(paint, &format!("  ↳ {whose}{outcome} ({})", duration(duration_ms)), out);
+        self.output(&result.text(), out);
+    }
+
+    fn output(&mut self, text: &str, out: &mut String) {
+        for line in excerpt(text) {
+            self.line(Paint::Dim, &format!("    {line}"), out);
+        }
+    }
+
+    fn question(
+        &mut self,
+        session_id: SessionId,
+        call: &ToolCall,
+        kind: ToolKind,
+        summary: &str,
+        rule: &Rule,
+        out: &mut String,
+    ) {
+        let kind = match kind {
+            ToolKind::Read => "read files",
+            ToolKind::Write => "change files",
+            ToolKind::Exec => "run a program",
+            ToolKind::Network => "use the network",
+        };
+        self.end_stream(out);
+        // Whoever answers must see all of it, so nothing is left out here.
+        self.block(
+            Paint::Question,
+            &format!("? May {} {kind}: ", in_one_line(&call.name, LINE_WIDTH)),
+            summary,
+            out,
+        );
+        if self.options.approval_hints {
+            let (session, call_id) = (session_id, shell_word(&call.id.0));
+            self.line(Paint::Dim, &format!("  ostler approve {session} {call_id}   (or with --deny)"), out);
+            let subject = in_one_line(&rule.subject, LINE_WIDTH);
+            self.line(
+                Paint::Dim,
+                &format!("  --scope session or always allows: {} {subject}", rule.tool),
+                out,
+            );
+        }
+        self.last_call = None;
+    }
+
+    fn answer(&mut self, text: &str, reason: Option<&str>, out: &mut String) {
+        self.line(Paint::Dim, &with_reason(text, reason), out);
+    }
+
+    fn verified(&mut self, ok: bool, results: &[CommandResult], out: &mut String) {
+        if ok {
+            self.line(Paint::Dim, "  ↳ ok", out);
+        }
+        for failed in results.iter().filter(|result| !ok && result.exit_code != Some(0)) {
+            let code = failed
+                .exit_code
+                .map_or("did not end by itself".to_owned(), |code| format!("exit code {code}"));
+            let command = in_one_line(&failed.command, LINE_WIDTH);
+            self.line(
+                Paint::Warning,
+                &format!("  ↳ {command}: {code} ({})", duration(failed.duration_ms)),
+                out,
+            );
+            self.output(&failed.output, out);
+        }
+    }
+
+    fn turn_completed(&mut self, usage: Usage, verified: Option<bool>, out: &mut String) {
+        let verified = match verified {
+            Some(true) => ", verified",
+            Some(false) => ", not verified",
+            None => "",
+        };
+        let tokens = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
+        self.line(Paint::Good, &format!("✓ completed{verified} ({tokens})"), out);
+    }
+
+    fn turn_failed(&mut self, error: &Failure, out: &mut String) {
+        self.line(Paint::Bad, &with_reason("✗ failed", Some(&error.message)), out);
+        if let Some(hint) = &error.hint {
+            self.line(Paint::Dim, &format!("  {hint}"), out);
+        }
+    }
+
+    /// Goes on with streamed text of one kind.
+    fn stream(&mut self, kind: StreamKind, text: &str, out: &mut String) {
+        let text = clean(text);
+        if text.is_empty() {
+            return;
+        }
+        if !matches!(self.open, Open::Stream { kind: open, .. } if open == kind) {
+            self.end_stream(out);
+            if kind == StreamKind::Reasoning && !self.options.color {
+                out.push_str("(thinking) ");
+            }
+        }
+        let paint = match kind {
+            StreamKind::Text => Paint::Plain,
+            StreamKind::Reasoning => Paint::Dim,
+        };
+        self.style.push(paint, &text, out);
+        self.open = Open::Stream { kind, ended: text.ends_with('\n') };
+        self.last_call = None;
+    }
+
+    fn end_stream(&mut self, out: &mut String) {
+        if let Open::Stream { ended: false, .. } = self.open {
+            out.push('\n');
+        }
+        self.open = Open::Line;
+    }
+
+    /// A line of its own. What is not ours in it has been cleaned, or is cleaned here.
+    fn line(&mut self, paint: Paint, text: &str, out: &mut String) {
+        self.end_stream(out);
+        self.style.push(paint, &clean(text).replace('\n', " "), out);
+        out.push('\n');
+    }
+
+    /// Lines with a mark before the first and the others set in below it.
+    fn block(&mut self, paint: Paint, mark: &str, text: &str, out: &mut String) {
+        let text = clean(text);
+        for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
+            let before = if index == 0 { mark } else { "  " };
+            self.line(paint, &format!("{before}{line}"), out);
+        }
+    }
+}
+
+/// Whether to draw in colours: on a terminal that has them, for a user who has not said no.
+pub fn wants_color(is_terminal: bool, environment: &Environment) -> bool {
+    let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
+    is_terminal && !dumb && environment.get("NO_COLOR").is_none()
+}
+
+#[derive(Deserialize)]
+struct DeltaLine {
+    #[serde(rename = "type")]
+    name: DeltaName,
+    data: DeltaData,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DeltaName {
+    ModelOutputDelta,
+    ReasoningDelta,
+}
+
+#[derive(Deserialize)]
+struct DeltaData {
+    message_id: String,
+    part: u32,
+    offset: u64,
+    text: String,
+}

@@ -1,0 +1,254 @@
+//! One request over one connection: dialing, headers, time limits, and reading the answer.
+//! Knows HTTP and sockets, and nothing of sessions.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::ClientError;
+use crate::error::refused;
+
+/// Where a daemon listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// An address and port, in practice a loopback one: there is no TLS here.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => write!(f, "{address}"),
+            Endpoint::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A daemon that does not accept within this time is taken for gone.
+const DIAL_LIMIT: Duration = Duration::from_secs(5);
+/// A daemon that does not answer within this time is taken for hung.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+/// The largest answer that is read into memory.
+const BODY_LIMIT: usize = 64 << 20;
+
+/// An endpoint, with what every request to it carries.
+pub(crate) struct Door {
+    endpoint: Endpoint,
+    host: HeaderValue,
+    authorization: Option<HeaderValue>,
+}
+
+impl std::fmt::Debug for Door {
+    /// Leaves the token out.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Door").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+/// An answer whose body has not been read. Dropping it ends the connection.
+pub(crate) struct Answer {
+    response: Response<Incoming>,
+    driver: JoinSet<()>,
+    request: String,
+    endpoint: String,
+}
+
+impl Door {
+    pub(crate) fn new(endpoint: Endpoint, token: Option<&str>) -> Result<Door, ClientError> {
+        let host = match &endpoint {
+            Endpoint::Tcp(address) => format!("127.0.0.1:{}", address.port()),
+            Endpoint::Unix(_) => "localhost".to_owned(),
+        };
+        let host = HeaderValue::try_from(host).expect("an address is a valid header value");
+        let authorization = token.map(bearer).transpose()?;
+        Ok(Door { endpoint, host, authorization })
+    }
+
+    /// Dials and hangs up.
+    pub(crate) async fn probe(&self) -> Result<(), ClientError> {
+        self.dial().await.map(drop)
+    }
+
+    /// Sends a JSON request and returns the answer if it is a success.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Answer, ClientError> {
+        self.send_accepting("application/json", method, path, body).await
+    }
+
+    /// The same for another kind of answer.
+    pub(crate) async fn send_accepting(
+        &self,
+        accept: &'static str,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Answer, ClientError> {
+        let name = format!("{method} {path}");
+        let request = self.request(accept, method, path, body)?;
+        let (mut sender, driver) = self.dial().await?;
+        let response = match timeout(ANSWER_LIMIT, sender.send_request(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.unreachable(reason(&error))),
+            Err(_) => return Err(self.unreachable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))),
+        };
+        let answer = Answer { response, driver, request: name, endpoint: self.endpoint.to_string() };
+        answer.checked().await
+    }
+
+    pub(crate) fn unreachable(&self, reason: impl Into<String>) -> ClientError {
+        ClientError::Unreachable { endpoint: self.endpoint.to_string(), reason: reason.into() }
+    }
+
+    fn request(
+        &self,
+        accept: &'static str,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, &self.host)
+            .header(USER_AGENT, concat!("ostler-cli/", env!("CARGO_PKG_VERSION")))
+            .header(ACCEPT, accept)
+            .header(CONNECTION, "close");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        request
+            .body(Full::new(body.unwrap_or_default()))
+            .map_err(|error| ClientError::Protocol(format!("the request to {path} cannot be built: {error}")))
+    }
+
+    async fn dial(&self) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>), ClientError> {
+        let dialed = timeout(DIAL_LIMIT, async {
+            match &self.endpoint {
+                Endpoint::Tcp(address) => speak(TcpStream::connect(address).await?).await,
+                Endpoint::Unix(path) => speak(UnixStream::connect(path).await?).await,
+            }
+        });
+        match dialed.await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(self.unreachable(error.to_string())),
+            Err(_) => Err(self.unreachable(format!("no connection within {} s", DIAL_LIMIT.as_secs()))),
+        }
+    }
+}
+
+impl Answer {
+    /// Reads the whole body as JSON.
+    pub(crate) async fn json<T: DeserializeOwned>(self) -> Result<T, ClientError> {
+        let request = self.request.clone();
+        let body = self.whole().await?;
+        serde_json::from_slice(&body).map_err(|error| {
+            ClientError::Protocol(format!("the answer to {request} cannot be read: {error}"))
+        })
+    }
+
+    /// Reads the whole body and forgets it, so that the daemon sees its answer taken.
+    pub(crate) async fn drain(self) -> Result<(), ClientError> {
+        self.whole().await.map(drop)
+    }
+
+    /// The body's next bytes; `None` at its end.
+    pub(crate) async fn chunk(&mut self, limit: Duration) -> Result<Option<Bytes>, ClientError> {
+        loop {
+            let frame = match timeout(limit, self.response.body_mut().frame()).await {
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(error))) => return Err(self.broken(reason(&error))),
+                Ok(None) => return Ok(None),
+                Err(_) => return Err(self.broken(format!("nothing came for {} s", limit.as_secs()))),
+            };
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// Whether the daemon answered in the form that was asked for.
+    pub(crate) fn is(&self, content_type: &str) -> bool {
+        let header = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        header.is_some_and(|value| value.split(';').next().is_some_and(|kind| kind.trim() == content_type))
+    }
+
+    async fn checked(self) -> Result<Answer, ClientError> {
+        let status = self.response.status();
+        if status.is_success() {
+            return Ok(self);
+        }
+        let body = self.whole().await?;
+        Err(refused(status, &body))
+    }
+
+    async fn whole(self) -> Result<Bytes, ClientError> {
+        let Answer { response, driver, request, endpoint } = self;
+        let body = timeout(ANSWER_LIMIT, Limited::new(response.into_body(), BODY_LIMIT).collect()).await;
+        drop(driver);
+        match body {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(ClientError::Protocol(
+                format!("the answer to {request} is larger than {} MiB", BODY_LIMIT >> 20),
+            )),
+            Ok(Err(error)) => Err(ClientError::Unreachable { endpoint, reason: reason(&*error) }),
+            Err(_) => Err(ClientError::Unreachable { endpoint, reason: "the answer broke off".to_owned() }),
+        }
+    }
+
+    /// The error for a connection that ended too early.
+    pub(crate) fn broken(&self, reason: impl Into<String>) -> ClientError {
+        ClientError::Unreachable { endpoint: self.endpoint.clone(), reason: reason.into() }
+    }
+}
+
+/// Starts HTTP on a stream. The set owns the task that moves the bytes, and ends it when dropped.
+async fn speak<T>(stream: T) -> std::io::Result<(SendRequest<Full<Bytes>>, JoinSet<()>)>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(std::io::Error::other)?;
+    let mut driver = JoinSet::new();
+    driver.spawn(async move {
+        // A failure reaches the request as well, which is where it is told.
+        let _ = connection.await;
+    });
+    Ok((sender, driver))
+}
+
+fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
+    let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| ClientError::Protocol("the token holds characters that no token has".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The innermost cause: hyper's own words say only at which stage it failed.
+fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

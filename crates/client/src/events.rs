@@ -1,0 +1,232 @@
+//! A session's events as a stream of lines, on one connection or across several. Leaves what an
+//! event means to the reader: a line keeps the daemon's JSON as it came.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use hyper::Method;
+use ostler_types::SessionId;
+use serde::Deserialize;
+
+use crate::connection::{Answer, Door};
+use crate::lines::{LineError, Lines};
+use crate::{Backoff, ClientError};
+
+/// Events as they come. After an error the stream ends.
+pub type EventStream = BoxStream<'static, Result<EventLine, ClientError>>;
+
+/// One event as the daemon wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventLine {
+    /// Its place in the log; deltas have none.
+    pub seq: Option<u64>,
+    /// Its name.
+    pub name: String,
+    /// The whole envelope, as JSON on one line.
+    pub raw: String,
+}
+
+/// The daemon shows every 15 s that it lives; one that misses four of these is taken for gone.
+const SILENCE_LIMIT: Duration = Duration::from_secs(60);
+const HEARTBEAT: &str = "heartbeat";
+const NDJSON: &str = "application/x-ndjson";
+
+/// Opens the events after a cursor on one connection.
+pub(crate) async fn open(
+    door: &Door,
+    id: SessionId,
+    after: u64,
+    follow: bool,
+) -> Result<EventStream, ClientError> {
+    let reader = Reader::open(door, id, after, follow).await?;
+    let lines = stream::unfold(Some(reader), |reader| async move {
+        let mut reader = reader?;
+        match reader.event().await {
+            Ok(Some(line)) => Some((Ok(line), Some(reader))),
+            Ok(None) => None,
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    Ok(lines.boxed())
+}
+
+/// Opens the events after a cursor, and opens them again whenever the connection ends.
+pub(crate) async fn open_resuming(
+    door: Arc<Door>,
+    backoff: Backoff,
+    id: SessionId,
+    after: u64,
+) -> Result<EventStream, ClientError> {
+    let reader = Reader::open(&door, id, after, true).await?;
+    let following = Following { door, backoff, id, cursor: after, failures: 0, reader: Some(reader) };
+    let lines = stream::unfold(Some(following), |following| async move {
+        let mut following = following?;
+        match following.event().await {
+            Ok(line) => Some((Ok(line), Some(following))),
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    Ok(lines.boxed())
+}
+
+/// A subscription that outlives its connection.
+struct Following {
+    door: Arc<Door>,
+    backoff: Backoff,
+    id: SessionId,
+    /// The newest record that was passed on.
+    cursor: u64,
+    /// Tries in a row that brought nothing.
+    failures: u32,
+    reader: Option<Reader>,
+}
+
+impl Following {
+    /// The next event that has not been passed on yet.
+    async fn event(&mut self) -> Result<EventLine, ClientError> {
+        loop {
+            let Some(reader) = &mut self.reader else {
+                self.reopen().await?;
+                continue;
+            };
+            match reader.line().await {
+                Ok(Some(line)) => {
+                    self.failures = 0;
+                    if let Some(line) = self.accept(line)? {
+                        return Ok(line);
+                    }
+                }
+                Ok(None) => self.lost(self.door.unreachable("the connection was closed")).await?,
+                Err(error) => self.lost(error).await?,
+            }
+        }
+    }
+
+    /// Passes a line on unless it was seen before the connection broke.
+    fn accept(&mut self, line: EventLine) -> Result<Option<EventLine>, ClientError> {
+        let Some(seq) = line.seq else {
+            return Ok((line.name != HEARTBEAT).then_some(line));
+        };
+        if seq <= self.cursor {
+            return Ok(None);
+        }
+        if seq != self.cursor + 1 {
+            let missing = self.cursor + 1;
+            return Err(ClientError::Protocol(format!("record {seq} came where record {missing} should be")));
+        }
+        self.cursor = seq;
+        Ok(Some(line))
+    }
+
+    async fn reopen(&mut self) -> Result<(), ClientError> {
+        match Reader::open(&self.door, self.id, self.cursor, true).await {
+            Ok(reader) => self.reader = Some(reader),
+            Err(error) => self.lost(error).await?,
+        }
+        Ok(())
+    }
+
+    /// Waits before the next try, or gives up.
+    async fn lost(&mut self, error: ClientError) -> Result<(), ClientError> {
+        self.reader = None;
+        if !error.passes() {
+            return Err(error);
+        }
+        self.failures += 1;
+        match (self.backoff.wait(self.failures), error) {
+            (Some(wait), _) => {
+                tokio::time::sleep(wait).await;
+                Ok(())
+            }
+            (None, ClientError::Unreachable { reason, .. }) => {
+                Err(self.door.unreachable(format!("{reason} (gave up after {} tries)", self.backoff.tries)))
+            }
+            (None, error) => Err(error),
+        }
+    }
+}
+
+/// The lines of one connection.
+struct Reader {
+    answer: Answer,
+    lines: Lines,
+    ready: VecDeque<String>,
+    ended: bool,
+}
+
+impl Reader {
+    async fn open(door: &Door, id: SessionId, after: u64, follow: bool) -> Result<Reader, ClientError> {
+        let path = format!("/v1/sessions/{id}/events?after={after}&follow={follow}");
+        let answer = door.send_accepting(NDJSON, Method::GET, &path, None).await?;
+        if !answer.is(NDJSON) {
+            return Err(ClientError::Protocol(format!("the events of {id} did not come as {NDJSON}")));
+        }
+        Ok(Reader { answer, lines: Lines::default(), ready: VecDeque::new(), ended: false })
+    }
+
+    /// The next line that says something about the session.
+    async fn event(&mut self) -> Result<Option<EventLine>, ClientError> {
+        loop {
+            match self.line().await? {
+                Some(line) if line.name == HEARTBEAT => {}
+                line => return Ok(line),
+            }
+        }
+    }
+
+    /// The next line, heartbeats included; `None` at the end.
+    async fn line(&mut self) -> Result<Option<EventLine>, ClientError> {
+        loop {
+            if let Some(line) = self.ready.pop_front() {
+                return parse(line).map(Some);
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.answer.chunk(SILENCE_LIMIT).await? {
+                Some(chunk) => {
+                    self.lines.push(&chunk);
+                    while let Some(line) = self.lines.next() {
+                        self.keep(line)?;
+                    }
+                }
+                None => {
+                    self.ended = true;
+                    return self.last();
+                }
+            }
+        }
+    }
+
+    /// A last line without its LF counts, unless the connection broke off within it.
+    fn last(&mut self) -> Result<Option<EventLine>, ClientError> {
+        let Some(line) = self.lines.finish() else { return Ok(None) };
+        let line = line.ok().and_then(|line| parse(line).ok());
+        line.map(Some).ok_or_else(|| self.answer.broken("the connection broke off within a line"))
+    }
+
+    fn keep(&mut self, line: Result<String, LineError>) -> Result<(), ClientError> {
+        let line = line.map_err(|error| ClientError::Protocol(error.to_string()))?;
+        if !line.trim().is_empty() {
+            self.ready.push_back(line);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct Head {
+    seq: Option<u64>,
+    #[serde(rename = "type")]
+    name: String,
+}
+
+fn parse(raw: String) -> Result<EventLine, ClientError> {
+    let head: Head = serde_json::from_str(&raw).map_err(|error| {
+        ClientError::Protocol(format!("a line of the event stream is not an event: {error}"))
+    })?;
+    Ok(EventLine { seq: head.seq, name: head.name, raw })
+}

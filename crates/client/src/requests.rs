@@ -1,0 +1,244 @@
+//! What is sent to the http door and what it answers, as far as `ostler-types` does not have it.
+
+use bytes::Bytes;
+use ostler_types::{
+    Delivery, Message, MessageId, Part, PendingApproval, Policy, Role, Scope, Session, SessionId,
+    SessionStatus, ToolCallId, TurnId, Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::ClientError;
+
+/// A session to be made. What is absent is the daemon's to choose.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CreateSession {
+    /// An existing directory, as an absolute path.
+    pub workspace_path: String,
+    /// Instructions for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Whether a message starts a turn unless it says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_run: Option<bool>,
+    /// Which agent runs its turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Which model the agent uses, as `provider:model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The session that starts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<SessionId>,
+    /// How it is used: `repl`, `serve` or `agent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// What it may do by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// Asking twice with one key makes one session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// A message to be added.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SendMessage {
+    /// Who speaks: `user` or `system`.
+    pub role: Role,
+    /// What is said.
+    pub parts: Vec<Part>,
+    /// Whether it starts a turn; the session's own setting when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_run: Option<bool>,
+    /// What becomes of it while a turn runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
+    /// Asking twice with one key adds one message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl SendMessage {
+    /// What a person types: one text, everything else as the session has it.
+    pub fn prompt(text: impl Into<String>) -> SendMessage {
+        let parts = vec![Part::text(text)];
+        SendMessage { role: Role::User, parts, auto_run: None, delivery: None, idempotency_key: None }
+    }
+}
+
+/// An answer to an approval.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Approve {
+    /// The turn that the call belongs to.
+    pub turn_id: TurnId,
+    /// The call.
+    pub tool_call_id: ToolCallId,
+    /// Yes or no.
+    pub action: Verdict,
+    /// For how long; this call only when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    /// Why; the model sees it when the answer is no.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A change of a session's settings; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct UpdateSession {
+    /// A new title; an empty one removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Put away or back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
+    /// Another model, from the next turn on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Another policy, from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+}
+
+/// Which sessions to list. What is absent filters nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    /// Only those that stand so.
+    pub status: Option<SessionStatus>,
+    /// Only those of this directory.
+    pub workspace: Option<String>,
+    /// Only those that are put away, or only those that are not.
+    pub archived: Option<bool>,
+    /// Only those in which these words occur.
+    pub q: Option<String>,
+    /// How many at most; the daemon allows 200.
+    pub limit: Option<u32>,
+    /// Where the page before this one ended.
+    pub cursor: Option<String>,
+}
+
+impl SessionFilter {
+    pub(crate) fn query(&self) -> String {
+        let limit = self.limit.map(|limit| limit.to_string());
+        query(&[
+            ("status", self.status.map(SessionStatus::as_str)),
+            ("workspace", self.workspace.as_deref()),
+            ("archived", self.archived.map(|archived| if archived { "true" } else { "false" })),
+            ("q", self.q.as_deref()),
+            ("limit", limit.as_deref()),
+            ("cursor", self.cursor.as_deref()),
+        ])
+    }
+}
+
+/// How the daemon is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Health {
+    /// A word for it, `ok` when all is well.
+    pub status: Option<String>,
+    /// The daemon's version.
+    pub version: Option<String>,
+}
+
+/// Some sessions, newest activity first.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SessionPage {
+    /// The sessions.
+    pub sessions: Vec<ListedSession>,
+    /// Where the next page begins, if there is one.
+    pub next_cursor: Option<String>,
+}
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ListedSession {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// The newest record.
+    #[serde(default)]
+    pub last_seq: u64,
+    /// The place that matches the search, if there was one.
+    #[serde(default)]
+    pub snippet: Option<String>,
+}
+
+/// Some messages of a session.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct MessagePage {
+    /// The messages, oldest first.
+    pub messages: Vec<Message>,
+    /// What to pass as `before` for the page of older messages, if there are any.
+    pub before: Option<u64>,
+}
+
+/// A message was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Sent {
+    /// The message.
+    pub message_id: MessageId,
+    /// The turn that will answer it; none when none was asked for.
+    pub turn_id: Option<TurnId>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Created {
+    pub(crate) session_id: SessionId,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Started {
+    pub(crate) turn_id: TurnId,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Canceled {
+    pub(crate) canceled: bool,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Approvals {
+    pub(crate) approvals: Vec<PendingApproval>,
+}
+
+/// The body of a request that has nothing to say beyond its path.
+#[derive(Serialize)]
+pub(crate) struct Nothing {}
+
+/// A body as JSON.
+pub(crate) fn encode(body: &impl Serialize) -> Result<Bytes, ClientError> {
+    let json = serde_json::to_vec(body)
+        .map_err(|error| ClientError::Protocol(format!("the request cannot be written as JSON: {error}")))?;
+    Ok(json.into())
+}
+
+/// The query string of those pairs that have a value, with its question mark.
+pub(crate) fn query(pairs: &[(&str, Option<&str>)]) -> String {
+    let mut query = String::new();
+    for (name, value) in pairs {
+        if let Some(value) = value {
+            query.push(if query.is_empty() { '?' } else { '&' });
+            query.push_str(name);
+            query.push('=');
+            escape(value, &mut query);
+        }
+    }
+    query
+}
+
+/// Everything but the unreserved characters of RFC 3986 is written as its bytes.
+fn escape(value: &str, out: &mut String) {
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push(char::from(b"0123456789ABCDEF"[usize::from(byte >> 4)]));
+            out.push(char::from(b"0123456789ABCDEF"[usize::from(byte & 15)]));
+        }
+    }
+}

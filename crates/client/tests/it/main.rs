@@ -1,0 +1,8 @@
+//! The client against a hand-written daemon on loopback, byte for byte.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+
+mod errors;
+mod events;
+mod requests;
+mod server;

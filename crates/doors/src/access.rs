@@ -1,0 +1,81 @@
+//! Who may come in. Checked on the outermost router, before any route is looked at: the Host that a
+//! request was meant for, the Origin of a page that sends it, and the token.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, header};
+
+use crate::token::Token;
+
+/// The rules of one listener.
+#[derive(Clone)]
+pub struct Access {
+    hosts: Arc<[String]>,
+    token: Option<Arc<Token>>,
+}
+
+/// Why a request was turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denied {
+    /// It was meant for another host, as in DNS rebinding.
+    Host,
+    /// A page of another origin sent it.
+    Origin,
+    /// It shows no token, or a wrong one.
+    Token,
+}
+
+impl Access {
+    /// The rules of a TCP listener. Without a token everybody who passes the other checks comes in.
+    pub fn tcp(address: SocketAddr, token: Option<Arc<Token>>) -> Access {
+        let port = address.port();
+        let mut hosts = vec![address.to_string()];
+        if address.ip().is_loopback() {
+            hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
+        }
+        Access { hosts: hosts.into(), token }
+    }
+
+    /// The rules of the Unix socket, which has no port.
+    pub fn unix(token: Option<Arc<Token>>) -> Access {
+        Access { hosts: vec!["localhost".to_owned()].into(), token }
+    }
+
+    /// Checks where a request was meant for and where it comes from.
+    pub(crate) fn check_source(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Denied> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
+        let known = |host: &str| self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+        if !host.is_some_and(known) || hosts.next().is_some() || !authority.is_none_or(known) {
+            return Err(Denied::Host);
+        }
+        for origin in headers.get_all(header::ORIGIN) {
+            let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+            if !host.is_some_and(known) {
+                return Err(Denied::Origin);
+            }
+        }
+        let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+        if !matches!(site, None | Some(b"same-origin" | b"none")) {
+            return Err(Denied::Origin);
+        }
+        Ok(())
+    }
+
+    /// Checks the token.
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), Denied> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+        let bearer = shown.next().and_then(|value| value.to_str().ok()).and_then(bearer);
+        match bearer {
+            Some(bearer) if shown.next().is_none() && token.matches(bearer) => Ok(()),
+            _ => Err(Denied::Token),
+        }
+    }
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}

@@ -1,0 +1,122 @@
+//! The table of routes: what there is, who answers, and how it is described.
+
+use axum::Json;
+use axum::http::{Method, StatusCode};
+use axum::routing::{delete, get, patch, post};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::openapi::{Api, Operation};
+use super::{approvals, choices, events, guard, messages, sessions};
+
+const OK: StatusCode = StatusCode::OK;
+const CREATED: StatusCode = StatusCode::CREATED;
+const ACCEPTED: StatusCode = StatusCode::ACCEPTED;
+
+/// Every route of this door.
+pub(super) fn api() -> Api {
+    let api = Api::new()
+        .route(&Method::GET, guard::HEALTH, get(health), |g| {
+            Operation::new::<Health>(g, "health", "Whether the daemon is there", OK).public()
+        })
+        .route(&Method::GET, "/openapi.json", get(document), |g| {
+            Operation::new::<serde_json::Value>(g, "openapi", "This document", OK)
+        })
+        .route(&Method::GET, "/v1/agents", get(choices::agents), |g| {
+            Operation::new::<choices::Agents>(g, "list_agents", "The agents that sessions can have", OK)
+        })
+        .route(&Method::GET, "/v1/models", get(choices::models), |g| {
+            Operation::new::<choices::Models>(g, "list_models", "The models that sessions can have", OK)
+        })
+        .route(&Method::GET, "/v1/tools", get(choices::tools), |g| {
+            Operation::new::<choices::Tools>(g, "list_tools", "The tools of the native agent", OK)
+        });
+    turn_routes(message_routes(session_routes(api)))
+}
+
+fn session_routes(api: Api) -> Api {
+    api.route(&Method::POST, "/v1/sessions", post(sessions::create), |g| {
+        Operation::new::<sessions::Created>(g, "create_session", "Make a session", CREATED)
+            .body::<sessions::NewSessionBody>(g)
+    })
+    .route(&Method::GET, "/v1/sessions", get(sessions::list), |g| {
+        Operation::new::<sessions::SessionList>(g, "list_sessions", "List sessions, newest activity first", OK)
+            .query::<sessions::ListParams>()
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}", get(sessions::show), |g| {
+        Operation::new::<sessions::Shown>(g, "get_session", "A session and its latest state", OK)
+    })
+    .route(&Method::PATCH, "/v1/sessions/{session_id}", patch(sessions::update), |g| {
+        Operation::new::<sessions::Shown>(g, "update_session", "Change title, archive flag, model or policy", OK)
+            .body::<sessions::UpdateBody>(g)
+    })
+    .route(&Method::DELETE, "/v1/sessions/{session_id}", delete(sessions::close), |g| {
+        Operation::new::<sessions::Closed>(g, "close_session", "Close a session, and remove it if asked to", OK)
+            .query::<sessions::CloseParams>()
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/events", get(events::session), |_| {
+        Operation::stream("session_events", "History, then live")
+            .query::<events::SessionParams>()
+            .header("Last-Event-ID", &json!({"type": "string", "pattern": "^[0-9]{1,15}$"}), "Go on after this seq")
+    })
+    .route(&Method::GET, "/v1/events", get(events::all), |_| {
+        Operation::stream("all_events", "What happens in every session")
+            .query::<events::AllParams>()
+            .header("Last-Event-ID", &json!({"type": "string", "pattern": "^[0-9]{1,15}$"}), "Go on after this cursor")
+    })
+}
+
+fn message_routes(api: Api) -> Api {
+    api.route(&Method::POST, "/v1/sessions/{session_id}/messages", post(messages::send), |g| {
+        Operation::new::<messages::Sent>(g, "send_message", "Add a message and answer it", ACCEPTED)
+            .body::<messages::MessageBody>(g)
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/messages", get(messages::list), |g| {
+        Operation::new::<messages::Page>(g, "list_messages", "The conversation, from its end backwards", OK)
+            .query::<messages::PageParams>()
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/queue", get(messages::queue), |g| {
+        Operation::new::<messages::Queue>(g, "list_queue", "The messages that wait for their turn", OK)
+    })
+    .route(&Method::DELETE, "/v1/sessions/{session_id}/queue/{message_id}", delete(messages::withdraw), |g| {
+        Operation::new::<messages::Withdrawn>(g, "withdraw_message", "Take back a waiting message", OK)
+    })
+}
+
+fn turn_routes(api: Api) -> Api {
+    api.route(&Method::POST, "/v1/sessions/{session_id}/run", post(messages::run), |g| {
+        Operation::new::<messages::Started>(g, "run", "Start a turn on what is there", ACCEPTED)
+    })
+    .route(&Method::POST, "/v1/sessions/{session_id}/turns/{turn_id}/retry", post(messages::retry), |g| {
+        Operation::new::<messages::Started>(g, "retry_turn", "Repeat a turn that failed or was canceled", ACCEPTED)
+    })
+    .route(&Method::POST, "/v1/sessions/{session_id}/cancel", post(messages::cancel), |g| {
+        Operation::new::<messages::Canceled>(g, "cancel", "Stop the running turn", OK)
+            .optional_body::<messages::CancelBody>(g)
+    })
+    .route(&Method::POST, "/v1/sessions/{session_id}/approve", post(approvals::answer), |g| {
+        Operation::new::<approvals::Answered>(g, "answer_approval", "Approve or deny a waiting call", OK)
+            .body::<approvals::AnswerBody>(g)
+    })
+    .route(&Method::GET, "/v1/approvals", get(approvals::list), |g| {
+        Operation::new::<approvals::Approvals>(g, "list_approvals", "Every call that waits for an answer", OK)
+    })
+}
+
+/// The daemon is there.
+#[derive(Serialize, JsonSchema)]
+struct Health {
+    /// Always `ok`.
+    status: &'static str,
+    /// The daemon's version.
+    version: &'static str,
+}
+
+async fn health() -> Json<Health> {
+    Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+}
+
+async fn document() -> Json<serde_json::Value> {
+    Json(super::openapi())
+}

@@ -1,0 +1,64 @@
+//! Approvals: what waits for an answer, and answering.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use ostler_types::{Command, PendingApproval, Scope, SessionId, ToolCallId, TurnId, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::ApiError;
+use super::extract::{Body, Ids};
+use super::{HttpDoor, by};
+
+/// An answer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerBody {
+    /// The turn that the call belongs to.
+    turn_id: TurnId,
+    /// The call.
+    tool_call_id: ToolCallId,
+    /// Yes or no.
+    action: Verdict,
+    /// For how long; `once` when absent.
+    scope: Option<Scope>,
+    /// Why; the model sees it when the answer is no.
+    reason: Option<String>,
+}
+
+/// The answer was taken.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answered {
+    tool_call_id: ToolCallId,
+    action: Verdict,
+}
+
+pub(super) async fn answer(
+    State(door): State<HttpDoor>,
+    Ids(id): Ids<SessionId>,
+    headers: HeaderMap,
+    Body(body): Body<AnswerBody>,
+) -> Result<Json<Answered>, ApiError> {
+    let AnswerBody { turn_id, tool_call_id, action, scope, reason } = body;
+    let command = Command::Answer {
+        turn_id,
+        tool_call_id: tool_call_id.clone(),
+        verdict: action,
+        scope: scope.unwrap_or_default(),
+        reason,
+        by: by(&headers),
+    };
+    door.engine.submit(id, command).await?;
+    Ok(Json(Answered { tool_call_id, action }))
+}
+
+/// Everything that waits.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Approvals {
+    approvals: Vec<PendingApproval>,
+}
+
+pub(super) async fn list(State(door): State<HttpDoor>) -> Result<Json<Approvals>, ApiError> {
+    Ok(Json(Approvals { approvals: door.engine.approvals().await? }))
+}

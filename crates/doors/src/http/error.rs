@@ -1,0 +1,98 @@
+//! How refusals and failures look on this wire: a status, and
+//! `{"error":{"code","message","hint"}}`.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use ostler_engine::EngineError;
+use ostler_eventlog::LogError;
+use ostler_types::{Failure, Refusal, RefusalKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// An answer that is not a success.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    pub(super) status: StatusCode,
+    pub(super) body: ErrorBody,
+}
+
+/// The body of every answer that is not a success.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ErrorBody {
+    pub(super) error: Failure,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> ApiError {
+        let error = Failure { code: code.to_owned(), message: message.into(), hint: None };
+        ApiError { status, body: ErrorBody { error } }
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> ApiError {
+        self.body.error.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn bad_request(code: &str, message: impl Into<String>) -> ApiError {
+        ApiError::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    pub(super) fn no_session() -> ApiError {
+        ApiError::new(StatusCode::NOT_FOUND, "session_not_found", "there is no such session")
+            .hint("GET /v1/sessions lists those that there are")
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        (self.status, axum::Json(self.body)).into_response()
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> ApiError {
+        let status = match refusal.kind {
+            RefusalKind::NotFound => StatusCode::NOT_FOUND,
+            RefusalKind::Conflict => StatusCode::CONFLICT,
+            RefusalKind::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+            RefusalKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
+        };
+        let error = Failure { code: refusal.code, message: refusal.message, hint: refusal.hint };
+        ApiError { status, body: ErrorBody { error } }
+    }
+}
+
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> ApiError {
+        let unavailable = |code, hint: &str| {
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).hint(hint)
+        };
+        match &error {
+            EngineError::NotFound => ApiError::no_session(),
+            EngineError::Refused(refusal) => refusal.clone().into(),
+            EngineError::Log(log) => from_log(log),
+            EngineError::BadCursor => ApiError::bad_request("bad_cursor", error.to_string())
+                .hint("start again without a cursor"),
+            EngineError::Index(_) => unavailable("index_unavailable", "run `ostler doctor --rebuild`"),
+            EngineError::Rebuilding => unavailable("index_rebuilding", "try again in a moment"),
+            EngineError::ShuttingDown => unavailable("shutting_down", "try again when the daemon is back"),
+        }
+    }
+}
+
+fn from_log(error: &LogError) -> ApiError {
+    let message = error.to_string();
+    let unavailable = |code, hint: &str| {
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message.clone()).hint(hint)
+    };
+    match error {
+        LogError::NotFound => ApiError::no_session(),
+        LogError::Damaged { .. } => ApiError::new(StatusCode::CONFLICT, "log_damaged", message.clone())
+            .hint("`ostler doctor` says more; `ostler doctor --salvage ID` keeps what is before the damage"),
+        LogError::TooLarge { .. } => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message.clone()),
+        LogError::Full => unavailable("disk_full", "nothing was recorded; free some space and try again"),
+        LogError::Io(_) => unavailable("disk_failed", "nothing was recorded; look at the disk and try again"),
+        LogError::Conflict { .. } | LogError::Fenced => unavailable("not_owner", "try again"),
+    }
+}

@@ -1,0 +1,119 @@
+//! Taking requests apart, with an error that says what was wrong and what was expected.
+
+use std::time::Duration;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+
+use super::error::ApiError;
+
+/// Bytes in a request's body.
+pub(super) const MAX_BODY: usize = 2 << 20;
+/// How long a client may take to send it.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A JSON body.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+        let essence = kind.split(';').next().unwrap_or("").trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            return Err(ApiError::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                "the body must be JSON, sent as `content-type: application/json`",
+            ));
+        }
+        let bytes = read(request).await?;
+        serde_json::from_slice(&bytes).map(Body).map_err(|error| bad_json(&error))
+    }
+}
+
+/// A JSON body that may be absent.
+pub(super) struct OptionalBody<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let bytes = read(request).await?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(OptionalBody(T::default()));
+        }
+        serde_json::from_slice(&bytes).map(OptionalBody).map_err(|error| bad_json(&error))
+    }
+}
+
+/// Parameters of the path. What cannot be an id names nothing.
+pub(super) struct Ids<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(ids)) => Ok(Ids(ids)),
+            Err(rejection) => {
+                let message = format!("the path names nothing: {}", rejection.body_text());
+                Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
+                    .hint("ids are `sess_`, `turn_` or `msg_` and 32 lower-case hex digits"))
+            }
+        }
+    }
+}
+
+/// Parameters of the query; unknown ones are refused, since they are most likely misspelt.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match Query::<T>::from_request_parts(parts, state).await {
+            Ok(Query(params)) => Ok(Params(params)),
+            Err(rejection) => {
+                let message = rejection.body_text();
+                let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(&message);
+                Err(ApiError::bad_request("bad_query", format!("the query is not valid: {message}")))
+            }
+        }
+    }
+}
+
+async fn read(request: Request) -> Result<bytes::Bytes, ApiError> {
+    let body = Limited::new(request.into_body(), MAX_BODY).collect();
+    let collected = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(|_| {
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time")
+    })?;
+    collected.map(|body| body.to_bytes()).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            let message = format!("the body is larger than {MAX_BODY} bytes");
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+        } else {
+            ApiError::bad_request("bad_body", "the body could not be read to its end")
+        }
+    })
+}
+
+fn bad_json(error: &serde_json::Error) -> ApiError {
+    match error.classify() {
+        serde_json::error::Category::Data => ApiError::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "invalid_body",
+            format!("the body does not have the right shape: {error}"),
+        )
+        .hint("/openapi.json describes it"),
+        serde_json::error::Category::Syntax
+        | serde_json::error::Category::Eof
+        | serde_json::error::Category::Io => {
+            ApiError::bad_request("malformed_json", format!("the body is not JSON: {error}"))
+        }
+    }
+}

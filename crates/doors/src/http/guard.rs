@@ -1,0 +1,63 @@
+//! The outermost layer: who may come in, and the headers that every answer carries. It wraps the
+//! merged router, so no route can be outside it.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+
+use super::error::ApiError;
+use crate::access::{Access, Denied};
+
+/// The only path that needs no token.
+pub(super) const HEALTH: &str = "/healthz";
+
+/// Puts the guard around a router.
+pub(super) fn guarded(router: Router, access: Access) -> Router {
+    router.layer(middleware::from_fn(move |request: Request, next: Next| {
+        let access = access.clone();
+        async move { guard(&access, request, next).await }
+    }))
+}
+
+async fn guard(access: &Access, request: Request, next: Next) -> Response {
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    let checked = access.check_source(request.headers(), authority).and_then(|()| {
+        if request.uri().path() == HEALTH { Ok(()) } else { access.check_token(request.headers()) }
+    });
+    let mut response = match checked {
+        Ok(()) => next.run(request).await,
+        Err(denied) => refusal(denied).into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    ] {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    if response.status() == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+fn refusal(denied: Denied) -> ApiError {
+    match denied {
+        Denied::Host => ApiError::new(
+            StatusCode::FORBIDDEN,
+            "bad_host",
+            "this request was meant for another host, or for none",
+        )
+        .hint("use the address that the daemon printed when it started"),
+        Denied::Origin => {
+            ApiError::new(StatusCode::FORBIDDEN, "bad_origin", "pages of other origins may not talk to this daemon")
+        }
+        Denied::Token => ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "the token is missing or wrong")
+            .hint("send `Authorization: Bearer TOKEN`; the token is in the file `token` of the data directory"),
+    }
+}

@@ -1,0 +1,236 @@
+//! Messages and turns: say something, read what was said, run, retry, cancel.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use ostler_types::{
+    Accepted, Command, Delivery, Message, MessageId, Part, Queued, Refusal, Role, SessionId, TurnId,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::ApiError;
+use super::extract::{Body, Ids, OptionalBody, Params};
+use super::{HttpDoor, by};
+
+/// Something to say.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MessageBody {
+    /// Who says it.
+    role: Speaker,
+    /// What is said.
+    parts: Vec<InputPart>,
+    /// Whether to answer it now; the session's own setting when absent.
+    auto_run: Option<bool>,
+    /// What to do when a turn is running.
+    delivery: Option<Delivery>,
+    /// Asking twice with one key adds one message.
+    idempotency_key: Option<String>,
+}
+
+/// Who a client can speak as.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Speaker {
+    User,
+    System,
+}
+
+/// A piece of a message, as a client sends it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum InputPart {
+    Text { text: String },
+    Image(Attached),
+    Audio(Attached),
+    File(Attached),
+}
+
+/// A file that was attached before.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Attached {
+    /// Where it lies: `attachments/NAME`.
+    #[serde(rename = "ref")]
+    reference: String,
+    mime_type: String,
+}
+
+/// The message is in.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Sent {
+    message_id: MessageId,
+    /// The turn that answers it; null when none was asked for.
+    turn_id: Option<TurnId>,
+}
+
+pub(super) async fn send(
+    State(door): State<HttpDoor>,
+    Ids(id): Ids<SessionId>,
+    headers: HeaderMap,
+    Body(body): Body<MessageBody>,
+) -> Result<(StatusCode, Json<Sent>), ApiError> {
+    let clock = door.engine.clock();
+    let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
+    let created_at = clock.now();
+    let role = match body.role {
+        Speaker::User => Role::User,
+        Speaker::System => Role::System,
+    };
+    let mut parts = Vec::new();
+    for part in body.parts {
+        parts.push(checked(&door, id, part).await?);
+    }
+    let command = Command::Submit {
+        message: Message { id: message_id, role, parts, created_at },
+        turn_id,
+        delivery: body.delivery.unwrap_or_default(),
+        auto_run: body.auto_run,
+        idempotency_key: body.idempotency_key,
+        by: by(&headers),
+        partial: None,
+    };
+    let sent = match door.engine.submit(id, command).await? {
+        Accepted::Message { message_id, turn_id } => Sent { message_id, turn_id },
+        _ => Sent { message_id, turn_id: None },
+    };
+    Ok((StatusCode::ACCEPTED, Json(sent)))
+}
+
+/// Where to read.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PageParams {
+    /// Messages before this place, as given in the page after it.
+    before: Option<u64>,
+    /// How many at most.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u32>,
+}
+
+/// Some messages, oldest first.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Page {
+    messages: Vec<Message>,
+    /// Pass this as `before` for the page before; null on the first one.
+    before: Option<u64>,
+}
+
+pub(super) async fn list(
+    State(door): State<HttpDoor>,
+    Ids(id): Ids<SessionId>,
+    Params(params): Params<PageParams>,
+) -> Result<Json<Page>, ApiError> {
+    let limit = match params.limit {
+        None => 50,
+        Some(limit @ 1..=200) => limit as usize,
+        Some(_) => return Err(ApiError::bad_request("bad_query", "`limit` must be from 1 to 200")),
+    };
+    let page = door.engine.messages(id, params.before, limit).await?;
+    Ok(Json(Page { messages: page.messages, before: page.before }))
+}
+
+/// What waits for its turn.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Queue {
+    queue: Vec<Queued>,
+}
+
+pub(super) async fn queue(
+    State(door): State<HttpDoor>,
+    Ids(id): Ids<SessionId>,
+) -> Result<Json<Queue>, ApiError> {
+    Ok(Json(Queue { queue: door.engine.view(id).await?.queue }))
+}
+
+/// The message is taken back.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Withdrawn {
+    message_id: MessageId,
+}
+
+pub(super) async fn withdraw(
+    State(door): State<HttpDoor>,
+    Ids((id, message_id)): Ids<(SessionId, MessageId)>,
+    headers: HeaderMap,
+) -> Result<Json<Withdrawn>, ApiError> {
+    door.engine.submit(id, Command::Withdraw { message_id, by: by(&headers) }).await?;
+    Ok(Json(Withdrawn { message_id }))
+}
+
+/// The turn begins.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Started {
+    turn_id: TurnId,
+}
+
+pub(super) async fn run(
+    State(door): State<HttpDoor>,
+    Ids(id): Ids<SessionId>,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    let turn_id = TurnId::new(door.engine.clock().uuid());
+    door.engine.submit(id, Command::Run { turn_id }).await?;
+    Ok((StatusCode::ACCEPTED, Json(Started { turn_id })))
+}
+
+pub(super) async fn retry(
+    State(door): State<HttpDoor>,
+    Ids((id, retry_of)): Ids<(SessionId, TurnId)>,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    let turn_id = TurnId::new(door.engine.clock().uuid());
+    door.engine.submit(id, Command::Retry { retry_of, turn_id }).await?;
+    Ok((StatusCode::ACCEPTED, Json(Started { turn_id })))
+}
+
+/// Why to stop.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct CancelBody {
+    /// Shown to everybody who looks on.
+    reason: Option<String>,
+}
+
+/// Whether there was anything to stop.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Canceled {
+    canceled: bool,
+}
+
+pub(super) async fn cancel(
+    State(door): State<HttpDoor>,
+    Ids(id): Ids<SessionId>,
+    headers: HeaderMap,
+    OptionalBody(body): OptionalBody<CancelBody>,
+) -> Result<Json<Canceled>, ApiError> {
+    let command = Command::Cancel { by: by(&headers), reason: body.reason, partial: None };
+    let accepted = door.engine.submit(id, command).await?;
+    Ok(Json(Canceled { canceled: accepted != Accepted::Unchanged }))
+}
+
+/// A part as it is kept. A reference must name a file that is there.
+async fn checked(door: &HttpDoor, id: SessionId, part: InputPart) -> Result<Part, ApiError> {
+    Ok(match part {
+        InputPart::Text { text } => Part::Text { text },
+        InputPart::Image(Attached { reference, mime_type }) => {
+            Part::Image { reference: attached(door, id, reference).await?, mime_type }
+        }
+        InputPart::Audio(Attached { reference, mime_type }) => {
+            Part::Audio { reference: attached(door, id, reference).await?, mime_type }
+        }
+        InputPart::File(Attached { reference, mime_type }) => {
+            Part::File { reference: attached(door, id, reference).await?, mime_type }
+        }
+    })
+}
+
+async fn attached(door: &HttpDoor, id: SessionId, reference: String) -> Result<String, ApiError> {
+    let name = reference.strip_prefix("attachments/").unwrap_or_default();
+    let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+    let there = plain && tokio::fs::try_exists(door.engine.session_dir(id).join(&reference)).await.unwrap_or(false);
+    if there {
+        return Ok(reference);
+    }
+    let message = format!("this session has no attachment `{}`", reference.escape_debug());
+    Err(Refusal::invalid("unknown_attachment", message).into())
+}

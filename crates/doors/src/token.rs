@@ -1,0 +1,109 @@
+//! The daemon's token: 256 random bits in a file that only its owner can read. A client shows it on
+//! every request. Replacing the file takes effect at once.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// A token is 64 hex digits; a file with much more is not one.
+const MAX_BYTES: u64 = 4096;
+
+/// Knows whether a token is the right one.
+pub struct Token {
+    path: PathBuf,
+    known: Mutex<Known>,
+}
+
+/// The digest of the file's content, and which version of the file it was.
+struct Known {
+    version: (u64, i64, i64),
+    digest: [u8; 32],
+}
+
+/// Why the token cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// Others could have read it.
+    #[error("{path} can be read by others (mode {mode:o}); remove it and start again, and a new one is made")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its mode bits.
+        mode: u32,
+    },
+    /// The file cannot be read or made.
+    #[error("the token file {path} cannot be used: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Token {
+    /// Reads the token of a data directory, making one the first time.
+    pub fn open(path: &Path) -> Result<Token, TokenError> {
+        let io = |source| TokenError::Io { path: path.to_owned(), source };
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Ok(mut file) => {
+                let mut random = [0_u8; 32];
+                getrandom::fill(&mut random).map_err(|error| io(std::io::Error::other(error)))?;
+                file.write_all(format!("{}\n", hex(&random)).as_bytes()).map_err(io)?;
+                file.sync_all().map_err(io)?;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(io(error)),
+        }
+        let known = Mutex::new(read(path)?);
+        Ok(Token { path: path.to_owned(), known })
+    }
+
+    /// Whether this is the token. Takes the same time however much of it is right.
+    pub fn matches(&self, shown: &str) -> bool {
+        let digest: [u8; 32] = Sha256::digest(shown.as_bytes()).into();
+        let mut known = self.known.lock().expect("no code panics while it holds the token");
+        match std::fs::metadata(&self.path).map(|metadata| version(&metadata)) {
+            Ok(version) if version == known.version => {}
+            // Replaced or gone: the old one is void from now on.
+            _ => match read(&self.path) {
+                Ok(fresh) => *known = fresh,
+                Err(error) => {
+                    tracing::error!(%error, "no request is let in until the token can be read");
+                    return false;
+                }
+            },
+        }
+        digest.ct_eq(&known.digest).into()
+    }
+}
+
+fn read(path: &Path) -> Result<Known, TokenError> {
+    let io = |source| TokenError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(TokenError::Exposed { path: path.to_owned(), mode });
+    }
+    let mut content = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut content).map_err(io)?;
+    let content = content.trim();
+    if content.len() < 32 {
+        return Err(io(std::io::Error::other("it is empty or too short; remove it, and a new one is made")));
+    }
+    Ok(Known { version: version(&metadata), digest: Sha256::digest(content.as_bytes()).into() })
+}
+
+fn version(metadata: &std::fs::Metadata) -> (u64, i64, i64) {
+    (metadata.ino(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

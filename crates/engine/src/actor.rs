@@ -1,0 +1,330 @@
+//! The actor of one session: takes one input at a time, decides, records, and keeps the right agent
+//! running. It goes to sleep when nothing is left to do and nobody looks on.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use ostler_agent::{ReportError, TurnRequest};
+use ostler_eventlog::LogError;
+use ostler_types::{
+    Accepted, Command, Decision, Delivery, Refusal, Report, Rule, Scope, SessionView, TurnId, Verdict, decide,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::error::EngineError;
+use crate::session::Session;
+use crate::subscription::Subscription;
+use crate::turn::{Returned, Running};
+use crate::{catalogue, history};
+
+/// How often the text that streams goes into a draft, at the latest.
+const DRAFT_EVERY: Duration = Duration::from_millis(500);
+/// How often a turn's end is tried again while the disk refuses it.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// All that can happen to a session.
+pub(crate) enum Input {
+    /// A client asks for something.
+    Command { command: Command, reply: oneshot::Sender<Result<Accepted, EngineError>> },
+    /// A client wants to see how it stands.
+    View { reply: oneshot::Sender<SessionView> },
+    /// A client wants some of its messages.
+    Messages { before: Option<u64>, limit: usize, reply: oneshot::Sender<Result<history::MessagePage, EngineError>> },
+    /// A client wants to follow it.
+    Subscribe { after: u64, reply: oneshot::Sender<Result<Subscription, EngineError>> },
+    /// Its agent reports.
+    Turn { turn_id: TurnId, request: TurnRequest },
+    /// Its agent has returned.
+    Returned(Returned),
+    /// Some time has passed.
+    Tick,
+    /// Its files are to be removed.
+    Purge { reply: oneshot::Sender<Result<(), EngineError>> },
+    /// The daemon stops.
+    Stop,
+}
+
+/// Runs one session.
+pub(crate) struct Actor {
+    pub(crate) session: Session,
+    pub(crate) running: Option<Running>,
+    inputs: mpsc::Receiver<Input>,
+    /// A turn's end that the disk would not take yet.
+    unrecorded: Option<Command>,
+    idle_since: Instant,
+}
+
+impl Actor {
+    pub(crate) fn new(session: Session, inputs: mpsc::Receiver<Input>) -> Actor {
+        Actor { session, running: None, inputs, unrecorded: None, idle_since: Instant::now() }
+    }
+
+    /// Lives until the session sleeps, is removed, or the daemon stops.
+    pub(crate) async fn run(mut self) {
+        self.follow_turn().await;
+        loop {
+            let input = self.next_input().await;
+            if self.handle(input).await.is_break() {
+                return;
+            }
+        }
+    }
+
+    async fn next_input(&mut self) -> Input {
+        let tick = self.next_tick();
+        tokio::select! {
+            input = self.inputs.recv() => input.unwrap_or(Input::Stop),
+            input = Running::next(&mut self.running) => input,
+            () = tokio::time::sleep_until(tick) => Input::Tick,
+        }
+    }
+
+    fn next_tick(&self) -> Instant {
+        match (&self.unrecorded, &self.running) {
+            (Some(_), _) => Instant::now() + RETRY_EVERY,
+            (None, Some(_)) => Instant::now() + DRAFT_EVERY,
+            (None, None) => (self.idle_since + self.session.shared.idle_after).max(Instant::now() + RETRY_EVERY),
+        }
+    }
+
+    async fn handle(&mut self, input: Input) -> ControlFlow<()> {
+        match input {
+            Input::Command { command, reply } => {
+                let answer = self.command(command).await;
+                _ = reply.send(answer);
+            }
+            Input::View { reply } => _ = reply.send(self.session.state.view()),
+            Input::Messages { before, limit, reply } => {
+                let before = before.unwrap_or(u64::MAX).min(self.session.state.last_seq + 1);
+                let page = history::page(&*self.session.shared.log, self.session.id, before, limit).await;
+                _ = reply.send(page.map_err(EngineError::from));
+            }
+            Input::Subscribe { after, reply } => _ = reply.send(self.subscribe(after)),
+            Input::Turn { turn_id, request } => self.turn_request(turn_id, request).await,
+            Input::Returned(returned) => self.returned(returned).await,
+            Input::Tick => return self.tick().await,
+            Input::Purge { reply } => {
+                _ = reply.send(self.purge().await);
+                return ControlFlow::Break(());
+            }
+            Input::Stop => {
+                self.stop().await;
+                return ControlFlow::Break(());
+            }
+        }
+        self.idle_since = Instant::now();
+        ControlFlow::Continue(())
+    }
+
+    /// What a client asked for: decide, record, answer.
+    async fn command(&mut self, mut command: Command) -> Result<Accepted, EngineError> {
+        self.record_what_is_due().await?;
+        match &mut command {
+            Command::Cancel { partial, .. } | Command::Close { partial, .. } => *partial = self.session.hub.partial(),
+            Command::Submit { delivery: Delivery::Interrupt, partial, .. } => *partial = self.session.hub.partial(),
+            _ => {}
+        }
+        let rule = self.rule_to_remember(&command);
+        let accepted = self.decide_and_record(command).await?;
+        if let Some(rule) = rule {
+            self.remember(rule).await;
+        }
+        self.follow_turn().await;
+        Ok(accepted)
+    }
+
+    pub(crate) async fn decide_and_record(&mut self, command: Command) -> Result<Accepted, EngineError> {
+        let Decision { events, accepted } = decide(&self.session.state, command)?;
+        self.session.record(events).await?;
+        Ok(accepted)
+    }
+
+    fn subscribe(&self, after: u64) -> Result<Subscription, EngineError> {
+        let last_seq = self.session.state.last_seq;
+        if after > last_seq {
+            let message = format!("the cursor {after} is ahead of this session, whose newest record is {last_seq}");
+            return Err(Refusal::invalid("cursor_ahead", message).hint("read from the start, without a cursor").into());
+        }
+        let log = self.session.shared.log.clone();
+        Ok(Subscription::new(self.session.id, log, self.session.hub.clone(), after))
+    }
+
+    /// What the running turn's agent reports.
+    async fn turn_request(&mut self, turn_id: TurnId, request: TurnRequest) {
+        match request {
+            TurnRequest::Report { mut report, reply } => {
+                if let Report::CallProposed { tool_call, standing, .. } = &mut report {
+                    *standing = self.session.shared.rules.allow(tool_call);
+                }
+                let asked = match &report {
+                    Report::CallProposed { tool_call, .. } => Some(tool_call.id.clone()),
+                    _ => None,
+                };
+                let answer = self.decide_and_record(Command::Report { turn_id, report }).await;
+                match (answer, asked, &mut self.running) {
+                    (Ok(Accepted::Waiting), Some(id), Some(running)) => running.wait_for(id, reply),
+                    (answer, ..) => _ = reply.send(answer.map_err(report_error)),
+                }
+            }
+            TurnRequest::PutArtifact { name, content, reply } => {
+                let reference = format!("artifacts/{turn_id}/{name}");
+                let stored = self.session.shared.log.put_blob(self.session.id, reference.clone(), content).await;
+                _ = reply.send(stored.map(|()| reference).map_err(|e| ReportError::NotRecorded(e.to_string())));
+            }
+        }
+    }
+
+    /// The agent has returned: the turn ends, unless somebody ended it before.
+    async fn returned(&mut self, returned: Returned) {
+        self.running = None;
+        let open = self.session.state.turn.as_ref().map(|turn| turn.id);
+        if open == Some(returned.turn_id) {
+            let command = returned.into_command(self.session.hub.partial());
+            self.end_turn(command).await;
+        }
+        self.follow_turn().await;
+    }
+
+    /// Records a turn's end. When the disk refuses, it is kept and tried again.
+    async fn end_turn(&mut self, command: Command) {
+        match self.decide_and_record(command.clone()).await {
+            Ok(_) => {}
+            Err(EngineError::Refused(refusal)) => {
+                let failed = Returned::refused(&command, &refusal);
+                if let Err(error) = self.decide_and_record(failed.clone()).await {
+                    self.keep_unrecorded(failed, &error);
+                }
+            }
+            Err(error) => self.keep_unrecorded(command, &error),
+        }
+    }
+
+    fn keep_unrecorded(&mut self, command: Command, error: &EngineError) {
+        tracing::error!(id = %self.session.id, %error, "a turn's end could not be recorded yet");
+        self.unrecorded = Some(command);
+    }
+
+    async fn record_what_is_due(&mut self) -> Result<(), EngineError> {
+        let Some(command) = self.unrecorded.clone() else { return Ok(()) };
+        match self.decide_and_record(command).await {
+            Ok(_) | Err(EngineError::Refused(_)) => self.unrecorded = None,
+            Err(error) => return Err(error),
+        }
+        self.follow_turn().await;
+        Ok(())
+    }
+
+    async fn tick(&mut self) -> ControlFlow<()> {
+        self.save_drafts(1);
+        _ = self.record_what_is_due().await;
+        if self.idle_since.elapsed() >= self.session.shared.idle_after {
+            if self.is_at_rest() {
+                return self.sleep().await;
+            }
+            if self.running.is_none() {
+                self.session.forget_conversation();
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn save_drafts(&self, least: usize) {
+        if let Some((turn_id, deltas)) = self.session.hub.unsaved(least) {
+            for delta in deltas {
+                self.session.shared.log.save_draft(self.session.id, turn_id, delta);
+            }
+        }
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let state = &self.session.state;
+        let quiet = state.turn.is_none() && state.queue.is_empty() && self.running.is_none();
+        quiet && self.unrecorded.is_none() && !self.session.hub.has_subscribers()
+    }
+
+    /// Leaves memory: everything is in the log, and the views know it.
+    async fn sleep(&mut self) -> ControlFlow<()> {
+        self.rest().await;
+        if self.session.shared.forget(self.session.id, || self.inputs.is_empty() && self.is_at_rest()) {
+            self.inputs.close();
+            // A client that came too late gets no answer, and asks again: that wakes the session.
+            return ControlFlow::Break(());
+        }
+        self.idle_since = Instant::now();
+        ControlFlow::Continue(())
+    }
+
+    /// Brings the views up to date, and tells the log that the session rests.
+    async fn rest(&mut self) {
+        self.session.snapshot().await;
+        catalogue::write_session(self.session.dir(), &self.session.state).await;
+        let rests = self.session.state.turn.is_none() && self.session.state.queue.is_empty();
+        if rests && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
+            if let Err(error) = self.session.shared.log.settle(self.session.id).await {
+                tracing::warn!(id = %self.session.id, %error, "the session could not be settled");
+            }
+        }
+    }
+
+    /// The daemon stops: a turn that only waits is left to be picked up, another one is canceled.
+    async fn stop(&mut self) {
+        self.save_drafts(1);
+        let resumable = self.agent_resumes();
+        let partial = self.session.hub.partial();
+        if let Err(error) = self.decide_and_record(Command::Suspend { resumable, partial }).await {
+            tracing::error!(id = %self.session.id, %error, "the turn is left to be recovered at the next start");
+        }
+        if let Some(running) = self.running.take() {
+            running.end().await;
+        }
+        self.rest().await;
+        self.session.hub.close();
+    }
+
+    async fn purge(&mut self) -> Result<(), EngineError> {
+        let close = Command::Close { by: "purge".to_owned(), partial: None };
+        self.decide_and_record(close).await?;
+        if let Some(running) = self.running.take() {
+            running.end().await;
+        }
+        let shared = &self.session.shared;
+        shared.log.remove(self.session.id).await?;
+        if let Err(error) = shared.index.remove(self.session.id).await {
+            tracing::warn!(id = %self.session.id, %error, "the index still lists a removed session");
+        }
+        shared.forget(self.session.id, || true);
+        self.session.hub.close();
+        Ok(())
+    }
+
+    /// The rule that an answer with scope `always` adds.
+    fn rule_to_remember(&self, command: &Command) -> Option<Rule> {
+        let Command::Answer { tool_call_id, verdict: Verdict::Approve, scope: Scope::Always, .. } = command else {
+            return None;
+        };
+        let mut pending = self.session.state.pending_approvals();
+        pending.find(|approval| approval.tool_call_id == *tool_call_id).map(|approval| approval.rule.clone())
+    }
+
+    async fn remember(&self, rule: Rule) {
+        let shared = self.session.shared.clone();
+        match tokio::task::spawn_blocking(move || shared.rules.add(rule)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "a rule was not remembered; the call will ask again"),
+            Err(error) => tracing::error!(%error, "remembering a rule panicked"),
+        }
+    }
+}
+
+fn report_error(error: EngineError) -> ReportError {
+    match error {
+        EngineError::Refused(refusal) if refusal.code == "turn_over" => ReportError::Over,
+        EngineError::Refused(refusal) => ReportError::Refused(refusal),
+        EngineError::Log(LogError::TooLarge { size, limit }) => {
+            let message = format!("what was to be recorded has {size} bytes, and {limit} is the limit");
+            ReportError::Refused(Refusal::invalid("record_too_large", message))
+        }
+        other => ReportError::NotRecorded(other.to_string()),
+    }
+}

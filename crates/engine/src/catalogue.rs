@@ -1,0 +1,146 @@
+//! Keeps the views in step with the log: the index, `session.json`, the snapshot. Each may lag, and
+//! none may lead; a view that cannot be written is said so in the daemon's own log and caught up later.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ostler_eventlog::LogError;
+use ostler_index::{Text, Update};
+use ostler_types::{Event, Record, Role, SessionId, State};
+
+use crate::engine::Shared;
+
+/// Bytes read from a log at a time.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// Tells the views of records that have just been written. `told` is the newest record that the
+/// index was told of; it moves on unless nothing in the records shows in a list.
+pub(crate) async fn follow(shared: &Shared, state: &State, records: &[Record], told: &mut u64) {
+    if !records.iter().any(shows) {
+        return;
+    }
+    let texts = records.iter().filter_map(text).collect();
+    update(shared, state, *told, texts).await;
+    *told = state.last_seq;
+    if records.iter().any(settles) {
+        write_session(shared.session_dir(state.session.id), state).await;
+    }
+}
+
+/// Brings the index up to the log, for a session that was left in a hurry.
+pub(crate) async fn catch_up(shared: &Shared, state: &State) -> Result<(), LogError> {
+    let id = state.session.id;
+    let position = match shared.index.position(id).await {
+        Ok(position) => position,
+        Err(error) => {
+            tracing::warn!(%id, %error, "the index cannot be read");
+            return Ok(());
+        }
+    };
+    if position < state.last_seq {
+        let texts = read_texts(shared, id, position + 1).await?;
+        update(shared, state, position, texts).await;
+    }
+    Ok(())
+}
+
+/// Whether the index holds all of the session.
+pub(crate) async fn is_caught_up(shared: &Shared, state: &State) -> bool {
+    let flushed = shared.index.flushed().await.is_ok();
+    flushed && shared.index.position(state.session.id).await.is_ok_and(|position| position >= state.last_seq)
+}
+
+/// Replaces `session.json`.
+pub(crate) async fn write_session(dir: PathBuf, state: &State) {
+    let view = state.view();
+    blocking(move || ostler_recorder::write_session(&dir, &view)).await;
+}
+
+/// Replaces the snapshot of the state.
+pub(crate) async fn write_snapshot(dir: PathBuf, state: State) {
+    blocking(move || ostler_recorder::write_snapshot(&dir, &state)).await;
+}
+
+async fn update(shared: &Shared, state: &State, after_seq: u64, texts: Vec<Text>) {
+    let update = Update { session: state.session.clone(), after_seq, last_seq: state.last_seq, texts };
+    if let Err(error) = shared.index.update(update).await {
+        tracing::warn!(id = %state.session.id, %error, "the index was not updated");
+    }
+}
+
+async fn read_texts(shared: &Shared, id: SessionId, mut from: u64) -> Result<Vec<Text>, LogError> {
+    let mut texts = Vec::new();
+    loop {
+        let lines = shared.log.read(id, from, PAGE_BYTES).await?;
+        let Some(last) = lines.last() else { return Ok(texts) };
+        from = last.seq + 1;
+        for line in &lines {
+            let record = line.record().map_err(|error| LogError::Io(error.to_string()))?;
+            texts.extend(text(&record));
+        }
+    }
+}
+
+/// What can be searched for: what people and the model said.
+fn text(record: &Record) -> Option<Text> {
+    let message = match &record.event {
+        Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => message,
+        _ => return None,
+    };
+    let (message_id, role, text) = (message.id, message.role, message.text());
+    let said = matches!(role, Role::User | Role::Assistant) && !text.is_empty();
+    said.then_some(Text { seq: record.seq, message_id, role, text })
+}
+
+/// Whether a list of sessions looks different after this record.
+fn shows(record: &Record) -> bool {
+    match &record.event {
+        Event::ReasoningCompleted { .. }
+        | Event::ToolBatchStarted { .. }
+        | Event::ToolBatchHalted { .. }
+        | Event::ToolBatchCompleted {}
+        | Event::ToolCallStarted { .. }
+        | Event::ToolCallCompleted { .. }
+        | Event::VerificationStarted { .. }
+        | Event::VerificationCompleted { .. } => false,
+        _ => true,
+    }
+}
+
+/// Whether the session comes to rest, changes its settings, or starts to wait.
+fn settles(record: &Record) -> bool {
+    matches!(
+        record.event,
+        Event::SessionUpdated { .. }
+            | Event::SessionCompleted { .. }
+            | Event::TurnCompleted { .. }
+            | Event::TurnFailed { .. }
+            | Event::TurnCanceled { .. }
+            | Event::ApprovalRequested { .. }
+    )
+}
+
+async fn blocking<E: std::fmt::Display + Send + 'static>(write: impl FnOnce() -> Result<(), E> + Send + 'static) {
+    match tokio::task::spawn_blocking(write).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "a view was not written; it can be rebuilt from the log"),
+        Err(error) => tracing::error!(%error, "writing a view panicked"),
+    }
+}
+
+/// Makes the whole index again from the logs.
+pub(crate) async fn rebuild(shared: &Arc<Shared>) -> Result<(), LogError> {
+    for id in shared.log.sessions().await? {
+        match crate::wake::read_state(shared, id).await {
+            Ok(state) => {
+                catch_up(shared, &state).await?;
+                write_session(shared.session_dir(id), &state).await;
+            }
+            Err(error) => tracing::warn!(%id, %error, "a session is left out of the index"),
+        }
+    }
+    if let Err(error) = shared.index.rebuilt().await {
+        tracing::warn!(%error, "the index is made again at the next start");
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! What an engine is made of. Everything comes in from outside: the log, the index, the agents, the
+//! clock; so tests can put their own in place of each.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{Timestamp, TimestampRound, Unit};
+use ostler_agent::Agent;
+use ostler_eventlog::Log;
+use ostler_index::{Index, Opened};
+use ostler_types::{Clock, Rule};
+use uuid::Uuid;
+
+/// What an engine is made of.
+pub struct EngineConfig {
+    /// The truth.
+    pub log: Arc<dyn Log>,
+    /// The view for listing and searching.
+    pub index: Index,
+    /// Whether that view was found, or has to be made from the logs.
+    pub index_opened: Opened,
+    /// Where the views beside each log go, and the remembered rules.
+    pub data_dir: PathBuf,
+    /// Who runs turns, by name. `native` is the default of every door.
+    pub agents: HashMap<String, Arc<dyn Agent>>,
+    /// Where times and ids come from.
+    pub clock: Arc<dyn Clock>,
+    /// Calls that are allowed in every session.
+    pub rules: Vec<Rule>,
+    /// How long an actor without turn and subscriber stays awake.
+    pub idle_after: Duration,
+}
+
+/// The system's time and random ids.
+#[derive(Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let now = Timestamp::now();
+        now.round(TimestampRound::new().smallest(Unit::Millisecond)).unwrap_or(now)
+    }
+
+    fn uuid(&self) -> Uuid {
+        Uuid::now_v7()
+    }
+}

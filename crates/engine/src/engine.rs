@@ -1,0 +1,307 @@
+//! The way in for doors: find or wake the actor of a session, and hand it what is asked.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use ostler_agent::Agent;
+use ostler_eventlog::{FeedPosition, Log};
+use ostler_index::{Filter, Index, Listing};
+use ostler_types::{
+    Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Session, SessionId, SessionView, State, create,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::actor::Input;
+use crate::config::EngineConfig;
+use crate::error::EngineError;
+use crate::feed::{Deltas, FeedSubscription};
+use crate::history::MessagePage;
+use crate::hub::Hub;
+use crate::recovery;
+use crate::rules::Rules;
+use crate::subscription::Subscription;
+
+/// Inputs that may wait for one actor.
+const INPUTS: usize = 64;
+/// How long a client waits for the list while the index is being rebuilt.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// This process's name in leases.
+const NODE: &str = "local";
+/// How long a lease holds; the data directory's lock makes it moot for files.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// Keeps sessions going. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+/// What every actor can reach.
+pub(crate) struct Shared {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) index: Index,
+    pub(crate) agents: HashMap<String, Arc<dyn Agent>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) rules: Rules,
+    pub(crate) idle_after: Duration,
+    pub(crate) deltas: Arc<Deltas>,
+    data_dir: PathBuf,
+    awake: Mutex<HashMap<SessionId, Handle>>,
+    stopping: watch::Sender<bool>,
+    recovered: watch::Sender<bool>,
+    /// Taken while a session is made under an idempotency key, so that two requests make one.
+    creating: tokio::sync::Mutex<()>,
+}
+
+/// The way to an actor.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    pub(crate) inputs: mpsc::Sender<Input>,
+    pub(crate) hub: Arc<Hub>,
+}
+
+impl Engine {
+    /// Starts an engine. Sessions that were left in a hurry are recovered in the background, so
+    /// that starting costs the same however many there are.
+    pub fn start(config: EngineConfig) -> Engine {
+        let shared = Arc::new(Shared {
+            rules: Rules::load(config.data_dir.join("rules.json"), config.rules),
+            log: config.log,
+            index: config.index,
+            agents: config.agents,
+            clock: config.clock,
+            idle_after: config.idle_after,
+            deltas: Arc::default(),
+            data_dir: config.data_dir,
+            awake: Mutex::default(),
+            stopping: watch::Sender::new(false),
+            recovered: watch::Sender::new(false),
+            creating: tokio::sync::Mutex::default(),
+        });
+        tokio::spawn(recovery::recover(Arc::clone(&shared), config.index_opened));
+        Engine { shared }
+    }
+
+    /// Makes a session. With an idempotency key that was used before, returns the earlier one.
+    pub async fn create(&self, new: NewSession) -> Result<Session, EngineError> {
+        self.refuse_if_stopping()?;
+        self.refuse_unknown_agent(&new.agent)?;
+        let Some(key) = new.idempotency_key.clone() else { return self.create_new(new).await };
+        self.until_recovered().await?;
+        let _one_at_a_time = self.shared.creating.lock().await;
+        self.shared.index.flushed().await?;
+        match self.shared.index.by_idempotency_key(&key).await? {
+            Some(id) => Ok(self.view(id).await?.session),
+            None => self.create_new(new).await,
+        }
+    }
+
+    async fn create_new(&self, new: NewSession) -> Result<Session, EngineError> {
+        let id = new.id;
+        let event = create(new)?;
+        let epoch = self.shared.log.lease(id, NODE, LEASE).await?;
+        let EventFor { turn_id, event } = EventFor { turn_id: None, event };
+        let record = ostler_types::NewRecord { ts: self.shared.clock.now(), turn_id, event };
+        let lines = self.shared.log.append(id, epoch, 1, vec![record]).await?;
+        let first = lines.first().and_then(|line| line.record().ok());
+        let record = first.expect("an append returns the lines that it wrote");
+        let state = State::begin(&record).expect("the event was session_created");
+        crate::catalogue::write_session(self.shared.session_dir(id), &state).await;
+        crate::catalogue::follow(&self.shared, &state, &[record], &mut 0).await;
+        let session = state.session.clone();
+        recovery::spawn(&self.shared, id, Some((state, epoch)));
+        Ok(session)
+    }
+
+    /// Asks a session for something, and returns once it is on disk.
+    pub async fn submit(&self, id: SessionId, command: Command) -> Result<Accepted, EngineError> {
+        self.refuse_if_stopping()?;
+        self.ask(id, |reply| Input::Command { command: command.clone(), reply }).await?
+    }
+
+    /// How a session stands.
+    pub async fn view(&self, id: SessionId) -> Result<SessionView, EngineError> {
+        self.ask(id, |reply| Input::View { reply }).await
+    }
+
+    /// A page of its messages: the newest, or those before a record.
+    pub async fn messages(
+        &self,
+        id: SessionId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<MessagePage, EngineError> {
+        self.ask(id, |reply| Input::Messages { before, limit, reply }).await?
+    }
+
+    /// Follows a session from the record after `after`.
+    pub async fn subscribe(&self, id: SessionId, after: u64) -> Result<Subscription, EngineError> {
+        self.ask(id, |reply| Input::Subscribe { after, reply }).await?
+    }
+
+    /// Follows all sessions, from a position or from now.
+    pub fn subscribe_all(&self, after: Option<FeedPosition>) -> FeedSubscription {
+        FeedSubscription::new(self.shared.log.clone(), self.shared.deltas.clone(), after)
+    }
+
+    /// Lists and searches sessions.
+    pub async fn list(&self, filter: Filter) -> Result<Listing, EngineError> {
+        self.until_recovered().await?;
+        Ok(self.shared.index.list(filter).await?)
+    }
+
+    /// Every approval that waits, oldest first.
+    pub async fn approvals(&self) -> Result<Vec<PendingApproval>, EngineError> {
+        self.until_recovered().await?;
+        let hubs: Vec<Arc<Hub>> = self.shared.awake().values().map(|handle| handle.hub.clone()).collect();
+        let mut approvals: Vec<PendingApproval> = hubs.iter().flat_map(|hub| hub.approvals()).collect();
+        approvals.sort_by_key(|approval| (approval.requested_at, approval.tool_call_id.clone()));
+        Ok(approvals)
+    }
+
+    /// Removes a session and all its files.
+    pub async fn purge(&self, id: SessionId) -> Result<(), EngineError> {
+        self.refuse_if_stopping()?;
+        self.ask(id, |reply| Input::Purge { reply }).await?
+    }
+
+    /// The names of the agents that sessions can have.
+    pub fn agents(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.shared.agents.keys().cloned().collect();
+        names.sort();
+        names
+    }
+
+    /// Where times and ids come from.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.shared.clock
+    }
+
+    /// Where the files of a session lie.
+    pub fn session_dir(&self, id: SessionId) -> PathBuf {
+        self.shared.session_dir(id)
+    }
+
+    /// How many sessions are in memory now.
+    pub fn awake(&self) -> usize {
+        self.shared.awake().len()
+    }
+
+    /// Fires when the engine begins to stop, for those who keep connections open.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.shared.stopping.subscribe()
+    }
+
+    /// Ends all turns in order and leaves everything on disk. Nothing is accepted from now on.
+    pub async fn stop(&self) {
+        self.shared.stopping.send_replace(true);
+        let handles: Vec<Handle> = self.shared.awake().values().cloned().collect();
+        let stops = handles.iter().map(|handle| async {
+            if handle.inputs.send(Input::Stop).await.is_ok() {
+                handle.inputs.closed().await;
+            }
+        });
+        join_all(stops).await;
+        if let Err(error) = self.shared.index.flushed().await {
+            tracing::warn!(%error, "the index lags; it is caught up at the next start");
+        }
+    }
+
+    /// Asks an actor, waking it if it sleeps. One that falls asleep in between is woken again.
+    async fn ask<T>(&self, id: SessionId, input: impl Fn(oneshot::Sender<T>) -> Input) -> Result<T, EngineError> {
+        loop {
+            let handle = self.shared.handle(id);
+            let (reply, answer) = oneshot::channel();
+            if handle.inputs.send(input(reply)).await.is_err() {
+                self.refuse_if_stopping()?;
+                recovery::failed_to_wake(&self.shared, id).await?;
+                continue;
+            }
+            match answer.await {
+                Ok(answer) => return Ok(answer),
+                Err(_) => {
+                    self.refuse_if_stopping()?;
+                    recovery::failed_to_wake(&self.shared, id).await?;
+                }
+            }
+        }
+    }
+
+    async fn until_recovered(&self) -> Result<(), EngineError> {
+        let mut recovered = self.shared.recovered.subscribe();
+        let waited = tokio::time::timeout(PATIENCE, recovered.wait_for(|recovered| *recovered)).await;
+        waited.map(|_| ()).map_err(|_| EngineError::Rebuilding)
+    }
+
+    fn refuse_if_stopping(&self) -> Result<(), EngineError> {
+        if *self.shared.stopping.borrow() { Err(EngineError::ShuttingDown) } else { Ok(()) }
+    }
+
+    fn refuse_unknown_agent(&self, name: &str) -> Result<(), EngineError> {
+        if self.shared.agents.contains_key(name) {
+            return Ok(());
+        }
+        let message = format!("this daemon has no agent called `{name}`; it has {}", self.agents().join(", "));
+        Err(ostler_types::Refusal::invalid("unknown_agent", message).into())
+    }
+}
+
+impl Shared {
+    pub(crate) fn session_dir(&self, id: SessionId) -> PathBuf {
+        self.data_dir.join("sessions").join(id.to_string())
+    }
+
+    /// The actor of a session, started if there is none.
+    fn handle(self: &Arc<Self>, id: SessionId) -> Handle {
+        if let Some(handle) = self.awake().get(&id) {
+            return handle.clone();
+        }
+        recovery::spawn(self, id, None)
+    }
+
+    /// Registers an actor, unless there is one.
+    pub(crate) fn register(&self, id: SessionId) -> Result<(Handle, mpsc::Receiver<Input>), Handle> {
+        let mut awake = self.awake();
+        if let Some(handle) = awake.get(&id) {
+            return Err(handle.clone());
+        }
+        let (inputs, receiver) = mpsc::channel(INPUTS);
+        let handle = Handle { inputs, hub: Arc::new(Hub::new(id, 0, self.clock.clone())) };
+        awake.insert(id, handle.clone());
+        Ok((handle, receiver))
+    }
+
+    /// Takes an actor off the list, if it may go.
+    pub(crate) fn forget(&self, id: SessionId, may_go: impl FnOnce() -> bool) -> bool {
+        let mut awake = self.awake();
+        let goes = may_go();
+        if goes {
+            awake.remove(&id);
+        }
+        goes
+    }
+
+    /// Takes the actor with this hub off the list, if it is still on it.
+    pub(crate) fn forget_hub(&self, id: SessionId, hub: &Arc<Hub>) {
+        let mut awake = self.awake();
+        if awake.get(&id).is_some_and(|handle| Arc::ptr_eq(&handle.hub, hub)) {
+            awake.remove(&id);
+        }
+    }
+
+    /// The fan-out of a session that is awake.
+    pub(crate) fn hub(&self, id: SessionId) -> Option<Arc<Hub>> {
+        self.awake().get(&id).map(|handle| handle.hub.clone())
+    }
+
+    pub(crate) fn set_recovered(&self) {
+        self.recovered.send_replace(true);
+    }
+
+    fn awake(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {
+        self.awake.lock().expect("no code panics while it holds the list of actors")
+    }
+}

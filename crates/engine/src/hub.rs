@@ -1,0 +1,286 @@
+//! Fan-out of one session: what was recorded, and text as it streams, to whoever looks on.
+//!
+//! A subscriber has a queue bounded in bytes. When it overflows, the queue is emptied and the
+//! subscriber reads what it missed from the log: nobody is dropped, and nobody makes the daemon hold
+//! more than the bound. The hub also keeps the text that streams right now, for those who come late
+//! and for the draft that survives a crash.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use jiff::Timestamp;
+use ostler_eventlog::Line;
+use ostler_types::{
+    Clock, Delta, DeltaKind, Message, MessageId, Part, PendingApproval, Role, SessionId, ToolCallId, TurnId,
+};
+
+use crate::delta_line::DeltaLine;
+use crate::queue::{Item, Queue};
+
+/// Bytes of a running tool's output that are kept for subscribers who come late.
+const TOOL_OUTPUT_BYTES: usize = 32 * 1024;
+
+/// One session's fan-out, shared by its actor, its agent and its subscribers.
+pub(crate) struct Hub {
+    session_id: SessionId,
+    clock: Arc<dyn Clock>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    last_seq: u64,
+    turn_id: Option<TurnId>,
+    streams: Vec<Stream>,
+    queues: Vec<Arc<Queue>>,
+    approvals: Vec<PendingApproval>,
+    closed: bool,
+}
+
+/// Text that streams right now.
+#[derive(Debug, Clone)]
+struct Stream {
+    kind: DeltaKind,
+    /// Where `text` begins; above 0 only for tool output, of which the tail is kept.
+    start: u64,
+    text: String,
+    /// How much of it is in the draft on disk.
+    saved: u64,
+}
+
+/// What a new or lagging subscriber starts from.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// Everything up to here is in the log.
+    pub(crate) last_seq: u64,
+    /// The text that streams right now.
+    pub(crate) deltas: Vec<DeltaLine>,
+    /// No more will come.
+    pub(crate) closed: bool,
+}
+
+impl Hub {
+    pub(crate) fn new(session_id: SessionId, last_seq: u64, clock: Arc<dyn Clock>) -> Hub {
+        let inner = Inner {
+            last_seq,
+            turn_id: None,
+            streams: Vec::new(),
+            queues: Vec::new(),
+            approvals: Vec::new(),
+            closed: false,
+        };
+        Hub { session_id, clock, inner: Mutex::new(inner) }
+    }
+
+    pub(crate) fn session_id(&self) -> SessionId {
+        self.session_id
+    }
+
+    /// Adds a subscriber, and says what it has to read first. One step, so nothing falls between.
+    pub(crate) fn subscribe(&self, queue: &Arc<Queue>) -> Standing {
+        let mut inner = self.lock();
+        inner.queues.push(Arc::clone(queue));
+        self.standing(&inner)
+    }
+
+    /// What a subscriber whose queue overflowed has to read; its queue starts again, empty.
+    pub(crate) fn catch_up(&self, queue: &Queue) -> Standing {
+        let inner = self.lock();
+        queue.restart();
+        self.standing(&inner)
+    }
+
+    pub(crate) fn unsubscribe(&self, queue: &Arc<Queue>) {
+        self.lock().queues.retain(|other| !Arc::ptr_eq(other, queue));
+    }
+
+    pub(crate) fn has_subscribers(&self) -> bool {
+        !self.lock().queues.is_empty()
+    }
+
+    /// Shows records that have just been written.
+    pub(crate) fn publish(&self, lines: &[Line], approvals: Vec<PendingApproval>, finished: &[Finished]) {
+        let mut inner = self.lock();
+        inner.approvals = approvals;
+        for finished in finished {
+            inner.streams.retain(|stream| !finished.covers(&stream.kind));
+        }
+        for line in lines {
+            inner.last_seq = line.seq;
+            for queue in &inner.queues {
+                queue.push(Item::Record(line.clone()), line.bytes.len());
+            }
+        }
+    }
+
+    /// Says what was written before the session woke.
+    pub(crate) fn start_from(&self, last_seq: u64, approvals: Vec<PendingApproval>) {
+        let mut inner = self.lock();
+        inner.last_seq = last_seq;
+        inner.approvals = approvals;
+    }
+
+    /// Says which turn the deltas belong to from now on.
+    pub(crate) fn set_turn(&self, turn_id: Option<TurnId>) {
+        let mut inner = self.lock();
+        inner.turn_id = turn_id;
+        inner.streams.clear();
+    }
+
+    /// Shows text as it streams. A delta of a turn that is over is dropped. Returns what was shown.
+    pub(crate) fn delta(&self, turn_id: TurnId, delta: &Delta) -> Option<DeltaLine> {
+        let line = DeltaLine::new(self.session_id, turn_id, self.clock.now(), delta);
+        let mut inner = self.lock();
+        if inner.turn_id != Some(turn_id) {
+            return None;
+        }
+        inner.keep(delta);
+        for queue in &inner.queues {
+            queue.push(Item::Delta(line.clone()), line.bytes.len());
+        }
+        Some(line)
+    }
+
+    /// The text that no draft holds yet, if there is any; at least `least` bytes of it.
+    pub(crate) fn unsaved(&self, least: usize) -> Option<(TurnId, Vec<Delta>)> {
+        let mut inner = self.lock();
+        let turn_id = inner.turn_id?;
+        let waiting: u64 = inner.streams.iter().map(Stream::unsaved).sum();
+        if waiting == 0 || waiting < least as u64 {
+            return None;
+        }
+        Some((turn_id, inner.streams.iter_mut().filter_map(Stream::save).collect()))
+    }
+
+    /// What the model has written of its current message.
+    pub(crate) fn partial(&self) -> Option<Message> {
+        let inner = self.lock();
+        let streamed = inner.streams.iter().map(|stream| (&stream.kind, stream.text.as_str()));
+        partial_message(streamed, self.clock.now())
+    }
+
+    pub(crate) fn approvals(&self) -> Vec<PendingApproval> {
+        self.lock().approvals.clone()
+    }
+
+    /// Tells every subscriber that no more will come.
+    pub(crate) fn close(&self) {
+        let mut inner = self.lock();
+        inner.closed = true;
+        inner.queues.iter().for_each(|queue| queue.close());
+    }
+
+    fn standing(&self, inner: &Inner) -> Standing {
+        let now = self.clock.now();
+        let line = |stream: &Stream| {
+            let turn_id = inner.turn_id?;
+            let delta = Delta { kind: stream.kind.clone(), offset: stream.start, text: stream.text.clone() };
+            (!delta.text.is_empty()).then(|| DeltaLine::new(self.session_id, turn_id, now, &delta))
+        };
+        let deltas = inner.streams.iter().filter_map(line).collect();
+        Standing { last_seq: inner.last_seq, deltas, closed: inner.closed }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no code panics while it holds the hub")
+    }
+}
+
+impl Inner {
+    /// Keeps a delta's text for those who come late.
+    fn keep(&mut self, delta: &Delta) {
+        let stream = match self.streams.iter_mut().find(|stream| stream.kind == delta.kind) {
+            Some(stream) => stream,
+            None => {
+                let fresh = Stream { kind: delta.kind.clone(), start: delta.offset, text: String::new(), saved: 0 };
+                self.streams.push(fresh);
+                self.streams.last_mut().expect("it was just pushed")
+            }
+        };
+        stream.text.push_str(&delta.text);
+        stream.trim();
+    }
+}
+
+impl Stream {
+    fn is_text(&self) -> bool {
+        match self.kind {
+            DeltaKind::Text { .. } | DeltaKind::Reasoning { .. } => true,
+            DeltaKind::ToolOutput { .. } => false,
+        }
+    }
+
+    fn unsaved(&self) -> u64 {
+        if self.is_text() { self.text.len() as u64 - self.saved } else { 0 }
+    }
+
+    fn save(&mut self) -> Option<Delta> {
+        if self.unsaved() == 0 {
+            return None;
+        }
+        let offset = self.saved;
+        self.saved = self.text.len() as u64;
+        let start = usize::try_from(offset).expect("an offset into a string in memory fits");
+        Some(Delta { kind: self.kind.clone(), offset, text: self.text[start..].to_owned() })
+    }
+
+    /// Forgets the beginning of a tool's output; it is whole in the call's result.
+    fn trim(&mut self) {
+        if self.is_text() || self.text.len() <= 2 * TOOL_OUTPUT_BYTES {
+            return;
+        }
+        let mut cut = self.text.len() - TOOL_OUTPUT_BYTES;
+        while !self.text.is_char_boundary(cut) {
+            cut += 1;
+        }
+        self.text.drain(..cut);
+        self.start += cut as u64;
+    }
+}
+
+/// Which streams a record makes superfluous.
+#[derive(Debug, Clone)]
+pub(crate) enum Finished {
+    /// The message's text is in the record.
+    Message(MessageId),
+    /// The call's output is in the record.
+    Call(ToolCallId),
+}
+
+impl Finished {
+    fn covers(&self, kind: &DeltaKind) -> bool {
+        match (self, kind) {
+            (Finished::Message(id), DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. }) => {
+                id == message_id
+            }
+            (Finished::Call(id), DeltaKind::ToolOutput { tool_call_id, .. }) => id == tool_call_id,
+            (Finished::Message(_), DeltaKind::ToolOutput { .. }) => false,
+            (Finished::Call(_), DeltaKind::Text { .. } | DeltaKind::Reasoning { .. }) => false,
+        }
+    }
+}
+
+/// An unfinished message from the streams of its parts.
+pub(crate) fn partial_message<'a>(
+    streams: impl Iterator<Item = (&'a DeltaKind, &'a str)>,
+    now: Timestamp,
+) -> Option<Message> {
+    let mut parts: Vec<(u32, Part)> = Vec::new();
+    let mut id = None;
+    for (kind, text) in streams {
+        let text = text.to_owned();
+        match kind {
+            DeltaKind::Text { message_id, part } => {
+                id = Some(*message_id);
+                parts.push((*part, Part::Text { text }));
+            }
+            DeltaKind::Reasoning { message_id, part } => {
+                id = Some(*message_id);
+                parts.push((*part, Part::Reasoning { text, opaque: None }));
+            }
+            DeltaKind::ToolOutput { .. } => {}
+        }
+    }
+    parts.sort_by_key(|(index, _)| *index);
+    let parts = parts.into_iter().map(|(_, part)| part).collect();
+    Some(Message { id: id?, role: Role::Assistant, parts, created_at: now })
+}

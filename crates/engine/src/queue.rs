@@ -1,0 +1,103 @@
+//! What waits for one subscriber. Bounded in bytes, because one record can be as large as a thousand.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+
+use ostler_eventlog::Line;
+use tokio::sync::Notify;
+
+use crate::delta_line::DeltaLine;
+
+/// Bytes that may wait for one subscriber.
+const QUEUE_BYTES: usize = 256 * 1024;
+
+/// What a subscriber is given.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// A record, as it stands on disk.
+    Record(Line),
+    /// Text as it streams.
+    Delta(DeltaLine),
+}
+
+/// What waits for one subscriber, bounded in bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    items: VecDeque<Item>,
+    bytes: usize,
+    overflowed: bool,
+    closed: bool,
+}
+
+/// What a queue has to say.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Something to show.
+    Item(Item),
+    /// It overflowed; read from the log.
+    Overflowed,
+    /// No more will come.
+    Closed,
+}
+
+impl Queue {
+    pub(crate) fn push(&self, item: Item, size: usize) {
+        let mut waiting = self.lock();
+        if waiting.overflowed {
+            return;
+        }
+        waiting.bytes += size;
+        if waiting.bytes > QUEUE_BYTES {
+            *waiting = Waiting { overflowed: true, closed: waiting.closed, ..Waiting::default() };
+        } else {
+            waiting.items.push_back(item);
+        }
+        drop(waiting);
+        self.changed.notify_one();
+    }
+
+    /// The next item, without waiting for one.
+    pub(crate) fn try_next(&self) -> Option<Next> {
+        let mut waiting = self.lock();
+        if waiting.overflowed {
+            return Some(Next::Overflowed);
+        }
+        match waiting.items.pop_front() {
+            Some(item) => {
+                let size = match &item {
+                    Item::Record(line) => line.bytes.len(),
+                    Item::Delta(line) => line.bytes.len(),
+                };
+                waiting.bytes = waiting.bytes.saturating_sub(size);
+                Some(Next::Item(item))
+            }
+            None => waiting.closed.then_some(Next::Closed),
+        }
+    }
+
+    /// Waits until [`Queue::try_next`] may have something to say.
+    pub(crate) async fn wait(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// Forgets the overflow, and what waits.
+    pub(crate) fn restart(&self) {
+        let mut waiting = self.lock();
+        *waiting = Waiting { closed: waiting.closed, ..Waiting::default() };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().expect("no code panics while it holds a queue")
+    }
+}

@@ -1,0 +1,110 @@
+//! Starting actors: on first use, and at the daemon's start for sessions that were left in a hurry.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt, stream};
+use ostler_eventlog::{Epoch, LogError};
+use ostler_index::Opened;
+use ostler_types::{Command, SessionId, State};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::actor::{Actor, Input};
+use crate::engine::{Handle, Shared};
+use crate::error::EngineError;
+use crate::session::Session;
+use crate::{catalogue, wake};
+
+/// Sessions that are recovered at the same time.
+const AT_ONCE: usize = 8;
+const NODE: &str = "local";
+const LEASE: Duration = Duration::from_secs(60);
+
+/// Looks after the sessions that were not settled, and makes the index again if it was lost.
+pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
+    match shared.log.unsettled().await {
+        Ok(ids) => stream::iter(ids).for_each_concurrent(AT_ONCE, |id| revive(&shared, id)).await,
+        Err(error) => tracing::error!(%error, "the sessions that were left open cannot be found"),
+    }
+    if index == Opened::Empty {
+        if let Err(error) = catalogue::rebuild(&shared).await {
+            tracing::error!(%error, "the index is not complete; run `ostler doctor --rebuild`");
+        }
+    }
+    shared.set_recovered();
+}
+
+/// Wakes a session, which sets right whatever was left open in it.
+async fn revive(shared: &Arc<Shared>, id: SessionId) {
+    let handle = spawn(shared, id, None);
+    let (reply, answer) = oneshot::channel();
+    _ = handle.inputs.send(Input::View { reply }).await;
+    _ = answer.await;
+}
+
+/// Starts the actor of a session; one that is just made brings its state along.
+pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, state: Option<(State, Epoch)>) -> Handle {
+    let (handle, inputs) = match shared.register(id) {
+        Ok(registered) => registered,
+        Err(handle) => return handle,
+    };
+    let (shared, hub) = (Arc::clone(shared), handle.hub.clone());
+    tokio::spawn(async move {
+        let life = live(Arc::clone(&shared), id, inputs, state);
+        if AssertUnwindSafe(life).catch_unwind().await.is_err() {
+            tracing::error!(%id, "the session's actor panicked; it is recovered from its log on the next use");
+        }
+        // An actor that slept has taken itself off the list already, and may have a successor.
+        shared.forget_hub(id, &hub);
+        hub.close();
+    });
+    handle
+}
+
+async fn live(shared: Arc<Shared>, id: SessionId, inputs: mpsc::Receiver<Input>, state: Option<(State, Epoch)>) {
+    let hub = shared.hub(id).expect("the actor was just registered");
+    let loaded = match state {
+        Some(loaded) => Ok(loaded),
+        None => load(&shared, id).await,
+    };
+    let (state, epoch) = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            // The clients that wait get no answer and look for the reason themselves.
+            tracing::debug!(%id, %error, "a session cannot be woken");
+            return;
+        }
+    };
+    hub.start_from(state.last_seq, state.pending_approvals().cloned().collect());
+    let mut actor = Actor::new(Session::new(state, epoch, hub, Arc::clone(&shared)), inputs);
+    if let Err(error) = set_right(&mut actor).await {
+        tracing::error!(%id, %error, "a session's open turn cannot be ended yet");
+    }
+    actor.run().await;
+}
+
+async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(State, Epoch), LogError> {
+    let state = wake::read_state(shared, id).await?;
+    let epoch = shared.log.lease(id, NODE, LEASE).await?;
+    catalogue::catch_up(shared, &state).await?;
+    Ok((state, epoch))
+}
+
+/// Ends a turn that nobody runs, unless it only waits; starts what is queued.
+async fn set_right(actor: &mut Actor) -> Result<(), EngineError> {
+    let partial = match &actor.session.state.turn {
+        Some(turn) => wake::read_partial(&actor.session.shared, actor.session.id, turn.id).await?,
+        None => None,
+    };
+    let resumable = actor.agent_resumes();
+    actor.decide_and_record(Command::Recover { resumable, partial }).await?;
+    Ok(())
+}
+
+/// Says why an actor did not answer: `Err` when the session cannot be woken, `Ok` to try again.
+pub(crate) async fn failed_to_wake(shared: &Arc<Shared>, id: SessionId) -> Result<(), EngineError> {
+    wake::read_state(shared, id).await?;
+    tokio::task::yield_now().await;
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! A session in memory: its state, and the one place where it changes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ostler_eventlog::{Epoch, Line, LogError};
+use ostler_types::{Event, EventFor, Message, NewRecord, Record, SessionId, State};
+
+use crate::engine::Shared;
+use crate::hub::{Finished, Hub};
+use crate::{catalogue, history};
+
+/// Records between two snapshots of the state.
+const SNAPSHOT_EVERY: u64 = 500;
+
+/// A session that is awake. Owned by its actor.
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) state: State,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) shared: Arc<Shared>,
+    epoch: Epoch,
+    /// The messages of the conversation, once a turn has needed them.
+    conversation: Option<Vec<Arc<Message>>>,
+    snapshot_seq: u64,
+    /// The newest record that the index was told of.
+    told: u64,
+}
+
+impl Session {
+    pub(crate) fn new(state: State, epoch: Epoch, hub: Arc<Hub>, shared: Arc<Shared>) -> Session {
+        let (id, told) = (state.session.id, state.last_seq);
+        Session { id, state, hub, shared, epoch, conversation: None, snapshot_seq: told, told }
+    }
+
+    /// Append, apply, publish: the only place where anything becomes true. On an error nothing has
+    /// changed, and nobody was told anything.
+    pub(crate) async fn record(&mut self, events: Vec<EventFor>) -> Result<(), LogError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let ts = self.shared.clock.now();
+        let new = |EventFor { turn_id, event }| NewRecord { ts, turn_id, event };
+        let records: Vec<NewRecord> = events.into_iter().map(new).collect();
+        let next_seq = self.state.last_seq + 1;
+        let lines = self.shared.log.append(self.id, self.epoch, next_seq, records.clone()).await?;
+        let records = self.apply(&lines, records);
+        let finished: Vec<Finished> = records.iter().filter_map(finished).collect();
+        let approvals = self.state.pending_approvals().cloned().collect();
+        self.hub.publish(&lines, approvals, &finished);
+        catalogue::follow(&self.shared, &self.state, &records, &mut self.told).await;
+        self.snapshot_if_due().await;
+        Ok(())
+    }
+
+    /// The conversation so far, read from the log the first time.
+    pub(crate) async fn conversation(&mut self) -> Result<Vec<Arc<Message>>, LogError> {
+        if self.conversation.is_none() {
+            self.conversation = Some(history::conversation(&*self.shared.log, self.id).await?);
+        }
+        Ok(self.conversation.clone().unwrap_or_default())
+    }
+
+    /// Forgets the conversation; the next turn reads it again.
+    pub(crate) fn forget_conversation(&mut self) {
+        self.conversation = None;
+    }
+
+    /// Where the files beside this session's log lie.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.shared.session_dir(self.id)
+    }
+
+    fn apply(&mut self, lines: &[Line], new: Vec<NewRecord>) -> Vec<Record> {
+        let session_id = self.id;
+        let place = |(line, new): (&Line, NewRecord)| {
+            let NewRecord { ts, turn_id, event } = new;
+            Record { seq: line.seq, ts, session_id, turn_id, event }
+        };
+        let records: Vec<Record> = lines.iter().zip(new).map(place).collect();
+        for record in &records {
+            self.state.apply(record);
+            if let (Some(conversation), Some(message)) = (&mut self.conversation, record.event.message(record.ts)) {
+                conversation.push(Arc::new(message));
+            }
+        }
+        records
+    }
+
+    async fn snapshot_if_due(&mut self) {
+        if self.state.last_seq - self.snapshot_seq >= SNAPSHOT_EVERY {
+            self.snapshot().await;
+        }
+    }
+
+    /// Writes the state down, so that waking need not fold the whole log.
+    pub(crate) async fn snapshot(&mut self) {
+        self.snapshot_seq = self.state.last_seq;
+        catalogue::write_snapshot(self.dir(), self.state.clone()).await;
+    }
+}
+
+/// Which streaming text a record makes superfluous.
+fn finished(record: &Record) -> Option<Finished> {
+    match &record.event {
+        Event::ModelOutputCompleted { message, .. } => Some(Finished::Message(message.id)),
+        Event::ToolCallCompleted { tool_call, .. } => Some(Finished::Call(tool_call.id.clone())),
+        _ => None,
+    }
+}

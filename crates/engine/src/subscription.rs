@@ -1,0 +1,140 @@
+//! One client's view of one session: history, then live, with one cursor.
+//!
+//! It subscribes first, reads the log second, and drops what it has already given out. When its
+//! queue overflows it goes back to the log. So there is no gap and no record twice, however slow
+//! the client and however often it falls behind.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ostler_eventlog::{Line, Log};
+use ostler_types::SessionId;
+
+use crate::error::EngineError;
+use crate::hub::{Hub, Standing};
+use crate::queue::{Item, Next, Queue};
+
+/// Bytes read from the log at a time.
+const PAGE_BYTES: usize = 128 * 1024;
+
+/// History, then live. Dropping it unsubscribes.
+pub struct Subscription {
+    session_id: SessionId,
+    log: Arc<dyn Log>,
+    hub: Arc<Hub>,
+    queue: Arc<Queue>,
+    /// The newest record that was given out.
+    seen: u64,
+    /// Records up to here come from the log.
+    until: u64,
+    /// Read from the log, not given out yet; then the text that streams.
+    page: VecDeque<Item>,
+    /// To be given out once the log has been read.
+    standing: Vec<Item>,
+    closed: bool,
+}
+
+impl Subscription {
+    pub(crate) fn new(session_id: SessionId, log: Arc<dyn Log>, hub: Arc<Hub>, after: u64) -> Subscription {
+        let queue = Arc::new(Queue::default());
+        let standing = hub.subscribe(&queue);
+        let mut subscription = Subscription {
+            session_id,
+            log,
+            hub,
+            queue,
+            seen: after,
+            until: after,
+            page: VecDeque::new(),
+            standing: Vec::new(),
+            closed: false,
+        };
+        subscription.stand(standing);
+        subscription
+    }
+
+    /// The next thing to show; `None` when the session has gone. `Err` when the log cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Item>, EngineError> {
+        loop {
+            if let Some(item) = self.ready().await? {
+                return Ok(Some(item));
+            }
+            if self.closed {
+                return Ok(None);
+            }
+            self.queue.wait().await;
+        }
+    }
+
+    /// What can be shown without waiting for something to happen.
+    pub async fn ready(&mut self) -> Result<Option<Item>, EngineError> {
+        loop {
+            if let Some(item) = self.page.pop_front() {
+                return Ok(Some(self.give(item)));
+            }
+            if self.seen < self.until {
+                self.read_page().await?;
+                continue;
+            }
+            if !self.standing.is_empty() {
+                self.page.extend(std::mem::take(&mut self.standing));
+                continue;
+            }
+            match self.queue.try_next() {
+                Some(Next::Item(Item::Record(line))) if line.seq <= self.seen => {}
+                // A record that does not follow directly would be a gap; the log has what is missing.
+                Some(Next::Item(Item::Record(line))) if line.seq > self.seen + 1 => self.until = line.seq,
+                Some(Next::Item(item)) => return Ok(Some(self.give(item))),
+                Some(Next::Overflowed) => {
+                    let standing = self.hub.catch_up(&self.queue);
+                    self.stand(standing);
+                }
+                Some(Next::Closed) => {
+                    self.closed = true;
+                    return Ok(None);
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The newest record that was given out.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Whether all of the history has been given out.
+    pub fn is_live(&self) -> bool {
+        self.page.is_empty() && self.seen >= self.until
+    }
+
+    fn stand(&mut self, standing: Standing) {
+        self.until = self.until.max(standing.last_seq);
+        self.standing = standing.deltas.into_iter().map(Item::Delta).collect();
+        self.closed = standing.closed;
+    }
+
+    fn give(&mut self, item: Item) -> Item {
+        if let Item::Record(line) = &item {
+            self.seen = line.seq;
+        }
+        item
+    }
+
+    async fn read_page(&mut self) -> Result<(), EngineError> {
+        let lines: Vec<Line> = self.log.read(self.session_id, self.seen + 1, PAGE_BYTES).await?;
+        if lines.is_empty() {
+            // What was published is on disk; a log that does not have it has been removed.
+            return Err(EngineError::NotFound);
+        }
+        let until = self.until;
+        self.page.extend(lines.into_iter().filter(|line| line.seq <= until).map(Item::Record));
+        Ok(())
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.hub.unsubscribe(&self.queue);
+    }
+}

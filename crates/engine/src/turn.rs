@@ -1,0 +1,235 @@
+//! The agent beside an actor: starting it, hearing it, and making sure that it ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink, TurnRequest};
+use ostler_types::{
+    Accepted, CallStatus, Command, Delta, Failure, Message, OpenTurn, Refusal, Report, ToolCallId, TurnId,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::actor::{Actor, Input};
+use crate::engine::Shared;
+use crate::hub::Hub;
+
+/// Reports that may wait for the actor. An agent awaits each, so there are never many.
+const REPORTS: usize = 16;
+/// Text that goes into a draft at once, without waiting for the clock.
+const DRAFT_BYTES: usize = 8 * 1024;
+/// How long an agent has to return after it was told that its turn is over.
+const GRACE: Duration = Duration::from_secs(5);
+
+type Reply = oneshot::Sender<Result<Accepted, ReportError>>;
+
+/// An agent at work on a turn.
+pub(crate) struct Running {
+    pub(crate) turn_id: TurnId,
+    canceled: CancellationToken,
+    requests: mpsc::Receiver<TurnRequest>,
+    task: JoinHandle<Result<Completed, Failed>>,
+    /// When an agent that was told to stop is dropped.
+    deadline: Option<Instant>,
+    /// Agents that wait for an approval.
+    waiters: HashMap<ToolCallId, Reply>,
+}
+
+/// How an agent returned.
+pub(crate) struct Returned {
+    pub(crate) turn_id: TurnId,
+    result: Result<Completed, Failed>,
+}
+
+impl Actor {
+    /// Keeps the right agent running: none without a turn, and that of the open turn otherwise. An
+    /// agent whose turn is over is told, and the next one starts when it has returned, so that two
+    /// never touch a workspace at once.
+    pub(crate) async fn follow_turn(&mut self) {
+        let open = self.session.state.turn.as_ref().map(|turn| turn.id);
+        match &mut self.running {
+            Some(running) if Some(running.turn_id) == open => {
+                if let Some(turn) = &self.session.state.turn {
+                    running.answer(turn);
+                }
+            }
+            Some(running) => {
+                self.session.hub.set_turn(None);
+                running.cancel();
+            }
+            None if open.is_some() => self.start_turn().await,
+            None => self.session.hub.set_turn(None),
+        }
+    }
+
+    /// Starts the agent of the open turn.
+    async fn start_turn(&mut self) {
+        let Some(open) = self.session.state.turn.clone() else { return };
+        let name = self.session.state.session.agent.clone();
+        let Some(agent) = self.session.shared.agents.get(&name).cloned() else {
+            return self.fail_to_start(open.id, unknown_agent(&name)).await;
+        };
+        let history = match self.session.conversation().await {
+            Ok(history) => history,
+            Err(error) => return self.fail_to_start(open.id, unreadable(&error.to_string())).await,
+        };
+        self.session.hub.set_turn(Some(open.id));
+        let session = Arc::new(self.session.state.session.clone());
+        let clock = self.session.shared.clock.clone();
+        let (hub, shared) = (self.session.hub.clone(), self.session.shared.clone());
+        self.running = Some(Running::start(agent, open, move |open, canceled, link| {
+            TurnContext::new(session, Arc::new(open), history, canceled, clock, link)
+        }, hub, shared));
+    }
+
+    async fn fail_to_start(&mut self, turn_id: TurnId, error: Failure) {
+        let reason = error.code.clone();
+        let report = Report::Failed { error, reason, partial: None };
+        if let Err(error) = self.decide_and_record(Command::Report { turn_id, report }).await {
+            tracing::error!(id = %self.session.id, %error, "a turn could neither start nor fail");
+        }
+    }
+
+    /// Whether this session's agent can pick up a turn that waited.
+    pub(crate) fn agent_resumes(&self) -> bool {
+        let agent = self.session.shared.agents.get(&self.session.state.session.agent);
+        agent.is_some_and(|agent| agent.resumes())
+    }
+}
+
+impl Running {
+    fn start(
+        agent: Arc<dyn Agent>,
+        open: OpenTurn,
+        context: impl FnOnce(OpenTurn, CancellationToken, TurnLink) -> TurnContext,
+        hub: Arc<Hub>,
+        shared: Arc<Shared>,
+    ) -> Running {
+        let (turn_id, canceled) = (open.id, CancellationToken::new());
+        let (sender, requests) = mpsc::channel(REPORTS);
+        let deltas = Arc::new(move |delta: Delta| show(&hub, &shared, turn_id, &delta));
+        let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas });
+        let task = tokio::spawn(async move { agent.run_turn(context).await });
+        Running { turn_id, canceled, requests, task, deadline: None, waiters: HashMap::new() }
+    }
+
+    /// What the agent has to say next; for ever silent when there is none.
+    pub(crate) async fn next(running: &mut Option<Running>) -> Input {
+        let Some(running) = running else { return std::future::pending().await };
+        let turn_id = running.turn_id;
+        loop {
+            let patience = running.deadline.unwrap_or_else(|| Instant::now() + GRACE);
+            tokio::select! {
+                biased;
+                Some(request) = running.requests.recv() => return Input::Turn { turn_id, request },
+                joined = &mut running.task => {
+                    let result = joined.unwrap_or_else(|error| Err(panicked(&error)));
+                    return Input::Returned(Returned { turn_id, result });
+                }
+                () = tokio::time::sleep_until(patience), if running.deadline.is_some() => running.task.abort(),
+            }
+        }
+    }
+
+    /// Lets the agent wait until somebody answers.
+    pub(crate) fn wait_for(&mut self, id: ToolCallId, reply: Reply) {
+        self.waiters.insert(id, reply);
+    }
+
+    /// Wakes the waiters whose approvals have been answered.
+    fn answer(&mut self, turn: &OpenTurn) {
+        for open in &turn.calls {
+            let accepted = match &open.status {
+                CallStatus::Granted => Accepted::Allowed,
+                CallStatus::Denied { reason } => Accepted::Denied { reason: reason.clone() },
+                CallStatus::Proposed
+                | CallStatus::Waiting { .. }
+                | CallStatus::Started
+                | CallStatus::Done { .. } => continue,
+            };
+            if let Some(reply) = self.waiters.remove(&open.call.id) {
+                _ = reply.send(Ok(accepted));
+            }
+        }
+    }
+
+    /// Tells the agent that its turn is over; one that does not listen is dropped after a while.
+    fn cancel(&mut self) {
+        if self.canceled.is_cancelled() {
+            return;
+        }
+        self.canceled.cancel();
+        self.waiters.clear();
+        self.deadline = Some(Instant::now() + GRACE);
+    }
+
+    /// Tells it, and waits until it has returned.
+    pub(crate) async fn end(mut self) {
+        self.cancel();
+        self.requests.close();
+        while self.requests.recv().await.is_some() {}
+        if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
+            self.task.abort();
+            _ = self.task.await;
+        }
+    }
+}
+
+impl Returned {
+    /// The report that ends the turn.
+    pub(crate) fn into_command(self, partial: Option<Message>) -> Command {
+        let report = match self.result {
+            Ok(Completed { stop_reason, verified }) => Report::Completed { stop_reason, verified },
+            Err(Failed { error, reason }) => Report::Failed { error, reason, partial },
+        };
+        Command::Report { turn_id: self.turn_id, report }
+    }
+
+    /// The end of a turn whose agent said that it was done when the rules say that it was not.
+    pub(crate) fn refused(command: &Command, refusal: &Refusal) -> Command {
+        let Command::Report { turn_id, .. } = command else { return command.clone() };
+        let error = Failure {
+            code: "agent_error".to_owned(),
+            message: format!("the agent ended its turn too early: {refusal}"),
+            hint: Some("this is a fault of the agent; retry the turn".to_owned()),
+        };
+        let report = Report::Failed { error, reason: "agent_error".to_owned(), partial: None };
+        Command::Report { turn_id: *turn_id, report }
+    }
+}
+
+/// Shows a delta to those who look at this session or at all, and keeps it in a draft now and then.
+fn show(hub: &Hub, shared: &Shared, turn_id: TurnId, delta: &Delta) {
+    let Some(line) = hub.delta(turn_id, delta) else { return };
+    shared.deltas.publish(&line);
+    if let Some((turn_id, deltas)) = hub.unsaved(DRAFT_BYTES) {
+        for delta in deltas {
+            shared.log.save_draft(hub.session_id(), turn_id, delta);
+        }
+    }
+}
+
+fn unknown_agent(name: &str) -> Failure {
+    Failure {
+        code: "unknown_agent".to_owned(),
+        message: format!("this daemon has no agent called `{name}`"),
+        hint: Some("GET /v1/agents lists those that it has".to_owned()),
+    }
+}
+
+fn unreadable(why: &str) -> Failure {
+    let hint = Some("`ostler doctor` checks the logs".to_owned());
+    Failure { code: "log_unreadable".to_owned(), message: format!("the conversation cannot be read: {why}"), hint }
+}
+
+fn panicked(error: &tokio::task::JoinError) -> Failed {
+    let message = format!("the agent stopped working: {error}");
+    let hint = Some("this is a fault in the agent; retry the turn".to_owned());
+    Failed {
+        error: Failure { code: "agent_panicked".to_owned(), message, hint },
+        reason: "agent_panicked".to_owned(),
+    }
+}

@@ -1,0 +1,71 @@
+//! Waking a session: its state from the snapshot and the records after it, and what it was writing.
+
+use std::sync::Arc;
+
+use ostler_eventlog::LogError;
+use ostler_types::{Delta, DeltaKind, Message, SessionId, State, TurnId};
+
+use crate::engine::Shared;
+use crate::hub::partial_message;
+
+/// Bytes read from a log at a time.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// The fold of a session's log, from its snapshot where there is one to be trusted.
+pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<State, LogError> {
+    let last_seq = shared.log.last_seq(id).await?;
+    if last_seq == 0 {
+        return Err(LogError::NotFound);
+    }
+    let dir = shared.session_dir(id);
+    let snapshot = tokio::task::spawn_blocking(move || ostler_recorder::read_snapshot(&dir)).await.unwrap_or_default();
+    let trusted = |state: &State| state.session.id == id && state.last_seq <= last_seq;
+    let mut state = snapshot.filter(trusted);
+    loop {
+        let from = state.as_ref().map_or(1, |state| state.last_seq + 1);
+        let lines = shared.log.read(id, from, PAGE_BYTES).await?;
+        if lines.is_empty() {
+            return state.ok_or(LogError::NotFound);
+        }
+        for line in &lines {
+            let unreadable = |what: String| LogError::Damaged { seq: line.seq, offset: 0, what };
+            let record = line.record().map_err(|error| unreadable(error.to_string()))?;
+            match &mut state {
+                Some(state) => state.apply(&record),
+                None => state = State::begin(&record),
+            }
+            if state.is_none() {
+                return Err(unreadable("the log does not begin with session_created".to_owned()));
+            }
+        }
+    }
+}
+
+/// What the model had written of its message when the daemon died, as far as a draft kept it.
+pub(crate) async fn read_partial(
+    shared: &Arc<Shared>,
+    id: SessionId,
+    turn: TurnId,
+) -> Result<Option<Message>, LogError> {
+    let mut streams: Vec<(DeltaKind, String)> = Vec::new();
+    for (_, delta) in shared.log.drafts(id).await?.into_iter().filter(|(of, _)| *of == turn) {
+        splice(&mut streams, delta);
+    }
+    Ok(partial_message(streams.iter().map(|(kind, text)| (kind, text.as_str())), shared.clock.now()))
+}
+
+/// Puts a delta's text where it belongs; one that would leave a hole is dropped.
+fn splice(streams: &mut Vec<(DeltaKind, String)>, delta: Delta) {
+    let text = match streams.iter_mut().find(|(kind, _)| *kind == delta.kind) {
+        Some((_, text)) => text,
+        None => {
+            streams.push((delta.kind, String::new()));
+            &mut streams.last_mut().expect("it was just pushed").1
+        }
+    };
+    let offset = usize::try_from(delta.offset).unwrap_or(usize::MAX);
+    if offset <= text.len() && text.is_char_boundary(offset) {
+        text.truncate(offset);
+        text.push_str(&delta.text);
+    }
+}

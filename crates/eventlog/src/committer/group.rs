@@ -1,0 +1,142 @@
+//! A group of appends and drafts on its way to the disk: staged, written, synced, published.
+
+mod commit;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ostler_types::SessionId;
+
+use super::{Append, Reply};
+use crate::disk::DiskFile;
+use crate::feed::Place;
+use crate::heads::Head;
+use crate::line;
+use crate::log::{Line, LogError};
+
+/// What is committed together.
+#[derive(Default)]
+pub(super) struct Group {
+    /// How many bytes it will write.
+    pub(super) size: usize,
+    sessions: Vec<Staged>,
+    by_session: HashMap<SessionId, usize>,
+    drafts: BTreeMap<SessionId, Vec<u8>>,
+    /// The records in the order in which they came, with the place of their session.
+    order: Vec<(usize, Place)>,
+}
+
+/// What a group does to one log.
+struct Staged {
+    session: SessionId,
+    file: Arc<DiskFile>,
+    /// The log's end before the group, and after it.
+    before: Head,
+    after: Head,
+    buffer: Vec<u8>,
+    promises: Vec<(Reply<Vec<Line>>, Ranges)>,
+    ends_message: bool,
+    failed: Option<LogError>,
+}
+
+/// Where an append's lines stand in the buffer, with their seqs.
+type Ranges = Vec<(u64, Range<usize>)>;
+
+/// An append that has its place in a group.
+pub(super) struct Lines {
+    index: usize,
+    lines: Ranges,
+}
+
+impl Group {
+    pub(super) fn find(&self, session: SessionId) -> Option<usize> {
+        self.by_session.get(&session).copied()
+    }
+
+    pub(super) fn add(&mut self, session: SessionId, file: Arc<DiskFile>, head: Head) -> usize {
+        let index = self.sessions.len();
+        self.by_session.insert(session, index);
+        self.sessions.push(Staged {
+            session,
+            file,
+            before: head,
+            after: head,
+            buffer: Vec::new(),
+            promises: Vec::new(),
+            ends_message: false,
+            failed: None,
+        });
+        index
+    }
+
+    /// Seals an append's records as the next ones of their log.
+    pub(super) fn stage(&mut self, index: usize, append: &Append) -> Result<Lines, LogError> {
+        let staged = &mut self.sessions[index];
+        let next = staged.after.seq + 1;
+        if append.expected_seq != next {
+            return Err(LogError::Conflict { expected: append.expected_seq, next });
+        }
+        let (mut lines, start) = (Vec::with_capacity(append.records.len()), staged.buffer.len());
+        let mut left = append.records.len();
+        for record in &append.records {
+            let from = staged.buffer.len();
+            let chain = line::seal(record, staged.after.chain, &mut staged.buffer);
+            let range = from..staged.buffer.len();
+            left -= 1;
+            if left > 0 {
+                staged.buffer.push(b' ');
+            }
+            staged.buffer.push(b'\n');
+            let seq = staged.after.seq + 1;
+            let offset = staged.before.length + from as u64;
+            let length = u32::try_from(range.len()).expect("a line is at most 4 MiB long");
+            self.order.push((index, Place { session: append.session, seq, offset, length, chain }));
+            staged.after = Head { seq, chain, length: staged.before.length + staged.buffer.len() as u64 };
+            lines.push((seq, range));
+        }
+        staged.ends_message |= append.ends_message;
+        self.size += staged.buffer.len() - start;
+        if append.ends_message {
+            self.drafts.remove(&append.session);
+        }
+        Ok(Lines { index, lines })
+    }
+
+    /// Remembers whom to tell of a staged append.
+    pub(super) fn promise(&mut self, staged: Lines, reply: Reply<Vec<Line>>) {
+        self.sessions[staged.index].promises.push((reply, staged.lines));
+    }
+
+    /// Whether the group holds the end of a message of this session.
+    pub(super) fn ends_message(&self, session: SessionId) -> bool {
+        self.find(session).is_some_and(|index| self.sessions[index].ends_message)
+    }
+
+    pub(super) fn add_draft(&mut self, session: SessionId, line: &[u8]) {
+        self.size += line.len();
+        self.drafts.entry(session).or_default().extend_from_slice(line);
+    }
+}
+
+impl Staged {
+    fn is_good(&self) -> bool {
+        self.failed.is_none() && !self.buffer.is_empty()
+    }
+
+    /// Tells all who wait.
+    fn answer(self) {
+        let bytes = Bytes::from(self.buffer);
+        for (reply, lines) in self.promises {
+            let result = match &self.failed {
+                Some(error) => Err(error.clone()),
+                None => Ok(lines
+                    .into_iter()
+                    .map(|(seq, range)| Line { seq, bytes: bytes.slice(range) })
+                    .collect()),
+            };
+            let _ = reply.send(result);
+        }
+    }
+}

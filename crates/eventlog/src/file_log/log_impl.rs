@@ -1,0 +1,207 @@
+//! The [`Log`] that a [`FileLog`] is.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use ostler_types::{Delta, Event, NewRecord, Record, SessionId, TurnId};
+use tokio::sync::watch;
+
+use super::{FileLog, MAX_WAITING_KIB, stopped};
+use crate::committer::{Append, EPOCH, Request};
+use crate::line::{MAX_APPEND, MAX_LINE, sealed_length};
+use crate::log::{Epoch, FeedPosition, FeedRecord, Line, Log, LogError};
+use crate::shared::{Shared, disk_error};
+use crate::{blobs, drafts, feed_reader, markers, reader};
+
+impl Log for FileLog {
+    /// The data directory's lock is the lease, so there is one epoch, and it does not run out.
+    fn lease(
+        &self,
+        _session: SessionId,
+        _node: &str,
+        _ttl: Duration,
+    ) -> BoxFuture<'_, Result<Epoch, LogError>> {
+        Box::pin(async { Ok(EPOCH) })
+    }
+
+    fn append(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        expected_seq: u64,
+        records: Vec<NewRecord>,
+    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>> {
+        Box::pin(async move {
+            if records.is_empty() {
+                return Ok(Vec::new());
+            }
+            let ends_message = records.iter().any(|record| ends_message(&record.event));
+            let (records, size) = encode(session, expected_seq, records)?;
+            let room = Arc::clone(&self.room).acquire_many_owned(kib(size)).await.map_err(|_| stopped())?;
+            self.ask(|reply| {
+                Request::Append(Append {
+                    session,
+                    epoch,
+                    expected_seq,
+                    records,
+                    ends_message,
+                    reply,
+                    _room: room,
+                })
+            })
+            .await
+        })
+    }
+
+    fn read(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit_bytes: usize,
+    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>> {
+        Box::pin(self.blocking(move |shared| reader::read(shared, session, from, limit_bytes)))
+    }
+
+    fn last_seq(&self, session: SessionId) -> BoxFuture<'_, Result<u64, LogError>> {
+        Box::pin(self.blocking(move |shared| reader::last_seq(shared, session)))
+    }
+
+    fn save_draft(&self, session: SessionId, turn: TurnId, delta: Delta) {
+        let line = match drafts::encode(turn, delta) {
+            Ok(line) => line,
+            Err(error) => return tracing::warn!(%session, %error, "a draft was lost"),
+        };
+        let room = Arc::clone(&self.room).try_acquire_many_owned(kib(line.len()));
+        let sent = room.map_err(|_| "too much waits to be written").and_then(|room| {
+            let requests = self.requests.as_ref().ok_or("the log is closed")?;
+            let request = Request::Draft { session, line, _room: room };
+            requests.try_send(request).map_err(|_| "too much waits to be written")
+        });
+        if let Err(why) = sent {
+            tracing::warn!(%session, why, "a draft was lost");
+        }
+    }
+
+    fn drafts(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(TurnId, Delta)>, LogError>> {
+        Box::pin(self.blocking(move |shared| drafts::read(shared, session)))
+    }
+
+    fn put_blob(
+        &self,
+        session: SessionId,
+        name: String,
+        content: Vec<u8>,
+    ) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.blocking(move |shared| blobs::put(shared, session, &name, &content)))
+    }
+
+    fn get_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Bytes, LogError>> {
+        Box::pin(self.blocking(move |shared| blobs::get(shared, session, &name)))
+    }
+
+    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+        Box::pin(
+            self.blocking(|shared| sessions(shared).map_err(|error| disk_error("listing sessions", &error))),
+        )
+    }
+
+    fn unsettled(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+        Box::pin(self.blocking(|shared| {
+            let markers =
+                markers::list(&shared.layout).map_err(|error| disk_error("listing markers", &error))?;
+            Ok(markers
+                .into_iter()
+                .map(|(session, _)| session)
+                .filter(|session| exists(shared, *session))
+                .collect())
+        }))
+    }
+
+    fn settle(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.ask(move |reply| Request::Settle { session, reply }))
+    }
+
+    fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async move {
+            let trash = self.ask(|reply| Request::Remove { session, reply }).await?;
+            self.blocking(move |shared| match shared.disk.remove_dir_all(&trash) {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    // It is gone for everybody; the next start deletes what is left of it.
+                    tracing::warn!(%error, path = %trash.display(), "a removed session could not be deleted");
+                    Ok(())
+                }
+            })
+            .await
+        })
+    }
+
+    fn read_feed(
+        &self,
+        from: FeedPosition,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<FeedRecord>, LogError>> {
+        Box::pin(async move {
+            if self.shared.feed.is_broken() {
+                self.ask(|reply| Request::MendFeed { reply }).await?;
+            }
+            self.blocking(move |shared| feed_reader::read(shared, from, limit)).await
+        })
+    }
+
+    fn feed_end(&self) -> watch::Receiver<FeedPosition> {
+        self.shared.feed.follow()
+    }
+}
+
+/// Whether the record holds all of the text that drafts kept.
+fn ends_message(event: &Event) -> bool {
+    let names = ["model_output_completed", "turn_completed", "turn_failed", "turn_canceled"];
+    names.contains(&event.name())
+}
+
+/// The records as JSON with their seqs, and their size.
+fn encode(
+    session_id: SessionId,
+    expected_seq: u64,
+    records: Vec<NewRecord>,
+) -> Result<(Vec<Vec<u8>>, usize), LogError> {
+    let (mut encoded, mut total) = (Vec::with_capacity(records.len()), 0);
+    for (NewRecord { ts, turn_id, event }, seq) in records.into_iter().zip(expected_seq..) {
+        let record = Record { seq, ts, session_id, turn_id, event };
+        let plain = serde_json::to_vec(&record)
+            .map_err(|error| LogError::Io(format!("a record cannot be written as JSON: {error}")))?;
+        let size = sealed_length(&plain);
+        if size > MAX_LINE {
+            return Err(LogError::TooLarge { size, limit: MAX_LINE });
+        }
+        total += size + 2;
+        encoded.push(plain);
+    }
+    if total > MAX_APPEND {
+        return Err(LogError::TooLarge { size: total, limit: MAX_APPEND });
+    }
+    Ok((encoded, total))
+}
+
+/// What a request of this size takes of the room for those that wait.
+fn kib(size: usize) -> u32 {
+    u32::try_from((size >> 10) + 1).unwrap_or(u32::MAX).min(MAX_WAITING_KIB as u32)
+}
+
+fn sessions(shared: &Shared) -> io::Result<Vec<SessionId>> {
+    let mut sessions = Vec::new();
+    for entry in std::fs::read_dir(&shared.layout.sessions)? {
+        let session = entry?.file_name().to_str().and_then(|name| name.parse().ok());
+        sessions.extend(session.filter(|session| exists(shared, *session)));
+    }
+    Ok(sessions)
+}
+
+/// Whether a session has a log that is not empty: one that failed at its first record has none.
+fn exists(shared: &Shared, session: SessionId) -> bool {
+    std::fs::metadata(shared.layout.log(session)).is_ok_and(|metadata| metadata.len() > 0)
+}

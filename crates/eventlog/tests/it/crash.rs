@@ -1,0 +1,111 @@
+//! A process killed at every operation in turn, and a directory copied in the middle of the work.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use ostler_eventlog::{FileLog, Log};
+use ostler_testing::disk::{FaultDisk, FaultPlan};
+
+use crate::faults::{Told, assert_kept, script};
+use crate::fixture::{Data, EPOCH, append_each, assert_feed_whole, record, session};
+
+const DATA: &str = "EVENTLOG_TEST_DATA";
+const PLAN: &str = "EVENTLOG_TEST_PLAN";
+
+/// Runs the script in a process of its own, which the plan may kill.
+fn run_child(data: &Path, plan: &str) {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash::child", "--ignored", "--test-threads=1"])
+        .env(DATA, data)
+        .env(PLAN, plan)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    let killed = plan.contains("kill");
+    assert_eq!(status.success(), !killed, "{plan}: {status}");
+}
+
+/// What the child was told before it died.
+fn told(data: &Path) -> Told {
+    let text = std::fs::read_to_string(data.with_extension("acks")).unwrap_or_default();
+    let mut told = Told::default();
+    for (index, text) in text.lines().filter_map(|line| line.split_once(' ')) {
+        told.acknowledged[index.parse::<usize>().unwrap()].push(text.to_owned());
+    }
+    told
+}
+
+#[tokio::test]
+#[ignore = "the other tests of this file run it, with a plan"]
+async fn child() {
+    let (Some(data), Ok(plan)) = (std::env::var_os(DATA).map(PathBuf::from), std::env::var(PLAN)) else {
+        return;
+    };
+    let mut acks = std::fs::File::create(data.with_extension("acks")).unwrap();
+    let disk = Arc::new(FaultDisk::new(FaultPlan::parse(&plan).unwrap()));
+    let log = FileLog::open(&data, disk).unwrap();
+    script(&log, |index, text| writeln!(acks, "{index} {text}").unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_kill_at_any_operation_costs_nothing_that_was_acknowledged() {
+    let data = Data::new();
+    let counts = data.path().with_extension("counts");
+    run_child(&data.path(), &format!("count:{}", counts.display()));
+    let operations = std::fs::read_to_string(counts).unwrap().lines().count();
+    assert!(operations > 40, "{operations}");
+    assert_eq!(told(&data.path()).acknowledged[1].len(), 10);
+    for number in 1..=operations {
+        for moment in ["before", "mid", "after"] {
+            let data = Data::new();
+            let plan = format!("kill-{moment}:{number}");
+            run_child(&data.path(), &plan);
+            let log = data.open();
+            assert_kept(&log, &told(&data.path()), false, &plan).await;
+            append_each(&log, session(1), &["x"]).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_at_once_on_a_disk_that_stops_leave_a_whole_feed() {
+    for number in (10..250).step_by(8) {
+        let data = Data::new();
+        // Nothing changes any file from this operation on, as if the process had ended there.
+        let disk = Arc::new(FaultDisk::new(FaultPlan::parse(&format!("eio:{number}..")).unwrap()));
+        let log = Arc::new(data.open_on(disk.clone()));
+        let writers: Vec<_> =
+            (0..3).map(|writer| tokio::spawn(write_until_failure(Arc::clone(&log), writer))).collect();
+        let mut acknowledged = Vec::new();
+        for writer in writers {
+            acknowledged.push(writer.await.unwrap());
+        }
+        drop(log);
+        if number % 16 == 10 {
+            disk.cut_power().unwrap();
+        }
+        let log = data.open();
+        for (last, writer) in acknowledged.into_iter().zip(0..) {
+            assert!(log.last_seq(session(writer)).await.unwrap() >= last, "stopped at {number}");
+        }
+        let sessions = log.sessions().await.unwrap();
+        assert_feed_whole(&log, &sessions).await;
+    }
+}
+
+/// Appends and settles until the disk fails; returns the last seq that was acknowledged.
+async fn write_until_failure(log: Arc<FileLog>, writer: u128) -> u64 {
+    let mut last = 0;
+    loop {
+        match log.append(session(writer), EPOCH, last + 1, vec![record("a"), record("b")]).await {
+            Ok(_) => last += 2,
+            Err(_) => return last,
+        }
+        if last % 6 == 0 && log.settle(session(writer)).await.is_err() {
+            return last;
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What the tests share: a log in a directory of its own, records to append, and a plain way to read them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ostler_eventlog::{Disk, Epoch, FeedPosition, FeedRecord, FileLog, Line, Log, LogError, RealDisk};
+use ostler_types::{Delta, DeltaKind, Event, MessageId, NewRecord, SessionId, TurnId};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+pub(crate) const EPOCH: Epoch = Epoch(1);
+pub(crate) const ALL: usize = usize::MAX;
+
+/// A data directory that goes with the test.
+pub(crate) struct Data {
+    directory: TempDir,
+}
+
+impl Data {
+    pub(crate) fn new() -> Data {
+        // Thousands of logs are opened here, and what a sync is worth is not tested: memory will do.
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Data { directory: directory.unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    pub(crate) fn open(&self) -> FileLog {
+        open_at(&self.path())
+    }
+
+    pub(crate) fn open_on(&self, disk: Arc<dyn Disk>) -> FileLog {
+        FileLog::open(&self.path(), disk).unwrap()
+    }
+
+    pub(crate) fn folder(&self, session: SessionId) -> PathBuf {
+        self.path().join("sessions").join(session.to_string())
+    }
+
+    pub(crate) fn log_path(&self, session: SessionId) -> PathBuf {
+        self.folder(session).join("events.ndjson")
+    }
+}
+
+pub(crate) fn open_at(path: &Path) -> FileLog {
+    FileLog::open(path, Arc::new(RealDisk)).unwrap()
+}
+
+pub(crate) fn session(number: u128) -> SessionId {
+    SessionId::new(Uuid::from_u128(number))
+}
+
+pub(crate) fn turn(number: u128) -> TurnId {
+    TurnId::new(Uuid::from_u128(number))
+}
+
+/// A record that says `text`.
+pub(crate) fn record(text: &str) -> NewRecord {
+    new_record(Event::SessionCompleted { by: text.to_owned() })
+}
+
+/// A record that ends a turn, and with it the drafts.
+pub(crate) fn turn_end() -> NewRecord {
+    new_record(Event::TurnCanceled { by: "test".to_owned(), reason: None })
+}
+
+fn new_record(event: Event) -> NewRecord {
+    NewRecord { ts: "2026-11-15T12:00:00Z".parse().unwrap(), turn_id: None, event }
+}
+
+pub(crate) fn delta(offset: u64, text: &str) -> Delta {
+    let kind = DeltaKind::Text { message_id: MessageId::new(Uuid::from_u128(1)), part: 0 };
+    Delta { kind, offset, text: text.to_owned() }
+}
+
+/// What a line's record says.
+pub(crate) fn said(line: &Line) -> String {
+    match line.record().unwrap().event {
+        Event::SessionCompleted { by } => by,
+        other => other.name().to_owned(),
+    }
+}
+
+/// Appends one record each for the texts.
+pub(crate) async fn append_each(log: &FileLog, session: SessionId, texts: &[&str]) {
+    for text in texts {
+        let next = log.last_seq(session).await.unwrap() + 1;
+        log.append(session, EPOCH, next, vec![record(text)]).await.unwrap();
+    }
+}
+
+/// Everything a session holds.
+pub(crate) async fn read_all(log: &FileLog, session: SessionId) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    loop {
+        match log.read(session, lines.len() as u64 + 1, ALL).await {
+            Ok(more) if more.is_empty() => return lines,
+            Ok(more) => lines.extend(more),
+            Err(LogError::NotFound) => return lines,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Everything the feed holds.
+pub(crate) async fn read_feed(log: &FileLog) -> Vec<FeedRecord> {
+    let mut records: Vec<FeedRecord> = Vec::new();
+    loop {
+        let from = records.last().map_or(FeedPosition(0), |record| record.next);
+        let more = log.read_feed(from, 100).await.unwrap();
+        if more.is_empty() {
+            return records;
+        }
+        records.extend(more);
+    }
+}
+
+/// The feed holds every record of these sessions once, and each session's in their order.
+pub(crate) async fn assert_feed_whole(log: &FileLog, sessions: &[SessionId]) {
+    let feed = read_feed(log).await;
+    for session in sessions {
+        let in_feed: Vec<&Line> = feed.iter().filter(|r| r.session_id == *session).map(|r| &r.line).collect();
+        let in_log = read_all(log, *session).await;
+        assert_eq!(in_feed, in_log.iter().collect::<Vec<_>>(), "{session}");
+    }
+    assert_eq!(feed.iter().filter(|record| !sessions.contains(&record.session_id)).count(), 0);
+}

@@ -1,0 +1,13 @@
+//! The file log from outside: what is appended is there, whatever happens to the files.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
+
+mod append;
+mod beside;
+mod crash;
+mod damage;
+mod faults;
+mod feed;
+mod fixture;
+mod open;
+mod read;

@@ -1,0 +1,65 @@
+//! Opening a data directory, and removing sessions from it.
+
+use std::sync::Arc;
+
+use ostler_eventlog::{FileLog, Log, LogError, OpenError, RealDisk};
+
+use crate::fixture::{ALL, Data, append_each, assert_feed_whole, read_feed, session};
+
+#[tokio::test]
+async fn a_data_directory_has_one_owner() {
+    let data = Data::new();
+    let log = data.open();
+    append_each(&log, session(1), &["a"]).await;
+    match FileLog::open(&data.path(), Arc::new(RealDisk)) {
+        Err(error @ OpenError::Locked { pid }) => {
+            assert_eq!(pid, Some(std::process::id()));
+            assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("two logs own one directory"),
+    }
+    append_each(&log, session(1), &["b"]).await;
+    drop(log);
+    assert_eq!(data.open().last_seq(session(1)).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_start_looks_at_no_settled_session() {
+    let data = Data::new();
+    let log = data.open();
+    for number in 0..20 {
+        append_each(&log, session(number), &["a", "b"]).await;
+        log.settle(session(number)).await.unwrap();
+    }
+    drop(log);
+    let log = data.open();
+    assert_eq!(log.bytes_read(), 0);
+    assert_eq!(log.feed_end().borrow().0, 40);
+}
+
+#[tokio::test]
+async fn a_removed_session_is_gone_and_the_others_are_not() {
+    let data = Data::new();
+    let log = data.open();
+    let (one, two) = (session(1), session(2));
+    append_each(&log, one, &["a", "b"]).await;
+    append_each(&log, two, &["c"]).await;
+    log.put_blob(one, "artifacts/x".to_owned(), vec![1]).await.unwrap();
+    log.remove(one).await.unwrap();
+    assert!(matches!(log.remove(one).await, Err(LogError::NotFound)));
+    assert!(matches!(log.read(one, 1, ALL).await, Err(LogError::NotFound)));
+    assert!(matches!(log.get_blob(one, "artifacts/x".to_owned()).await, Err(LogError::NotFound)));
+    assert_eq!(log.sessions().await.unwrap(), [two]);
+    assert_eq!(log.unsettled().await.unwrap(), [two]);
+    assert_eq!(read_feed(&log).await.len(), 1);
+    append_each(&log, two, &["d"]).await;
+    // What a crash leaves of a removal is deleted by the next start.
+    std::fs::create_dir(data.path().join(format!("trash-{one}"))).unwrap();
+    drop(log);
+    let log = data.open();
+    assert_feed_whole(&log, &[two]).await;
+    let left: Vec<_> =
+        std::fs::read_dir(data.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("trash-")), "{left:?}");
+}

@@ -1,0 +1,128 @@
+//! What one write does to the tables. Transactions, and what becomes of a failed one, are the writer's.
+
+use ostler_types::{Session, SessionId};
+use rusqlite::{Connection, OptionalExtension, named_params, params};
+
+use crate::schema::text_rowid;
+use crate::update::{Update, Write};
+
+/// Brings the tables up to date with one write. Doing it twice is the same as doing it once.
+pub(crate) fn apply(connection: &Connection, write: &Write) -> rusqlite::Result<()> {
+    match write {
+        Write::Update(update) => apply_update(connection, update),
+        Write::Remove(session) => remove(connection, *session),
+    }
+}
+
+/// A session's row as far as an update depends on it.
+#[derive(Default)]
+struct Row {
+    num: i64,
+    title: Option<String>,
+    last_seq: i64,
+    position: i64,
+}
+
+fn apply_update(connection: &Connection, update: &Update) -> rusqlite::Result<()> {
+    let last_seq = number(update.last_seq)?;
+    let found = find(connection, update.session.id)?;
+    if found.as_ref().is_some_and(|row| last_seq <= row.position) {
+        return Ok(());
+    }
+    let known = found.is_some();
+    let row = found.unwrap_or_default();
+    // A hole before this update: its row is news all the same, but the position must not pass the hole.
+    let position = if number(update.after_seq)? <= row.position { last_seq } else { row.position };
+    let num = if last_seq > row.last_seq || !known {
+        put_row(connection, &update.session, last_seq, position)?
+    } else {
+        let sql = "UPDATE sessions SET position = ?2 WHERE num = ?1";
+        connection.prepare_cached(sql)?.execute([row.num, position])?;
+        row.num
+    };
+    if last_seq > row.last_seq && row.title != update.session.title {
+        put_title(connection, num, update.session.title.as_deref())?;
+    }
+    let news = |seq: u64| i64::try_from(seq).is_ok_and(|seq| seq > row.position && seq <= last_seq);
+    for text in update.texts.iter().filter(|text| news(text.seq)) {
+        let Some(rowid) = text_rowid(num, text.seq).filter(|_| text.seq > 0) else { continue };
+        // Replaced, because an update after a hole may have brought it already.
+        let sql = "INSERT OR REPLACE INTO texts (rowid, text, message_id, role) VALUES (?1, ?2, ?3, ?4)";
+        connection.prepare_cached(sql)?.execute(params![
+            rowid,
+            text.text,
+            text.message_id.to_string(),
+            text.role.as_str()
+        ])?;
+    }
+    Ok(())
+}
+
+fn find(connection: &Connection, session: SessionId) -> rusqlite::Result<Option<Row>> {
+    connection
+        .prepare_cached("SELECT num, title, last_seq, position FROM sessions WHERE id = ?1")?
+        .query_row([session.to_string()], |row| {
+            Ok(Row { num: row.get(0)?, title: row.get(1)?, last_seq: row.get(2)?, position: row.get(3)? })
+        })
+        .optional()
+}
+
+/// Makes or replaces the row of a session, and returns its number.
+fn put_row(
+    connection: &Connection,
+    session: &Session,
+    last_seq: i64,
+    position: i64,
+) -> rusqlite::Result<i64> {
+    let json = serde_json::to_string(session)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    connection
+        .prepare_cached(
+            "INSERT INTO sessions (id, updated_at, archived, status, workspace, parent, idempotency_key, title,
+                 last_seq, position, session)
+             VALUES (:id, :updated_at, :archived, :status, :workspace, :parent, :key, :title,
+                 :last_seq, :position, :session)
+             ON CONFLICT (id) DO UPDATE SET updated_at = :updated_at, archived = :archived, status = :status,
+                 workspace = :workspace, parent = :parent, idempotency_key = :key, title = :title,
+                 last_seq = :last_seq, position = :position, session = :session
+             RETURNING num",
+        )?
+        .query_row(
+            named_params! {
+                ":id": session.id.to_string(),
+                ":updated_at": session.updated_at.as_microsecond(),
+                ":archived": session.archived,
+                ":status": session.status.as_str(),
+                ":workspace": session.workspace_path,
+                ":parent": session.parent_session_id.map(|parent| parent.to_string()),
+                ":key": session.idempotency_key,
+                ":title": session.title,
+                ":last_seq": last_seq,
+                ":position": position,
+                ":session": json,
+            },
+            |row| row.get(0),
+        )
+}
+
+fn put_title(connection: &Connection, num: i64, title: Option<&str>) -> rusqlite::Result<()> {
+    let rowid = text_rowid(num, 0);
+    let sql = "INSERT OR REPLACE INTO texts (rowid, text) VALUES (?1, ?2)";
+    match title {
+        Some(title) => connection.prepare_cached(sql)?.execute(params![rowid, title])?,
+        None => connection.prepare_cached("DELETE FROM texts WHERE rowid = ?1")?.execute([rowid])?,
+    };
+    Ok(())
+}
+
+fn remove(connection: &Connection, session: SessionId) -> rusqlite::Result<()> {
+    let Some(row) = find(connection, session)? else { return Ok(()) };
+    let sql = "DELETE FROM texts WHERE rowid >= ?1 AND rowid < ?2";
+    connection.prepare_cached(sql)?.execute([text_rowid(row.num, 0), text_rowid(row.num + 1, 0)])?;
+    connection.prepare_cached("DELETE FROM sessions WHERE num = ?1")?.execute([row.num])?;
+    Ok(())
+}
+
+fn number(seq: u64) -> rusqlite::Result<i64> {
+    i64::try_from(seq).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}

@@ -1,0 +1,282 @@
+//! Lists: filters, order, pages.
+//!
+//! A page begins after the last row of the page before (its time and id), not after a number of rows: a
+//! session that becomes active between two pages moves to the front and is not seen again, and no
+//! other is skipped or seen twice.
+
+use ostler_types::{MessageId, Role, Session, SessionId, SessionStatus};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+
+use crate::IndexError;
+use crate::search::{self, Found};
+
+/// Which sessions to list. Everything given must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// How they stand.
+    pub status: Option<SessionStatus>,
+    /// The directory that they work in, exactly.
+    pub workspace: Option<String>,
+    /// Whether they are put away.
+    pub archived: Option<bool>,
+    /// The session that started them.
+    pub parent: Option<SessionId>,
+    /// Words that a title or a message has, all of them in one text: `"…"` is a phrase, and the
+    /// last word may be unfinished if it has two letters. Nothing in it is an error; without a word it is no filter.
+    pub q: Option<String>,
+    /// How many to return, from 1 to 200.
+    pub limit: usize,
+    /// Where to go on: the [`Listing::next_cursor`] of the page before.
+    pub cursor: Option<String>,
+}
+
+/// A page of sessions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    /// The sessions, those with the newest activity first.
+    pub sessions: Vec<Listed>,
+    /// Where the next page begins; none on the last one.
+    pub next_cursor: Option<String>,
+}
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The session.
+    pub session: Session,
+    /// The newest record that the index knows of.
+    pub last_seq: u64,
+    /// For a search: the newest match, with the text around it, in a line.
+    pub snippet: Option<String>,
+    /// For a search: the message that the snippet is from; none when it is from the title.
+    pub source: Option<Source>,
+}
+
+/// The message that a search found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// The record that holds it.
+    pub seq: u64,
+    /// The message.
+    pub message_id: MessageId,
+    /// Who said it.
+    pub role: Role,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        let (status, workspace, archived, parent, q, cursor) = (None, None, None, None, None, None);
+        Filter { status, workspace, archived, parent, q, limit: 50, cursor }
+    }
+}
+
+/// Where a row is in the order of all rows: when it was active, and its id.
+type Place = (i64, String);
+
+/// A filter that has been checked.
+pub(crate) struct Page {
+    filter: Filter,
+    after: Option<Place>,
+    /// The search, in FTS5's language.
+    expression: Option<String>,
+    limit: usize,
+}
+
+impl Page {
+    pub(crate) fn new(filter: Filter) -> Result<Page, IndexError> {
+        let after = filter.cursor.as_deref().map(parse_cursor).transpose()?;
+        let expression = filter.q.as_deref().and_then(search::expression);
+        let limit = filter.limit.clamp(1, 200);
+        Ok(Page { filter, after, expression, limit })
+    }
+
+    /// The index that listings with this filter walk: it begins with the narrowest column of the filter, and
+    /// has the others too.
+    fn index(&self) -> &'static str {
+        let Filter { status, workspace, archived, parent, .. } = &self.filter;
+        match (parent, workspace, status, archived) {
+            (Some(_), _, _, _) => "by_parent",
+            (None, Some(_), _, _) => "by_workspace",
+            (None, None, Some(_), _) => "by_status",
+            (None, None, None, Some(_)) => "by_archived",
+            (None, None, None, None) => "by_activity",
+        }
+    }
+
+    /// The filter as SQL, and what its question marks stand for.
+    fn conditions(&self) -> (String, Vec<Value>) {
+        let Filter { status, workspace, archived, parent, .. } = &self.filter;
+        let mut sql = "true".to_owned();
+        let mut values = Vec::new();
+        let mut add = |condition: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                sql += condition;
+                values.push(value);
+            }
+        };
+        add(" AND parent = ?", parent.map(|parent| parent.to_string().into()));
+        add(" AND workspace = ?", workspace.clone().map(Value::from));
+        add(" AND status = ?", status.map(|status| status.as_str().to_owned().into()));
+        add(" AND archived = ?", archived.map(Value::from));
+        if let Some((updated_at, id)) = &self.after {
+            sql += " AND (updated_at, id) < (?, ?)";
+            values.extend([Value::from(*updated_at), Value::from(id.clone())]);
+        }
+        (sql, values)
+    }
+}
+
+/// A row's number and place.
+struct Key {
+    num: i64,
+    place: Place,
+}
+
+impl Key {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Key> {
+        Ok(Key { num: row.get(0)?, place: (row.get(1)?, row.get(2)?) })
+    }
+}
+
+/// Answers a listing.
+pub(crate) fn list(connection: &Connection, page: &Page) -> Result<Listing, IndexError> {
+    let found =
+        page.expression.as_deref().map(|expression| search::find(connection, expression)).transpose()?;
+    // One more than is shown, to see whether there is another page.
+    let mut keys = match &found {
+        Some(found) if found.is_few() => pick(connection, page, found)?,
+        Some(_) | None => walk(connection, page, found.as_ref())?,
+    };
+    let more = keys.len() > page.limit;
+    keys.truncate(page.limit);
+    let next_cursor = keys.last().filter(|_| more).map(|key| cursor(&key.place));
+    let mut sessions = keys.iter().map(|key| read(connection, key.num)).collect::<Result<Vec<_>, _>>()?;
+    if let (Some(expression), Some(found)) = (&page.expression, &found) {
+        let nums: Vec<i64> = keys.iter().map(|key| key.num).collect();
+        for (at, snippet) in search::snippets(connection, expression, found, &nums)? {
+            (sessions[at].snippet, sessions[at].source) = (Some(snippet.text), snippet.source);
+        }
+    }
+    Ok(Listing { sessions, next_cursor })
+}
+
+/// Walks the sessions in order and stops when the page is full. The way when nothing is searched
+/// for, or when so much was found that the page fills soon.
+fn walk(connection: &Connection, page: &Page, found: Option<&Found>) -> Result<Vec<Key>, IndexError> {
+    let (sql, values) = walk_sql(page);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut keys = Vec::new();
+    while keys.len() <= page.limit
+        && let Some(row) = rows.next()?
+    {
+        if found.is_none_or(|found| row.get(0).is_ok_and(|num| found.text_of(num).is_some())) {
+            keys.push(Key::of(row)?);
+        }
+    }
+    Ok(keys)
+}
+
+fn walk_sql(page: &Page) -> (String, Vec<Value>) {
+    let (conditions, values) = page.conditions();
+    let index = page.index();
+    let sql = format!(
+        "SELECT num, updated_at, id FROM sessions INDEXED BY {index} WHERE {conditions}
+         ORDER BY updated_at DESC, id DESC"
+    );
+    (sql, values)
+}
+
+/// Looks at each session that was found, and sorts. The way when those are few among many.
+fn pick(connection: &Connection, page: &Page, found: &Found) -> Result<Vec<Key>, IndexError> {
+    let (conditions, values) = page.conditions();
+    let sql = format!("SELECT num, updated_at, id FROM sessions WHERE {conditions} AND num = ?");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut keys = Vec::new();
+    for num in found.sessions() {
+        let values = values.iter().cloned().chain([Value::from(num)]);
+        let mut rows = statement.query(params_from_iter(values))?;
+        if let Some(row) = rows.next()? {
+            keys.push(Key::of(row)?);
+        }
+    }
+    keys.sort_by(|a, b| b.place.cmp(&a.place));
+    keys.truncate(page.limit + 1);
+    Ok(keys)
+}
+
+fn read(connection: &Connection, num: i64) -> Result<Listed, IndexError> {
+    let mut statement = connection.prepare_cached("SELECT session, last_seq FROM sessions WHERE num = ?1")?;
+    let (json, last_seq): (String, i64) = statement.query_row([num], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let session = serde_json::from_str(&json)
+        .map_err(|error| IndexError::Damaged(format!("a session's row: {error}")))?;
+    Ok(Listed { session, last_seq: last_seq.cast_unsigned(), snippet: None, source: None })
+}
+
+/// A cursor is the time in 16 hex digits and the digits of the id; callers take it as it is.
+fn cursor((updated_at, id): &Place) -> String {
+    format!("{:016x}{}", updated_at.cast_unsigned(), id.trim_start_matches(SessionId::PREFIX))
+}
+
+fn parse_cursor(cursor: &str) -> Result<Place, IndexError> {
+    let (time, digits) = cursor.split_at_checked(16).ok_or(IndexError::BadCursor)?;
+    let exact = time.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let updated_at = u64::from_str_radix(time, 16).ok().filter(|_| exact).ok_or(IndexError::BadCursor)?;
+    let id: SessionId =
+        format!("{}{digits}", SessionId::PREFIX).parse().map_err(|_| IndexError::BadCursor)?;
+    Ok((updated_at.cast_signed(), id.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::params_from_iter;
+
+    use super::{Filter, Page, SessionStatus, cursor, parse_cursor, walk_sql};
+    use crate::{IndexError, schema};
+
+    /// Every combination of filters and cursor walks one index, and neither sorts nor reads the table.
+    #[test]
+    fn no_listing_scans_the_table_or_sorts() {
+        let dir = tempfile::tempdir().unwrap();
+        let (connection, _) = schema::open(&dir.path().join("index.db")).unwrap();
+        let place = (5, "sess_0190f3c4a5b67c8d9e0f112233445566".to_owned());
+        for bits in 0..32u32 {
+            let has = |bit: u32| bits & (1 << bit) != 0;
+            let filter = Filter {
+                status: has(0).then_some(SessionStatus::Active),
+                workspace: has(1).then(|| "/w".to_owned()),
+                archived: has(2).then_some(false),
+                parent: has(3).then(|| place.1.parse().unwrap()),
+                cursor: has(4).then(|| cursor(&place)),
+                ..Filter::default()
+            };
+            let filtered = bits != 0;
+            let (sql, values) = walk_sql(&Page::new(filter.clone()).unwrap());
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let plan: Vec<String> = statement
+                .query_map(params_from_iter(values), |row| row.get("detail"))
+                .unwrap()
+                .collect::<Result<_, _>>()
+                .unwrap();
+            assert_eq!(plan.len(), 1, "{filter:?}: {plan:?}");
+            assert!(plan[0].contains("USING COVERING INDEX"), "{filter:?}: {plan:?}");
+            assert_eq!(plan[0].starts_with("SEARCH"), filtered, "{filter:?}: {plan:?}");
+            assert_eq!(plan[0].contains("(updated_at,id)<"), has(4), "{filter:?}: {plan:?}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_has_one_spelling() {
+        let good = (-7, "sess_0190f3c4a5b67c8d9e0f112233445566".to_owned());
+        assert_eq!(parse_cursor(&cursor(&good)), Ok(good.clone()));
+        let text = cursor(&good);
+        let upper = text.to_uppercase();
+        let sign = format!("+{}", &text[1..]);
+        let wide = format!("{text}0");
+        for bad in ["", "x", "ä", &upper, &sign, &wide, &text[1..], "éééééééééééééééééééééééé"]
+        {
+            assert_eq!(parse_cursor(bad), Err(IndexError::BadCursor), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The file: how it is opened, what is in it, and what becomes of one that cannot be used.
+//!
+//! `sessions` has a row per session: its JSON, and the columns that lists are filtered and sorted by.
+//! Each index begins with what is filtered for, goes on with the order of listings, and ends with the
+//! columns that may be filtered for besides, so that a listing walks one index and sorts nothing.
+//!
+//! `texts` is an FTS5 table that holds titles and messages, and it holds them only once: it keeps its own
+//! content, from which snippets are cut, and no other table repeats it. (A contentless table could not
+//! give snippets; one with content elsewhere must be told the old text at each deletion, and is
+//! silently wrong when told another.) A text's rowid is made of its session's number and its seq, see
+//! [`text_rowid`]: what a session said is then one range of rowids, which deletes it and finds it, a
+//! search learns the session of a match without reading it, and feeding a text twice changes nothing.
+//! The row with seq 0 is the title. Beginnings of words are indexed at three letters, which FTS5 also uses
+//! for two; each further length would cost as much room again, and longer ones are few words each.
+//!
+//! The file is never checked as a whole, since that would take as long as it is large: damage is noticed
+//! by whoever comes upon it.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::IndexError;
+
+/// What was found when the index was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    /// An index that was complete once. It may lag behind sessions that were active at the end.
+    Existing,
+    /// There was none, or none that can be used, or updates were lost, or a rebuild did not come to its
+    /// end. Feed it every log from its position on, then call [`Index::rebuilt`](crate::Index::rebuilt).
+    Empty,
+}
+
+/// Raised with every change to [`SCHEMA`], to what is stored in it, or to the JSON of a session.
+const VERSION: i64 = 1;
+/// "ostl": marks the file as ours.
+const APPLICATION: i64 = 0x6f73_746c;
+/// Before this, WAL could corrupt a file when a checkpoint met a write.
+const SQLITE_VERSION: i32 = 3_051_003;
+/// How many unusable files are kept for whoever wants to know why.
+const ASIDE: u32 = 9;
+/// How long to wait for another program that has the file locked. Writes are tried again anyway.
+const LOCK_WAIT: Duration = Duration::from_millis(100);
+
+const SCHEMA: &str = "
+CREATE TABLE sessions (
+    num INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    updated_at INTEGER NOT NULL,
+    archived INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    parent TEXT,
+    idempotency_key TEXT,
+    title TEXT,
+    last_seq INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    session TEXT NOT NULL
+) STRICT;
+CREATE INDEX by_activity ON sessions (updated_at, id);
+CREATE INDEX by_archived ON sessions (archived, updated_at, id);
+CREATE INDEX by_status ON sessions (status, updated_at, id, archived);
+CREATE INDEX by_workspace ON sessions (workspace, updated_at, id, archived, status);
+CREATE INDEX by_parent ON sessions (parent, updated_at, id, archived, status, workspace) WHERE parent IS NOT NULL;
+CREATE INDEX by_key ON sessions (idempotency_key, id) WHERE idempotency_key IS NOT NULL;
+CREATE VIRTUAL TABLE texts USING fts5 (
+    text, message_id UNINDEXED, role UNINDEXED,
+    tokenize = \"unicode61 remove_diacritics 2\", prefix = '3'
+);
+CREATE TABLE rebuild (complete INTEGER NOT NULL) STRICT;
+INSERT INTO rebuild VALUES (0);
+";
+
+/// Opens the index for writing, and makes it first where there is none that can be used.
+pub(crate) fn open(path: &Path) -> Result<(Connection, Opened), IndexError> {
+    assert!(rusqlite::version_number() >= SQLITE_VERSION, "SQLite {} is too old", rusqlite::version());
+    match try_open(path) {
+        Err(IndexError::Damaged(why)) => {
+            let aside = move_aside(path).map_err(|error| storage(path, &error))?;
+            tracing::warn!(aside = %aside.display(), why, "the index could not be used and was moved aside");
+            try_open(path)
+        }
+        result => result,
+    }
+}
+
+/// Opens a connection that only reads.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection, IndexError> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(LOCK_WAIT)?;
+    connection
+        .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")?;
+    Ok(connection)
+}
+
+/// Removes the file. Nobody may have it open.
+pub(crate) fn delete(path: &Path) -> Result<(), IndexError> {
+    // The file goes first: SQLite throws away a WAL that has no file, but a file without its WAL is damaged.
+    for file in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
+        remove(&file).map_err(|error| storage(&file, &error))?;
+    }
+    Ok(())
+}
+
+/// Where in `texts` the text of a session's record is; `None` beyond what a rowid has room for.
+pub(crate) fn text_rowid(num: i64, seq: u64) -> Option<i64> {
+    let seq = i64::try_from(seq).ok().filter(|seq| *seq < 1 << SEQ_BITS)?;
+    Some(num << SEQ_BITS | seq)
+}
+
+/// How many bits of a rowid hold the seq. The bits above number the session.
+pub(crate) const SEQ_BITS: u32 = 24;
+
+fn try_open(path: &Path) -> Result<(Connection, Opened), IndexError> {
+    // SQLite gives the files beside it the same permissions.
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    file.and_then(|file| file.set_permissions(Permissions::from_mode(0o600)))
+        .map_err(|error| storage(path, &error))?;
+    let mut connection = connect(path)?;
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let application = number("PRAGMA application_id")?;
+    let version = number("PRAGMA user_version")?;
+    let empty = number("SELECT count(*) FROM sqlite_schema")? == 0;
+    if application == APPLICATION && version != VERSION {
+        drop(connection);
+        delete(path)?;
+        return try_open(path);
+    }
+    if application != APPLICATION && !empty {
+        return Err(IndexError::Damaged("the file is some other database".to_owned()));
+    }
+    // Not in the schema's transaction, since the journal cannot be changed inside one.
+    connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
+    if empty {
+        create(&mut connection)?;
+    }
+    let complete = connection.query_row("SELECT complete FROM rebuild", [], |row| row.get::<_, bool>(0))?;
+    Ok((connection, if complete { Opened::Existing } else { Opened::Empty }))
+}
+
+fn connect(path: &Path) -> Result<Connection, IndexError> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(LOCK_WAIT)?;
+    connection.execute_batch(
+        "PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;",
+    )?;
+    Ok(connection)
+}
+
+fn create(connection: &mut Connection) -> Result<(), IndexError> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn move_aside(path: &Path) -> io::Result<PathBuf> {
+    let name = |n: u32| beside(path, &format!(".bad-{n}"));
+    let free = name((1..=ASIDE).find(|n| !name(*n).exists()).unwrap_or(ASIDE));
+    fs::rename(path, &free)?;
+    remove(&beside(path, "-wal"))?;
+    remove(&beside(path, "-shm"))?;
+    Ok(free)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn storage(path: &Path, error: &io::Error) -> IndexError {
+    IndexError::Storage(format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,73 @@
+//! What the engine tells the index of a session.
+
+use ostler_types::{MessageId, Role, Session, SessionId};
+
+/// Bytes of a message that can be searched; what comes after them is left to the log.
+pub(crate) const TEXT_BYTES: usize = 64 << 10;
+
+/// How a session stands, and what was said in it since the update before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Update {
+    /// The session after `last_seq`.
+    pub session: Session,
+    /// The record after which `texts` begin: the `last_seq` of the update before, or what
+    /// [`Index::position`](crate::Index::position) said. When the index is not that far, because an
+    /// update was lost or the index was cleared meanwhile, the position stays behind the hole.
+    pub after_seq: u64,
+    /// The newest record that this update knows of.
+    pub last_seq: u64,
+    /// Every text that was recorded after `after_seq` and up to `last_seq`.
+    pub texts: Vec<Text>,
+}
+
+/// The text of a message. A record has at most one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// The record that holds the message.
+    pub seq: u64,
+    /// The message.
+    pub message_id: MessageId,
+    /// Who said it.
+    pub role: Role,
+    /// What was said; only its first 64 KiB can be searched.
+    pub text: String,
+}
+
+/// One thing that the writer does.
+#[derive(Debug)]
+pub(crate) enum Write {
+    Update(Box<Update>),
+    Remove(SessionId),
+}
+
+impl Write {
+    /// Takes an update, cut down to what is indexed so that it takes no more room than it needs.
+    pub(crate) fn update(mut update: Update) -> Write {
+        for text in &mut update.texts {
+            if text.text.len() > TEXT_BYTES {
+                text.text.truncate(text.text.floor_char_boundary(TEXT_BYTES));
+                text.text.shrink_to_fit();
+            }
+        }
+        Write::Update(Box::new(update))
+    }
+
+    pub(crate) fn session(&self) -> SessionId {
+        match self {
+            Write::Update(update) => update.session.id,
+            Write::Remove(session) => *session,
+        }
+    }
+
+    /// Roughly how many bytes it holds.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Write::Update(update) => {
+                let texts: usize = update.texts.iter().map(|text| text.text.len() + size_of::<Text>()).sum();
+                let prompt = update.session.system_prompt.as_ref().map_or(0, String::len);
+                size_of::<Update>() + prompt + texts
+            }
+            Write::Remove(_) => size_of::<Write>(),
+        }
+    }
+}

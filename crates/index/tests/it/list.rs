@@ -1,0 +1,136 @@
+//! Order, filters and pages.
+
+use ostler_index::{Filter, IndexError};
+use ostler_types::{Session, SessionStatus};
+
+use crate::{Fixture, id, numbers, session, update};
+
+#[tokio::test]
+async fn the_newest_activity_comes_first_and_ids_decide_between_equals() {
+    let fixture = Fixture::new();
+    for (n, at) in [(3, 100), (1, 300), (2, 200), (5, 200), (4, 200)] {
+        fixture.add(session(n, at)).await;
+    }
+    assert_eq!(numbers(&fixture.list(Filter::default()).await), [1, 5, 4, 2, 3]);
+    fixture.index.update(update(session(3, 400), 1, 2, &[])).await.unwrap();
+    let listing = fixture.list(Filter::default()).await;
+    assert_eq!(numbers(&listing), [3, 1, 5, 4, 2]);
+    assert_eq!(listing.sessions[0].session, session(3, 400));
+    assert_eq!((listing.sessions[0].last_seq, listing.sessions[1].last_seq), (2, 1));
+    assert_eq!((listing.next_cursor, listing.sessions[0].snippet.clone()), (None, None));
+}
+
+#[tokio::test]
+async fn each_filter_holds_alone_and_with_the_others() {
+    let fixture = Fixture::new();
+    let mut all = Vec::new();
+    for n in 0..64u128 {
+        let session = Session {
+            status: if n & 1 == 0 { SessionStatus::Active } else { SessionStatus::WaitingApproval },
+            workspace_path: if n & 2 == 0 { "/a".into() } else { "/b".into() },
+            archived: n & 4 != 0,
+            parent_session_id: (n & 8 != 0).then(|| id(1000)),
+            title: (n & 16 != 0).then(|| format!("zebra {n}")),
+            ..session(n, 1000 - i64::try_from(n).unwrap())
+        };
+        fixture.add(session.clone()).await;
+        all.push(session);
+    }
+    for bits in 0..32u32 {
+        let has = |bit: u32| bits & (1 << bit) != 0;
+        let filter = Filter {
+            status: has(0).then_some(SessionStatus::WaitingApproval),
+            workspace: has(1).then(|| "/b".to_owned()),
+            archived: has(2).then_some(true),
+            parent: has(3).then(|| id(1000)),
+            q: has(4).then(|| "zeb".to_owned()),
+            limit: 200,
+            cursor: None,
+        };
+        let passes = |session: &&Session| {
+            filter.status.is_none_or(|status| session.status == status)
+                && filter.workspace.as_ref().is_none_or(|workspace| session.workspace_path == *workspace)
+                && filter.archived.is_none_or(|archived| session.archived == archived)
+                && filter.parent.is_none_or(|parent| session.parent_session_id == Some(parent))
+                && (filter.q.is_none() || session.title.is_some())
+        };
+        let wanted: Vec<u128> =
+            all.iter().filter(passes).map(|session| session.id.uuid().as_u128()).collect();
+        assert_eq!(numbers(&fixture.list(filter.clone()).await), wanted, "{filter:?}");
+        assert!(!wanted.is_empty());
+    }
+    let none = Filter { workspace: Some("/".into()), ..Filter::default() };
+    assert_eq!(numbers(&fixture.list(none).await), [0u128; 0]);
+}
+
+#[tokio::test]
+async fn a_changed_session_leaves_the_filter_it_passed() {
+    let fixture = Fixture::new();
+    fixture.add(session(1, 1)).await;
+    let archived = |archived| Filter { archived: Some(archived), ..Filter::default() };
+    assert_eq!(numbers(&fixture.list(archived(false)).await), [1]);
+    fixture.index.update(update(Session { archived: true, ..session(1, 2) }, 1, 2, &[])).await.unwrap();
+    assert_eq!(numbers(&fixture.list(archived(false)).await), [0u128; 0]);
+    assert_eq!(numbers(&fixture.list(archived(true)).await), [1]);
+}
+
+#[tokio::test]
+async fn pages_have_neither_gap_nor_double_while_sessions_become_active() {
+    for q in [None, Some("common".to_owned())] {
+        let fixture = Fixture::new();
+        for n in 0..25u128 {
+            // Many share their second, so that pages break between equals.
+            let session = session(n, i64::try_from(n / 4).unwrap());
+            fixture.index.update(update(session, 0, 1, &[(1, "common word")])).await.unwrap();
+        }
+        let mut seen = Vec::new();
+        let mut cursor = None;
+        let mut now = 1000;
+        loop {
+            let listing = fixture.list(Filter { q: q.clone(), limit: 4, cursor, ..Filter::default() }).await;
+            assert!(listing.sessions.len() <= 4);
+            seen.extend(numbers(&listing));
+            // One that was seen becomes active, and a new one appears: both belong before the first page.
+            now += 1;
+            fixture
+                .index
+                .update(update(session(seen[0], now), 1, 1 + u64::try_from(now).unwrap(), &[]))
+                .await
+                .unwrap();
+            fixture.add(session(u128::try_from(now).unwrap(), now)).await;
+            match listing.next_cursor {
+                Some(next) => cursor = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(seen, (0..25).rev().collect::<Vec<u128>>());
+    }
+}
+
+#[tokio::test]
+async fn the_last_page_says_so_even_when_it_is_full() {
+    let fixture = Fixture::new();
+    for n in 0..4 {
+        fixture.add(session(n, 1)).await;
+    }
+    let page = |limit, cursor| Filter { limit, cursor, ..Filter::default() };
+    let first = fixture.list(page(2, None)).await;
+    let second = fixture.list(page(2, first.next_cursor.clone())).await;
+    assert_eq!((numbers(&first), numbers(&second)), (vec![3, 2], vec![1, 0]));
+    assert_eq!((first.next_cursor.is_some(), second.next_cursor), (true, None));
+}
+
+#[tokio::test]
+async fn limits_are_bounded_and_cursors_checked() {
+    let fixture = Fixture::new();
+    for n in 0..205 {
+        fixture.add(session(n, 1)).await;
+    }
+    for (limit, wanted) in [(0, 1), (1, 1), (200, 200), (201, 200), (usize::MAX, 200)] {
+        assert_eq!(fixture.list(Filter { limit, ..Filter::default() }).await.sessions.len(), wanted);
+    }
+    for bad in ["", "nonsense", "sess_00000000000000000000000000000001", "'; DROP TABLE sessions"] {
+        let filter = Filter { cursor: Some(bad.into()), ..Filter::default() };
+        assert_eq!(fixture.index.list(filter).await, Err(IndexError::BadCursor));
+    }
+}

@@ -1,0 +1,103 @@
+//! The index as the engine uses it: fed with updates, asked for lists.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod concurrent;
+mod feed;
+mod file;
+mod list;
+mod rebuild;
+mod search;
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use ostler_index::{Filter, Index, Listing, Opened, Text, Update};
+use ostler_types::{Event, MessageId, NewSession, Policy, Role, Session, SessionId, create};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// An index in a folder of its own.
+struct Fixture {
+    dir: TempDir,
+    index: Index,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let dir = tempfile::tempdir().unwrap();
+        let (index, opened) = Index::open(&dir.path().join("index.db")).unwrap();
+        assert_eq!(opened, Opened::Empty);
+        Fixture { dir, index }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("index.db")
+    }
+
+    /// Closes the index, and opens it again.
+    fn reopen(self) -> (Fixture, Opened) {
+        let Fixture { dir, index } = self;
+        drop(index);
+        let (index, opened) = Index::open(&dir.path().join("index.db")).unwrap();
+        (Fixture { dir, index }, opened)
+    }
+
+    async fn add(&self, session: Session) {
+        self.index.update(update(session, 0, 1, &[])).await.unwrap();
+    }
+
+    async fn list(&self, filter: Filter) -> Listing {
+        self.index.list(filter).await.unwrap()
+    }
+
+    /// The sessions that a search finds, newest activity first.
+    async fn search(&self, q: &str) -> Vec<u128> {
+        numbers(&self.list(Filter { q: Some(q.to_owned()), ..Filter::default() }).await)
+    }
+}
+
+fn id(n: u128) -> SessionId {
+    SessionId::new(Uuid::from_u128(n))
+}
+
+/// A session, active `at` so many seconds after the epoch.
+fn session(n: u128, at: i64) -> Session {
+    let at = Timestamp::from_second(at).unwrap();
+    let created = create(NewSession {
+        id: id(n),
+        at,
+        workspace_path: "/work".into(),
+        system_prompt: None,
+        agent: "native".into(),
+        model: "test:model".into(),
+        title: None,
+        parent_session_id: None,
+        mode: "repl".into(),
+        auto_run: true,
+        policy: Policy::default(),
+        idempotency_key: None,
+    });
+    match created.unwrap() {
+        Event::SessionCreated { session } => session,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn titled(n: u128, at: i64, title: &str) -> Session {
+    Session { title: Some(title.to_owned()), ..session(n, at) }
+}
+
+fn update(session: Session, after_seq: u64, last_seq: u64, texts: &[(u64, &str)]) -> Update {
+    let texts = texts.iter().map(|(seq, said)| text(*seq, said)).collect();
+    Update { session, after_seq, last_seq, texts }
+}
+
+fn text(seq: u64, said: &str) -> Text {
+    let message_id = MessageId::new(Uuid::from_u128(u128::from(seq)));
+    Text { seq, message_id, role: Role::User, text: said.to_owned() }
+}
+
+fn numbers(listing: &Listing) -> Vec<u128> {
+    listing.sessions.iter().map(|listed| listed.session.id.uuid().as_u128()).collect()
+}

@@ -1,0 +1,114 @@
+//! The index is a function of the logs: however they are fed, the answers are the same.
+
+use ostler_index::{Filter, Listing, Update};
+use ostler_types::SessionStatus;
+use proptest::prelude::{Strategy, any, prop, proptest};
+use proptest::test_runner::Config;
+
+use crate::{Fixture, id, session, text};
+
+const SESSIONS: u128 = 4;
+const WORDS: [&str; 5] = ["horse", "stable", "hay", "Straße", "saddle-bag"];
+
+/// A record of a log: what was said, or what changed.
+#[derive(Debug, Clone)]
+enum Change {
+    Said(usize, usize),
+    Titled(Option<usize>),
+    Archived(bool),
+    Waits(bool),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let word = 0..WORDS.len();
+    proptest::prop_oneof![
+        (word.clone(), word.clone()).prop_map(|(a, b)| Change::Said(a, b)),
+        proptest::option::of(word).prop_map(Change::Titled),
+        any::<bool>().prop_map(Change::Archived),
+        any::<bool>().prop_map(Change::Waits),
+    ]
+}
+
+/// The update from one record of a log to a later one.
+fn between(n: u128, log: &[(i64, Change)], after: usize, last: usize) -> Update {
+    let mut session = session(n, 0);
+    let mut texts = Vec::new();
+    for (at, (time, change)) in log[..last].iter().enumerate() {
+        session.updated_at = jiff::Timestamp::from_second(*time).unwrap();
+        match change {
+            Change::Said(a, b) if at >= after => {
+                texts.push(text(at as u64 + 1, &format!("{} and {}", WORDS[*a], WORDS[*b])));
+            }
+            Change::Said(..) => {}
+            Change::Titled(word) => session.title = word.map(|word| format!("about {}", WORDS[word])),
+            Change::Archived(archived) => session.archived = *archived,
+            Change::Waits(true) => session.status = SessionStatus::WaitingApproval,
+            Change::Waits(false) => session.status = SessionStatus::Active,
+        }
+    }
+    Update { session, after_seq: after as u64, last_seq: last as u64, texts }
+}
+
+/// All that can be asked, as far as it matters here.
+async fn answers(fixture: &Fixture) -> Vec<Listing> {
+    let mut answers = Vec::new();
+    let queries =
+        WORDS.map(Some).into_iter().chain([None, Some("ab"), Some("\"hay and horse\""), Some("about st")]);
+    for q in queries.map(|q| q.map(str::to_owned)) {
+        for archived in [None, Some(true)] {
+            for status in [None, Some(SessionStatus::Active)] {
+                answers
+                    .push(fixture.list(Filter { q: q.clone(), archived, status, ..Filter::default() }).await);
+            }
+        }
+    }
+    answers
+}
+
+async fn fed_whole(logs: &[Vec<(i64, Change)>]) -> Vec<Listing> {
+    let fixture = Fixture::new();
+    for (n, log) in (0..SESSIONS).zip(logs) {
+        fixture.index.update(between(n, log, 0, log.len())).await.unwrap();
+    }
+    answers(&fixture).await
+}
+
+/// Fed in pieces, some twice, some too late or never; then caught up as the engine does it.
+async fn fed_badly(logs: &[Vec<(i64, Change)>], pieces: &[(usize, usize, usize)]) -> Vec<Listing> {
+    let mut fixture = Fixture::new();
+    for (which, from, to) in pieces {
+        let n = which % logs.len();
+        let log = &logs[n];
+        let (from, to) = (from % log.len(), 1 + to % log.len());
+        if from < to {
+            fixture.index.update(between(n as u128, log, from, to)).await.unwrap();
+        } else if from == to {
+            fixture = fixture.reopen().0;
+        } else if from == log.len() - 1 {
+            fixture.index.remove(id(n as u128)).await.unwrap();
+        }
+    }
+    fixture.index.flushed().await.unwrap();
+    for (n, log) in (0..SESSIONS).zip(logs) {
+        let position = usize::try_from(fixture.index.position(id(n)).await.unwrap()).unwrap();
+        if position < log.len() {
+            fixture.index.update(between(n, log, position, log.len())).await.unwrap();
+        }
+    }
+    answers(&fixture).await
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 24, failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn however_the_logs_are_fed_the_answers_are_the_same(
+        logs in prop::collection::vec(prop::collection::vec((0..20i64, change()), 1..12), SESSIONS as usize),
+        pieces in prop::collection::vec((any::<usize>(), any::<usize>(), any::<usize>()), 0..40),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            assert_eq!(fed_badly(&logs, &pieces).await, fed_whole(&logs).await);
+        });
+    }
+}

@@ -1,0 +1,307 @@
+//! From the chunks of a Chat Completions stream to events.
+//!
+//! Servers differ in what they leave out, repeat and send at once; every difference that is known is
+//! settled here. Text is handed on as it comes and not kept. No IO happens here.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use ostler_types::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::failure;
+use crate::{ModelError, ModelEvent};
+
+/// How many tool calls an answer may hold.
+const MAX_CALLS: usize = 256;
+
+/// The state of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    calls: Vec<OpenCall>,
+    usage: Option<Usage>,
+    finish_reason: Option<String>,
+    /// Whether the answer holds anything yet.
+    begun: bool,
+    /// Whether [`ModelEvent::Stop`] has been given.
+    stopped: bool,
+}
+
+/// A tool call that is being received. It starts for the caller once its name is known.
+#[derive(Debug)]
+struct OpenCall {
+    /// The server's number for it.
+    key: Option<u64>,
+    id: Option<String>,
+    started: bool,
+    /// Input that came before the name.
+    held: String,
+}
+
+impl Decoder {
+    /// Takes the data of one event, and adds what it means to `events`.
+    pub(super) fn event(
+        &mut self,
+        name: &str,
+        data: &str,
+        events: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelError> {
+        let data = data.trim();
+        if self.stopped || data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            return self.done(events);
+        }
+        if name == "error" {
+            return Err(failure::of_report(data));
+        }
+        self.chunk(data, events)
+    }
+
+    /// Takes a whole completion, from a server that does not stream.
+    pub(super) fn whole(&mut self, body: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        self.chunk(body, events)?;
+        self.done(events)
+    }
+
+    /// Ends the answer at the end of the stream. False if it is not whole.
+    pub(super) fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<bool, ModelError> {
+        if !self.stopped && self.finish_reason.is_some() {
+            self.stop(events)?;
+        }
+        Ok(self.stopped)
+    }
+
+    /// Whether the last word has been said, so that only the usage may follow.
+    pub(super) fn finished(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
+    /// Whether nothing more is expected.
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The server says that this was all. One that gives no reason is believed if it said anything.
+    fn done(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        if self.finish_reason.is_none() && !self.begun {
+            return Err(failure::unreadable("it holds no answer", ""));
+        }
+        self.stop(events)
+    }
+
+    fn stop(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        if self.calls.iter().any(|call| !call.started) {
+            return Err(failure::unreadable("a tool call came without a name", ""));
+        }
+        self.stopped = true;
+        events.extend(self.usage.take().map(ModelEvent::Usage));
+        // Some servers say `stop` after tool calls as well.
+        let reason = match self.finish_reason.as_deref().unwrap_or("stop") {
+            "stop" | "tool_calls" | "function_call" if !self.calls.is_empty() => "tool_calls",
+            "stop" | "tool_calls" | "function_call" => "end_turn",
+            "length" => "max_tokens",
+            "content_filter" => "refusal",
+            other => other,
+        };
+        events.push_back(ModelEvent::Stop(reason.to_owned()));
+        Ok(())
+    }
+
+    fn chunk(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let chunk: Chunk<'_> =
+            serde_json::from_str(data).map_err(|error| failure::unreadable(&error.to_string(), data))?;
+        if chunk.error.is_some() || (chunk.choices.is_none() && chunk.message.is_some()) {
+            return Err(failure::of_report(data));
+        }
+        if let Some(usage) = chunk.usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok())
+        {
+            self.usage = Some(usage.into());
+        }
+        // One answer was asked for; a server that gives several is heard on the first.
+        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
+            if let Some(piece) = choice.delta.or(choice.message) {
+                self.piece(piece, events)?;
+            }
+            if let Some(reason) = choice.finish_reason.filter(|reason| !reason.0.is_empty()) {
+                self.finish_reason = Some(reason.0.into_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, piece: Piece<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let non_empty = |text: &Text<'_>| !text.0.is_empty();
+        let reasoning = piece.reasoning_content.filter(non_empty).or(piece.reasoning.filter(non_empty));
+        if let Some(text) = reasoning {
+            events.push_back(ModelEvent::Reasoning(text.0.into_owned()));
+            self.begun = true;
+        }
+        // A refusal is the answer's text by another name.
+        for text in [piece.content, piece.refusal].into_iter().flatten().filter(non_empty) {
+            events.push_back(ModelEvent::Text(text.0.into_owned()));
+            self.begun = true;
+        }
+        for call in piece.tool_calls.into_iter().flatten() {
+            self.call(call, events)?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, piece: CallPiece<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let CallPiece { index: key, id, function } = piece;
+        let id = id.map(|id| id.0).filter(|id| !id.is_empty());
+        let Function { name, arguments } = function.unwrap_or_default();
+        let name = name.map(|name| name.0).filter(|name| !name.is_empty());
+        let index = match self.belongs_to(key, id.as_deref(), name.is_some()) {
+            Some(index) => index,
+            None if self.calls.len() == MAX_CALLS => {
+                return Err(failure::unreadable("it holds too many tool calls", ""));
+            }
+            None => {
+                self.calls.push(OpenCall { key, id: None, started: false, held: String::new() });
+                self.calls.len() - 1
+            }
+        };
+        let call = &mut self.calls[index];
+        if call.id.is_none() {
+            call.id = id.map(Cow::into_owned);
+        }
+        if let Some(name) = name.filter(|_| !call.started) {
+            call.started = true;
+            events.push_back(ModelEvent::CallStarted { index, id: call.id.clone(), name: name.into_owned() });
+            if !call.held.is_empty() {
+                events.push_back(ModelEvent::CallInput { index, fragment: std::mem::take(&mut call.held) });
+            }
+        }
+        let fragment = arguments.map(fragment).transpose()?.unwrap_or_default();
+        if !fragment.is_empty() && call.started {
+            events.push_back(ModelEvent::CallInput { index, fragment: fragment.into_owned() });
+        } else if !fragment.is_empty() {
+            call.held.push_str(&fragment);
+        }
+        Ok(())
+    }
+
+    /// Which open call a piece goes on with. A number is trusted unless a name and another id come with
+    /// it, since some servers give every call the same one; without a number, a name or a new id begins
+    /// a call.
+    fn belongs_to(&self, key: Option<u64>, id: Option<&str>, named: bool) -> Option<usize> {
+        let last = match key {
+            Some(_) => self.calls.iter().rposition(|call| call.key == key)?,
+            None => self.calls.len().checked_sub(1)?,
+        };
+        let call = &self.calls[last];
+        let other_id = id.is_some() && call.id.is_some() && call.id.as_deref() != id;
+        let begins_anew = match key {
+            Some(_) => other_id && named,
+            None if id.is_some() => other_id || (call.id.is_none() && named),
+            None => named && call.started,
+        };
+        (!begins_anew).then_some(last)
+    }
+}
+
+/// The arguments are JSON inside a string; some servers send the object itself.
+fn fragment(raw: &RawValue) -> Result<Cow<'_, str>, ModelError> {
+    let text = raw.get();
+    if !text.starts_with('"') {
+        return Ok(Cow::Borrowed(text));
+    }
+    let parsed = serde_json::from_str::<Text<'_>>(text);
+    parsed.map(|text| text.0).map_err(|error| failure::unreadable(&error.to_string(), text))
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
+    /// Read only where there is one: most chunks have none.
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    /// Of an error that is not wrapped in `error`.
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    index: Option<u64>,
+    #[serde(borrow)]
+    delta: Option<Piece<'a>>,
+    /// In place of `delta`, in a completion that is not streamed.
+    #[serde(borrow)]
+    message: Option<Piece<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow)]
+    content: Option<Text<'a>>,
+    #[serde(borrow)]
+    reasoning_content: Option<Text<'a>>,
+    #[serde(borrow)]
+    reasoning: Option<Text<'a>>,
+    #[serde(borrow)]
+    refusal: Option<Text<'a>>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<CallPiece<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct CallPiece<'a> {
+    index: Option<u64>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Function<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// A wrapper because an optional `Cow` would always be copied.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[derive(Deserialize)]
+struct WireUsage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(wire: WireUsage) -> Usage {
+        let (prompt, completion) = (wire.prompt_tokens_details, wire.completion_tokens_details);
+        Usage {
+            input_tokens: wire.prompt_tokens.unwrap_or(0),
+            output_tokens: wire.completion_tokens.unwrap_or(0),
+            cached_tokens: prompt.and_then(|details| details.cached_tokens).unwrap_or(0),
+            reasoning_tokens: completion.and_then(|details| details.reasoning_tokens).unwrap_or(0),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The models as their callers see them: the network client against a server on this machine, and the
+//! embedded model against plain requests.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+
+mod conversation;
+mod demo;
+mod demo_turns;
+mod faults;
+mod request;
+mod server;

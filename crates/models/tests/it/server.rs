@@ -1,0 +1,142 @@
+//! A provider on this machine that sends exactly the bytes that a test wants, and breaks as told.
+
+use std::sync::Arc;
+
+use ostler_models::{Model, Models, ProviderConfig, ProviderKind, Secret, Timeouts};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+pub(crate) const KEY: &str = "sk-very-secret-key";
+
+/// What the server does after it has read a request.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    /// Sends these bytes.
+    Send(String),
+    /// Does nothing until the client closes the connection.
+    Stall,
+    /// Breaks the connection rather than closing it.
+    Reset,
+}
+
+/// What the server saw.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    /// A request: its head and its body.
+    Request(String, String),
+    /// The client closed the connection while the server stalled.
+    Closed,
+}
+
+pub(crate) struct Server {
+    pub(crate) base_url: String,
+    pub(crate) seen: mpsc::Receiver<Seen>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    /// Answers each connection's first request with these acts, then closes it.
+    pub(crate) async fn start(acts: Vec<Act>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
+        let (sender, seen) = mpsc::channel(16);
+        let task = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                serve(stream, &acts, &sender).await;
+            }
+        });
+        Server { base_url, seen, task }
+    }
+
+    /// A model of this server.
+    pub(crate) fn model(&self, timeouts: Timeouts) -> Arc<dyn Model> {
+        model(&self.base_url, timeouts)
+    }
+
+    /// The head and the body of the next request.
+    pub(crate) async fn request(&mut self) -> (String, String) {
+        match self.seen.recv().await {
+            Some(Seen::Request(head, body)) => (head, body),
+            other => panic!("expected a request, saw {other:?}"),
+        }
+    }
+}
+
+pub(crate) fn model(base_url: &str, timeouts: Timeouts) -> Arc<dyn Model> {
+    let provider = ProviderConfig {
+        name: "local".to_owned(),
+        kind: ProviderKind::OpenAiChat,
+        base_url: base_url.to_owned(),
+        api_key: Some(Secret::new(KEY)),
+        models: vec!["small".to_owned()],
+    };
+    Models::with_timeouts(vec![provider], timeouts).resolve("local:small").unwrap()
+}
+
+/// A response with this status, type and body, whole and with its length.
+pub(crate) fn response(status: &str, kind: &str, body: &str) -> Act {
+    let length = body.len();
+    Act::Send(format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"))
+}
+
+/// The head of a stream whose end is the end of the connection.
+pub(crate) fn stream_head() -> Act {
+    Act::Send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_owned())
+}
+
+/// The head of a stream whose end is a chunk of length 0.
+pub(crate) fn chunked_head() -> Act {
+    Act::Send(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_owned(),
+    )
+}
+
+/// A transfer chunk.
+pub(crate) fn chunk(data: &str) -> Act {
+    Act::Send(format!("{:x}\r\n{data}\r\n", data.len()))
+}
+
+async fn serve(mut stream: TcpStream, acts: &[Act], seen: &mpsc::Sender<Seen>) {
+    let Some((head, body)) = read_request(&mut stream).await else { return };
+    seen.send(Seen::Request(head, body)).await.ok();
+    for act in acts {
+        match act {
+            Act::Send(bytes) => {
+                stream.write_all(bytes.as_bytes()).await.ok();
+                stream.flush().await.ok();
+            }
+            Act::Stall => {
+                let mut buffer = [0; 64];
+                while stream.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
+                seen.send(Seen::Closed).await.ok();
+            }
+            Act::Reset => stream.set_zero_linger().unwrap(),
+        }
+    }
+}
+
+async fn read_request(stream: &mut TcpStream) -> Option<(String, String)> {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.to_ascii_lowercase().split_once("content-length: ")?.1.lines().next()?.parse().ok()?;
+            if body.len() >= length {
+                return Some((head.to_owned(), body.to_owned()));
+            }
+        }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a command prints, kept within bounds: shown as it comes, remembered up to a limit, and for
+//! the model cut to head and tail. It reads nothing itself; the process loop feeds it.
+
+use crate::text::{head, tail};
+
+/// How much of the output the model sees.
+const SHOWN_BYTES: usize = 32 * 1024;
+/// How much of the output is kept.
+const KEPT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Shows output as it comes: the stream's name, and text. Must not block.
+pub type OutputSink = dyn Fn(&'static str, &str) + Send + Sync;
+
+/// The output of one command, both streams in the order in which they came.
+pub(crate) struct Capture<'a> {
+    sink: &'a OutputSink,
+    kept: String,
+    last: String,
+    total: usize,
+}
+
+/// The output when the command is over.
+pub(crate) struct Captured {
+    /// Head and tail.
+    pub(crate) text: String,
+    /// All that was kept, where `text` leaves some out.
+    pub(crate) whole: Option<Vec<u8>>,
+}
+
+impl<'a> Capture<'a> {
+    pub(crate) fn new(sink: &'a OutputSink) -> Capture<'a> {
+        Capture { sink, kept: String::new(), last: String::new(), total: 0 }
+    }
+
+    /// Takes what a stream printed. What is not kept is not shown either: it is only counted.
+    pub(crate) fn push(&mut self, stream: &'static str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let was_full = self.kept.len() < self.total;
+        self.total += text.len();
+        if !was_full {
+            let part = head(text, KEPT_BYTES - self.kept.len());
+            self.kept.push_str(part);
+            if !part.is_empty() {
+                (self.sink)(stream, part);
+            }
+            if part.len() < text.len() {
+                (self.sink)(stream, "\n[The command prints more than is kept; the rest is not shown.]\n");
+            }
+        }
+        self.last.push_str(text);
+        if self.last.len() > 4 * SHOWN_BYTES {
+            self.last = tail(&self.last, SHOWN_BYTES).to_owned();
+        }
+    }
+
+    pub(crate) fn finish(self) -> Captured {
+        if self.total <= SHOWN_BYTES {
+            return Captured { text: self.kept, whole: None };
+        }
+        let first = head(&self.kept, SHOWN_BYTES / 2);
+        let last = tail(&self.last, SHOWN_BYTES / 2);
+        let left_out = self.total - first.len() - last.len();
+        let kept = if self.kept.len() < self.total {
+            format!("; only the first {} of {} bytes were kept", self.kept.len(), self.total)
+        } else {
+            String::new()
+        };
+        let text = format!("{first}\n[… {left_out} bytes left out here{kept} …]\n{last}");
+        Captured { text, whole: Some(self.kept.into_bytes()) }
+    }
+}
+
+/// Makes text of the bytes of one stream, whose reads may end within a character.
+#[derive(Default)]
+pub(crate) struct Decoder {
+    /// The start of a character whose rest has not come: three bytes at most.
+    pending: Vec<u8>,
+}
+
+impl Decoder {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
+        let mut data = std::mem::take(&mut self.pending);
+        data.extend_from_slice(bytes);
+        let mut text = String::with_capacity(data.len());
+        let mut at = 0;
+        for chunk in data.utf8_chunks() {
+            text.push_str(chunk.valid());
+            at += chunk.valid().len() + chunk.invalid().len();
+            if chunk.invalid().is_empty() {
+                continue;
+            }
+            if at == data.len() && is_incomplete(chunk.invalid()) {
+                self.pending = chunk.invalid().to_vec();
+            } else {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        text
+    }
+
+    /// What is left when the stream has ended.
+    pub(crate) fn finish(&mut self) -> &'static str {
+        if std::mem::take(&mut self.pending).is_empty() { "" } else { "\u{fffd}" }
+    }
+}
+
+fn is_incomplete(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{Capture, Decoder, KEPT_BYTES, SHOWN_BYTES};
+
+    #[test]
+    fn characters_are_put_together_again() {
+        let text = "aé漢🦀z";
+        for split in 0..=text.len() {
+            let mut decoder = Decoder::default();
+            let (first, second) = text.as_bytes().split_at(split);
+            let decoded = decoder.push(first) + &decoder.push(second) + decoder.finish();
+            assert_eq!(decoded, text, "split at {split}");
+        }
+        let mut decoder = Decoder::default();
+        let decoded: String = text.bytes().map(|byte| decoder.push(&[byte])).collect();
+        assert_eq!(decoded, text);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        let mut decoder = Decoder::default();
+        assert_eq!(decoder.push(b"a\xffb\xc3"), "a\u{fffd}b");
+        assert_eq!(decoder.push(b"c"), "\u{fffd}c");
+        assert_eq!(decoder.push(b"\xf0\x9f"), "");
+        assert_eq!(decoder.finish(), "\u{fffd}");
+        assert_eq!(decoder.finish(), "");
+    }
+
+    #[test]
+    fn short_output_is_kept_as_it_is() {
+        let mut capture = Capture::new(&|_, _| {});
+        capture.push("stdout", "one\n");
+        capture.push("stderr", "two\n");
+        let captured = capture.finish();
+        assert_eq!(captured.text, "one\ntwo\n");
+        assert_eq!(captured.whole, None);
+    }
+
+    #[test]
+    fn long_output_keeps_head_and_tail_and_all_that_fits() {
+        let shown = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&shown);
+        let sink = move |_: &'static str, text: &str| {
+            counter.fetch_add(text.len(), Ordering::Relaxed);
+        };
+        let mut capture = Capture::new(&sink);
+        capture.push("stdout", "first");
+        let filler = "é".repeat(500_000);
+        for _ in 0..20 {
+            capture.push("stdout", &filler);
+        }
+        capture.push("stdout", "last");
+        let captured = capture.finish();
+        assert!(captured.text.starts_with("firsté"));
+        assert!(captured.text.ends_with("élast"));
+        assert!(captured.text.len() <= SHOWN_BYTES + 200, "{}", captured.text.len());
+        assert!(captured.text.contains("bytes left out here; only the first"));
+        let whole = captured.whole.expect("the output was cut");
+        assert!(whole.len() <= KEPT_BYTES && whole.len() >= KEPT_BYTES - 1);
+        let shown = shown.load(Ordering::Relaxed);
+        assert!(shown >= whole.len() && shown < whole.len() + 200, "{shown}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The tool that shows what is where: an indented tree of a directory.
+
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_types::{ToolKind, ToolSpec};
+use rustix::fs::FileType;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::blocking::{Stop, run_blocking};
+use crate::path::Workspace;
+use crate::text::reveal_line;
+use crate::walk::{Omitted, Walk};
+use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+
+const DEFAULT_DEPTH: usize = 3;
+const DEFAULT_MAX_FILES: usize = 500;
+
+/// Lists a directory of the workspace.
+pub(crate) struct RepoTree;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RepoTreeInput {
+    /// The directory, relative to the workspace. The workspace itself when left out.
+    path: Option<String>,
+    /// How many levels to show. 3 when left out.
+    #[schemars(range(min = 1, max = 64))]
+    depth: Option<usize>,
+    /// How many files and directories to list at most. 500 when left out.
+    #[schemars(range(min = 1, max = 5_000))]
+    max_files: Option<usize>,
+}
+
+impl Tool for RepoTree {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "repo_tree".to_owned(),
+            description: "Lists the files and directories of the workspace, or of one directory in it, as an indented \
+                          tree. Leaves out `.git` and what .gitignore names, and does not follow symbolic links."
+                .to_owned(),
+            input_schema: input::schema::<RepoTreeInput>(),
+        }
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Read
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let path = input.get("path").and_then(Value::as_str).filter(|path| !path.is_empty()).unwrap_or(".");
+        format!("list {}", reveal_line(path))
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        run_blocking(move |stop| {
+            let input: RepoTreeInput = input::parse(input)?;
+            list(&Workspace::open(&context.workspace)?, &input, stop)
+        })
+        .boxed()
+    }
+}
+
+fn list(workspace: &Workspace, input: &RepoTreeInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+    let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
+    let depth = input.depth.unwrap_or(DEFAULT_DEPTH);
+    let max_files = input.max_files.unwrap_or(DEFAULT_MAX_FILES);
+    let walk = Walk::new(workspace, path, depth, stop)?;
+    let (mut text, mut listed, mut left_out) = (String::new(), 0, 0);
+    let omitted = walk.run(&mut |_, entry| {
+        if listed == max_files {
+            left_out += 1;
+            return ControlFlow::Continue(());
+        }
+        listed += 1;
+        let mark = match entry.kind {
+            FileType::Directory => "/",
+            FileType::Symlink => "@",
+            FileType::RegularFile => "",
+            FileType::Fifo => "|",
+            FileType::Socket => "=",
+            FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => "?",
+        };
+        let indent = 2 * (entry.depth - 1);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:indent$}{}{mark}", "", reveal_line(&entry.name.to_string_lossy()));
+        ControlFlow::Continue(())
+    });
+    if listed == 0 {
+        text.push_str("[There are no files here, apart from those that are ignored.]\n");
+    }
+    let notes = notes(&omitted, left_out, depth, max_files);
+    if !notes.is_empty() {
+        // As above.
+        let _ = writeln!(text, "[{}]", notes.join(" "));
+    }
+    let truncated = left_out > 0 || omitted.too_deep > 0 || omitted.too_many;
+    Ok(ToolOutcome::done(
+        text,
+        json!({"path": path, "entries": listed, "left_out": left_out, "truncated": truncated}),
+    ))
+}
+
+fn notes(omitted: &Omitted, left_out: usize, depth: usize, max_files: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if left_out > 0 {
+        let more = if omitted.too_many { "More than " } else { "" };
+        notes.push(format!(
+            "{more}{left_out} more are left out after the first {max_files}; list one directory with path, or raise \
+             max_files."
+        ));
+    }
+    if omitted.too_deep > 0 {
+        notes.push(format!(
+            "{} directories at depth {depth} are not opened; list them with path, or raise depth.",
+            omitted.too_deep
+        ));
+    }
+    if omitted.unreadable > 0 {
+        notes.push(format!("{} directories could not be read.", omitted.unreadable));
+    }
+    if omitted.too_many {
+        notes.push("There are too many files to look at them all; list one directory with path.".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,92 @@
+//! The tool that writes a whole file. Where and how it is put there is left to `replace`.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_types::{ToolKind, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::blocking::{Stop, run_blocking};
+use crate::line_counts::line_counts;
+use crate::path::Workspace;
+use crate::replace::Place;
+use crate::text::reveal_line;
+use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+
+/// How long a file may be that a model writes.
+const MAX_CONTENT_BYTES: usize = 1024 * 1024;
+/// How long an old file may be for its lines to be counted.
+const MAX_COUNTED_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Creates or replaces a file of the workspace.
+pub(crate) struct WriteFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WriteFileInput {
+    /// The file, relative to the workspace. Missing directories are made.
+    #[schemars(length(min = 1))]
+    path: String,
+    /// All that the file shall hold, 1 MiB at most.
+    content: String,
+}
+
+impl Tool for WriteFile {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "write_file".to_owned(),
+            description:
+                "Creates a file of the workspace, or replaces all that it holds. Makes missing directories. \
+                          Does not write inside `.git`."
+                    .to_owned(),
+            input_schema: input::schema::<WriteFileInput>(),
+        }
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Write
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let field = |name: &str| input.get(name).and_then(Value::as_str);
+        match (field("path"), field("content")) {
+            (Some(path), Some(content)) => format!("write {} ({} bytes)", reveal_line(path), content.len()),
+            (Some(path), None) => format!("write {}, but the input has no content", reveal_line(path)),
+            (None, _) => "write a file, but the input names none".to_owned(),
+        }
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        run_blocking(move |stop| {
+            let input: WriteFileInput = input::parse(input)?;
+            write(&Workspace::open(&context.workspace)?, &input, stop)
+        })
+        .boxed()
+    }
+}
+
+fn write(workspace: &Workspace, input: &WriteFileInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+    let bytes = input.content.len();
+    let path = reveal_line(&input.path);
+    if bytes > MAX_CONTENT_BYTES {
+        return Err(Failed::new(format!(
+            "`content` has {bytes} bytes and may have {MAX_CONTENT_BYTES}; `{path}` was not written. Write a smaller \
+             file, or make it by a command."
+        )));
+    }
+    let place = Place::find(workspace, &input.path)?;
+    let old = if place.exists() { place.content(MAX_COUNTED_BYTES) } else { Some(Vec::new()) };
+    let counts = old.map(|old| line_counts(&String::from_utf8_lossy(&old), &input.content));
+    place.put(&input.path, input.content.as_bytes(), stop)?;
+    let (done, change) = if place.exists() { ("Replaced", "replaced") } else { ("Created", "created") };
+    let lines = counts.map(|counts| format!(", {} lines added, {} removed", counts.added, counts.removed));
+    let details = json!({
+        "path": input.path,
+        "bytes": bytes,
+        "change": change,
+        "lines_added": counts.map(|counts| counts.added),
+        "lines_removed": counts.map(|counts| counts.removed),
+    });
+    Ok(ToolOutcome::done(format!("{done} {path}: {bytes} bytes{}.", lines.unwrap_or_default()), details))
+}

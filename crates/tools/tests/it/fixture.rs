@@ -1,0 +1,132 @@
+//! A workspace on disk with something beside it that no tool may touch.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ostler_tools::{ToolContext, ToolOutcome, Tools};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Nothing in these tests takes this long unless it hangs.
+const HANG: Duration = Duration::from_secs(60);
+
+/// `workspace/` inside a folder that also holds `outside/secret.txt`.
+pub(crate) struct Fixture {
+    folder: TempDir,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Fixture {
+        let folder = tempfile::tempdir().unwrap();
+        let folder_path = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(folder_path.join("workspace")).unwrap();
+        std::fs::create_dir(folder_path.join("outside")).unwrap();
+        std::fs::write(folder_path.join("outside/secret.txt"), "top secret\n").unwrap();
+        Fixture { folder, shown: Arc::default() }
+    }
+
+    /// A fixture with these files in its workspace.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Fixture {
+        let fixture = Fixture::new();
+        for (path, content) in files {
+            fixture.put(path, content);
+        }
+        fixture
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("workspace")
+    }
+
+    pub(crate) fn outside(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("outside")
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.workspace().join(path)
+    }
+
+    pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn link(&self, path: &str, target: impl AsRef<Path>) {
+        std::os::unix::fs::symlink(target, self.path(path)).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Every name under the workspace, links not followed.
+    pub(crate) fn names(&self) -> Vec<String> {
+        fn collect(folder: &Path, names: &mut Vec<String>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                names.push(entry.path().to_string_lossy().into_owned());
+                if entry.file_type().unwrap().is_dir() {
+                    collect(&entry.path(), names);
+                }
+            }
+        }
+        let mut names = Vec::new();
+        collect(&self.workspace(), &mut names);
+        names.sort();
+        names
+    }
+
+    /// What was streamed by the calls so far.
+    pub(crate) fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    pub(crate) fn context(&self) -> ToolContext {
+        let shown = Arc::clone(&self.shown);
+        ToolContext {
+            workspace: self.workspace(),
+            output: Arc::new(move |_, text| shown.lock().unwrap().push_str(text)),
+        }
+    }
+
+    /// Calls a tool, and fails rather than hang.
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> ToolOutcome {
+        let tools = Tools::builtin();
+        let tool = tools.get(tool).expect("the tool exists");
+        soon(tool.run(input, self.context())).await
+    }
+
+    /// Calls a tool that must succeed, and gives what it says.
+    pub(crate) async fn ok(&self, tool: &str, input: Value) -> ToolOutcome {
+        let outcome = self.call(tool, input.clone()).await;
+        assert!(outcome.ok, "{tool} {input}: {}", outcome.text);
+        outcome
+    }
+
+    /// Calls a tool that must fail, and gives why.
+    pub(crate) async fn refusal(&self, tool: &str, input: Value) -> String {
+        let outcome = self.call(tool, input.clone()).await;
+        assert!(!outcome.ok, "{tool} {input}: {}", outcome.text);
+        outcome.text
+    }
+}
+
+/// What a future gives, or a panic when it never does.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(HANG, future).await.expect("this must not hang")
+}
+
+/// Waits for something to become true.
+pub(crate) async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    for _ in 0..3_000 {
+        if is_true() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never came true: {what}");
+}

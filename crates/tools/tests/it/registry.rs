@@ -1,0 +1,109 @@
+//! The set of built-in tools, and what a model is told of them.
+
+use ostler_tools::Tools;
+use ostler_types::ToolKind;
+use serde_json::{Value, json};
+
+use crate::fixture::Fixture;
+
+#[test]
+fn the_tools_have_names_kinds_and_a_fixed_order() {
+    let tools = Tools::builtin();
+    let kinds: Vec<(&str, ToolKind)> = tools.kinds().collect();
+    assert_eq!(
+        kinds,
+        [
+            ("repo_tree", ToolKind::Read),
+            ("read_file", ToolKind::Read),
+            ("search", ToolKind::Read),
+            ("write_file", ToolKind::Write),
+            ("shell", ToolKind::Exec),
+        ]
+    );
+    let specs = tools.specs();
+    assert!(specs.iter().map(|spec| spec.name.as_str()).eq(kinds.iter().map(|(name, _)| *name)));
+    assert!(tools.get("no_such_tool").is_none());
+}
+
+#[test]
+fn every_schema_is_one_plain_object() {
+    let mut fields = Vec::new();
+    for spec in Tools::builtin().specs().iter() {
+        let schema = &spec.input_schema;
+        assert_eq!(schema["type"], "object", "{schema}");
+        assert_eq!(schema["additionalProperties"], false, "{schema}");
+        let text = schema.to_string();
+        for noise in ["$schema", "$ref", "$defs", "\"title\"", "\"format\"", "null"] {
+            assert!(!text.contains(noise), "{noise} in {text}");
+        }
+        for (name, property) in schema["properties"].as_object().unwrap() {
+            assert!(property["description"].is_string(), "{name} is described");
+            fields.push(format!("{}.{name}", spec.name));
+        }
+    }
+    assert_eq!(
+        fields.join(" "),
+        "repo_tree.path repo_tree.depth repo_tree.max_files read_file.path read_file.start_line read_file.end_line \
+         search.query search.glob search.regex search.max_results write_file.path write_file.content shell.command \
+         shell.timeout_seconds shell.cwd"
+    );
+}
+
+#[tokio::test]
+async fn a_bad_input_is_a_result_that_names_the_field() {
+    let fixture = Fixture::new();
+    let table: [(&str, Value, &str); 9] = [
+        ("read_file", json!({}), "`path` is missing; it must be a string"),
+        (
+            "read_file",
+            json!({"path": "a", "start_line": 0}),
+            "`start_line` must be a whole number from 1 on, but was 0",
+        ),
+        (
+            "read_file",
+            json!({"path": "a", "start_line": 5, "end_line": 4}),
+            "`end_line` (4) must not be before",
+        ),
+        (
+            "repo_tree",
+            json!({"depth": "deep"}),
+            "`depth` must be a whole number from 1 to 64, but was \"deep\"",
+        ),
+        ("search", json!({"query": ""}), "`query` must be a string that is not empty"),
+        ("search", json!({"query": "a", "regex": "yes"}), "`regex` must be true or false"),
+        ("write_file", json!({"path": "a"}), "`content` is missing"),
+        (
+            "shell",
+            json!({"command": "true", "timeout_seconds": 601}),
+            "`timeout_seconds` must be a whole number from 1 to 600",
+        ),
+        ("shell", json!({"cmd": "true"}), "there is no field `cmd`; the fields are `command`"),
+    ];
+    for (tool, input, expected) in table {
+        let text = fixture.refusal(tool, input).await;
+        assert!(text.contains(expected), "{text}");
+    }
+    assert_eq!(fixture.names(), Vec::<String>::new());
+}
+
+#[test]
+fn summaries_leave_nothing_out() {
+    let tools = Tools::builtin();
+    let long = "x".repeat(10_000);
+    let table: [(&str, Value, String); 7] = [
+        ("shell", json!({"command": long, "cwd": "."}), long),
+        ("shell", json!({"command": "rm -r *\ntrue", "cwd": "src"}), "[in src] rm -r *\ntrue".to_owned()),
+        (
+            "shell",
+            json!({"command": "ls \u{202e}\u{1b}[8mrm -rf ~"}),
+            "ls \\u{202e}\\u{1b}[8mrm -rf ~".to_owned(),
+        ),
+        ("write_file", json!({"path": "a\nb", "content": "é"}), "write a\\nb (2 bytes)".to_owned()),
+        ("read_file", json!({"path": "../a"}), "read ../a".to_owned()),
+        ("search", json!({"query": "a", "glob": "*.rs"}), "search for a in *.rs".to_owned()),
+        ("repo_tree", json!({}), "list .".to_owned()),
+    ];
+    for (tool, input, expected) in table {
+        assert_eq!(tools.get(tool).unwrap().summary(&input), expected);
+    }
+}

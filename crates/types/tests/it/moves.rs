@@ -1,0 +1,143 @@
+//! What may happen to a session, as random moves: clients that ask for sense and nonsense, an agent
+//! that behaves, and one that does not. How a move is carried out is left to [`crate::play`].
+
+use ostler_types::{Delivery, Scope};
+use proptest::prelude::{Just, Strategy, any, prop};
+use proptest::{prop_oneof, strategy};
+
+/// One move. A `pick` chooses among what there is when the move is made, or names nothing.
+#[derive(Debug, Clone)]
+pub(crate) enum Move {
+    Submit {
+        delivery: Delivery,
+        auto_run: Option<bool>,
+        key: Option<u8>,
+        partial: bool,
+    },
+    Run,
+    Withdraw {
+        pick: u8,
+    },
+    Answer {
+        pick: u8,
+        approve: bool,
+        scope: Scope,
+        other_turn: bool,
+    },
+    Cancel {
+        partial: bool,
+    },
+    Retry {
+        pick: u8,
+    },
+    Update {
+        pick: u8,
+    },
+    Close,
+    Recover {
+        resumable: bool,
+        partial: bool,
+    },
+    Restart {
+        resumable: bool,
+        partial: bool,
+    },
+    /// What a well-behaved agent, or the person it waits for, would do next.
+    Advance {
+        pick: u8,
+    },
+    /// What an agent says, of the open turn unless it is `late`.
+    Say {
+        saying: Saying,
+        late: bool,
+    },
+}
+
+/// What an agent says, whether or not it makes sense.
+#[derive(Debug, Clone)]
+pub(crate) enum Saying {
+    TakeSteering,
+    Step { calls: Vec<NewCall> },
+    BatchStarted { parallel: bool },
+    BatchHalted { pick: u8 },
+    BatchCompleted,
+    Propose { pick: u8, standing: bool },
+    Start { pick: u8, altered: bool },
+    Finish { pick: u8, ok: bool },
+    VerificationStarted,
+    VerificationCompleted { ok: bool, feedback: bool },
+    Completed,
+    Failed { partial: bool },
+}
+
+/// A call that a model asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct NewCall {
+    /// Which tool, on what.
+    pub(crate) pick: u8,
+    /// Whether the model gives it an id that it has used before.
+    pub(crate) used_id: bool,
+}
+
+/// A history of up to sixty moves.
+pub(crate) fn histories() -> impl Strategy<Value = Vec<Move>> {
+    prop::collection::vec(moves(), 1..60)
+}
+
+fn moves() -> impl Strategy<Value = Move> {
+    prop_oneof![
+        20 => any::<u8>().prop_map(|pick| Move::Advance { pick }),
+        14 => (sayings(), prop::bool::weighted(0.1)).prop_map(|(saying, late)| Move::Say { saying, late }),
+        8 => submissions(),
+        1 => Just(Move::Run),
+        2 => any::<u8>().prop_map(|pick| Move::Withdraw { pick }),
+        4 => answers(),
+        2 => any::<bool>().prop_map(|partial| Move::Cancel { partial }),
+        2 => any::<u8>().prop_map(|pick| Move::Retry { pick }),
+        1 => any::<u8>().prop_map(|pick| Move::Update { pick }),
+        1 => prop::bool::weighted(0.2).prop_map(|close| if close { Move::Close } else { Move::Run }),
+        1 => any::<(bool, bool)>().prop_map(|(resumable, partial)| Move::Recover { resumable, partial }),
+        1 => any::<(bool, bool)>().prop_map(|(resumable, partial)| Move::Restart { resumable, partial }),
+    ]
+}
+
+fn submissions() -> impl Strategy<Value = Move> {
+    let delivery =
+        prop_oneof![4 => Just(Delivery::Queue), 3 => Just(Delivery::Steer), 1 => Just(Delivery::Interrupt)];
+    let auto_run = prop_oneof![5 => Just(None), 2 => Just(Some(true)), 2 => Just(Some(false))];
+    let key = prop::option::weighted(0.3, 0..4_u8);
+    (delivery, auto_run, key, any::<bool>()).prop_map(|(delivery, auto_run, key, partial)| Move::Submit {
+        delivery,
+        auto_run,
+        key,
+        partial,
+    })
+}
+
+fn answers() -> impl Strategy<Value = Move> {
+    let scope = prop_oneof![Just(Scope::Once), Just(Scope::Session), Just(Scope::Always)];
+    (any::<u8>(), any::<bool>(), scope, prop::bool::weighted(0.1))
+        .prop_map(|(pick, approve, scope, other_turn)| Move::Answer { pick, approve, scope, other_turn })
+}
+
+fn sayings() -> strategy::BoxedStrategy<Saying> {
+    prop_oneof![
+        2 => Just(Saying::TakeSteering),
+        3 => prop::collection::vec(new_calls(), 0..4).prop_map(|calls| Saying::Step { calls }),
+        1 => any::<bool>().prop_map(|parallel| Saying::BatchStarted { parallel }),
+        1 => any::<u8>().prop_map(|pick| Saying::BatchHalted { pick }),
+        1 => Just(Saying::BatchCompleted),
+        3 => (any::<u8>(), prop::bool::weighted(0.2)).prop_map(|(pick, standing)| Saying::Propose { pick, standing }),
+        4 => (any::<u8>(), prop::bool::weighted(0.2)).prop_map(|(pick, altered)| Saying::Start { pick, altered }),
+        3 => any::<(u8, bool)>().prop_map(|(pick, ok)| Saying::Finish { pick, ok }),
+        1 => Just(Saying::VerificationStarted),
+        1 => any::<(bool, bool)>().prop_map(|(ok, feedback)| Saying::VerificationCompleted { ok, feedback }),
+        1 => Just(Saying::Completed),
+        1 => any::<bool>().prop_map(|partial| Saying::Failed { partial }),
+    ]
+    .boxed()
+}
+
+fn new_calls() -> impl Strategy<Value = NewCall> {
+    (any::<u8>(), prop::bool::weighted(0.15)).prop_map(|(pick, used_id)| NewCall { pick, used_id })
+}

@@ -1,0 +1,199 @@
+//! What clients are refused, by code and kind. Every refusal says something to a person, and none
+//! changes the session. What agents are refused is in [`crate::reports`].
+
+use ostler_types::{Command, Delivery, Event, Limits, Part, Refusal, RefusalKind, Role, ToolCallId, Verdict};
+use serde_json::json;
+
+use crate::world::{World, answer, call, close, completed, failed, propose, shell};
+
+#[test]
+fn a_closed_session_takes_no_message_run_or_retry() {
+    let mut world = World::new();
+    world.submit("go");
+    let failed_turn = world.running();
+    world.report(failed());
+    world.must(close());
+    let (submit, turn_id) = (world.submission("more", Delivery::Queue), world.turn_id());
+    for command in [submit, Command::Run { turn_id }, Command::Retry { retry_of: failed_turn, turn_id }] {
+        expect(&world.refused(command), RefusalKind::Conflict, "session_closed");
+    }
+}
+
+#[test]
+fn a_client_speaks_as_user_or_system_only() {
+    for role in [Role::Assistant, Role::Tool] {
+        let refusal = refused_message(role, vec![Part::text("hello")]);
+        expect(&refusal, RefusalKind::Invalid, "role_not_allowed");
+    }
+    let mut world = World::new();
+    let message = world.message(Role::System, vec![Part::text("be brief")]);
+    let command = world.submission_of(message, Delivery::Queue, None);
+    world.submitted(command);
+}
+
+#[test]
+fn a_message_has_parts() {
+    expect(&refused_message(Role::User, Vec::new()), RefusalKind::Invalid, "empty_message");
+}
+
+/// Calls and results of a client's own making would have no partner.
+#[test]
+fn a_client_sends_text_and_files_only() {
+    let result = Part::ToolResult {
+        tool_call_id: ToolCallId("a".to_owned()),
+        name: "shell".to_owned(),
+        ok: true,
+        text: "fine".to_owned(),
+    };
+    let asked = Part::ToolCall { call: call("a", "shell", json!({"command": "ls"})) };
+    let thought = Part::Reasoning { text: "hm".to_owned(), opaque: None };
+    for part in [result, asked, thought] {
+        let mut world = World::new();
+        let message = world.message(Role::User, vec![Part::text("hello"), part.clone()]);
+        let command = world.submission_of(message, Delivery::Queue, None);
+        let outcome = world.ask(command);
+        let kind = outcome.as_ref().err().map(|refusal| refusal.kind);
+        assert_eq!(kind, Some(RefusalKind::Invalid), "{part:?}");
+    }
+}
+
+#[test]
+fn a_large_message_is_refused_with_a_way_out() {
+    let text = "x".repeat(Limits::MESSAGE_BYTES + 1);
+    let refusal = refused_message(Role::User, vec![Part::text(text)]);
+    expect(&refusal, RefusalKind::TooLarge, "too_large");
+    assert!(refusal.hint.is_some());
+    let mut world = World::new();
+    world.submit(&"x".repeat(Limits::MESSAGE_BYTES));
+}
+
+#[test]
+fn a_message_without_a_turn_waits_for_an_idle_session() {
+    let mut world = World::new();
+    world.submit("go");
+    let mut command = world.submission("note this", Delivery::Queue);
+    if let Command::Submit { auto_run, .. } = &mut command {
+        *auto_run = Some(false);
+    }
+    let refusal = world.refused(command);
+    expect(&refusal, RefusalKind::Conflict, "turn_running");
+    assert!(refusal.hint.is_some());
+}
+
+#[test]
+fn only_a_queued_message_can_be_withdrawn() {
+    let mut world = World::new();
+    let (delivered, _) = world.submit("go");
+    let (waiting, _) = world.submit("then this");
+    let (unknown, by) = (world.message_id(), "ann".to_owned());
+    for message_id in [delivered, unknown] {
+        let refusal = world.refused(Command::Withdraw { message_id, by: by.clone() });
+        expect(&refusal, RefusalKind::NotFound, "message_not_queued");
+    }
+    let withdraw = Command::Withdraw { message_id: waiting, by };
+    assert_eq!(world.must(withdraw.clone()), ["message_withdrawn"]);
+    expect(&world.refused(withdraw), RefusalKind::NotFound, "message_not_queued");
+    world.report(completed());
+    assert!(world.state.turn.is_none(), "what was withdrawn does not run");
+}
+
+#[test]
+fn a_run_needs_something_to_run_and_an_idle_session() {
+    let mut world = World::new();
+    let turn_id = world.turn_id();
+    let refusal = world.refused(Command::Run { turn_id });
+    expect(&refusal, RefusalKind::Conflict, "nothing_to_run");
+    assert!(refusal.hint.is_some());
+    world.submit("go");
+    let refusal = world.refused(Command::Run { turn_id });
+    expect(&refusal, RefusalKind::Conflict, "turn_running");
+    assert!(refusal.hint.is_some());
+}
+
+#[test]
+fn only_the_last_turn_can_be_retried_and_only_if_it_failed_or_was_canceled() {
+    let mut world = World::new();
+    let unknown = world.turn_id();
+    expect(&retry_refused(&mut world, unknown), RefusalKind::NotFound, "turn_not_found");
+    world.submit("one");
+    let first = world.running();
+    expect(&retry_refused(&mut world, first), RefusalKind::Conflict, "turn_running");
+    world.report(failed());
+    world.submit("two");
+    world.report(completed());
+    let refusal = retry_refused(&mut world, first);
+    expect(&refusal, RefusalKind::Conflict, "turn_not_last");
+    assert!(refusal.hint.is_some());
+    let second = world.state.session.last_turn_id.expect("two turns ran");
+    expect(&retry_refused(&mut world, second), RefusalKind::Conflict, "turn_not_failed");
+}
+
+#[test]
+fn an_answer_needs_a_call_that_waits() {
+    let mut world = World::new();
+    world.submit("go");
+    let (turn, other) = (world.running(), world.turn_id());
+    let made = shell("a", "ls");
+    world.step(std::slice::from_ref(&made));
+    let refusal = world.refused(answer(turn, "a", Verdict::Approve, "ann"));
+    expect(&refusal, RefusalKind::Conflict, "not_waiting");
+    assert!(refusal.hint.is_some());
+    world.report(propose(&made));
+    let refusal = world.refused(answer(other, "a", Verdict::Approve, "ann"));
+    expect(&refusal, RefusalKind::NotFound, "turn_not_found");
+    assert!(world.ask(answer(turn, "b", Verdict::Approve, "ann")).is_err(), "there is no call b");
+    world.must(answer(turn, "a", Verdict::Approve, "ann"));
+}
+
+#[test]
+fn labels_are_short() {
+    let long = Some("x".repeat(Limits::LABEL_BYTES + 1));
+    let mut world = World::new();
+    let message = world.message(Role::User, vec![Part::text("hello")]);
+    let submit = world.submission_of(message, Delivery::Queue, long.as_deref());
+    let change = ostler_types::Change { title: long.clone(), ..ostler_types::Change::default() };
+    let turn_id = world.turn_id();
+    let answer = Command::Answer {
+        turn_id,
+        tool_call_id: ToolCallId("a".to_owned()),
+        verdict: Verdict::Deny,
+        scope: ostler_types::Scope::Once,
+        reason: long.clone(),
+        by: "ann".to_owned(),
+    };
+    for command in [submit, Command::Update(change), answer] {
+        expect(&world.refused(command), RefusalKind::TooLarge, "too_large");
+    }
+}
+
+/// A reason is as short as any other label, whoever gives it: cut or refused, but not kept whole.
+#[test]
+fn the_reason_of_a_cancel_is_short() {
+    let mut world = World::new();
+    world.submit("go");
+    let reason = Some("x".repeat(Limits::LABEL_BYTES + 1));
+    drop(world.ask(Command::Cancel { by: "ann".to_owned(), reason, partial: None }));
+    let kept = world.log.iter().filter_map(|record| match &record.event {
+        Event::TurnCanceled { reason, .. } | Event::SessionCanceled { reason, .. } => reason.as_ref(),
+        _ => None,
+    });
+    assert_eq!(kept.map(String::len).find(|length| *length > Limits::LABEL_BYTES), None);
+}
+
+fn refused_message(role: Role, parts: Vec<Part>) -> Refusal {
+    let mut world = World::new();
+    let message = world.message(role, parts);
+    let command = world.submission_of(message, Delivery::Queue, None);
+    world.refused(command)
+}
+
+fn retry_refused(world: &mut World, retry_of: ostler_types::TurnId) -> Refusal {
+    let turn_id = world.turn_id();
+    world.refused(Command::Retry { retry_of, turn_id })
+}
+
+/// The refusal is of this kind and code, and has words for people.
+pub(crate) fn expect(refusal: &Refusal, kind: RefusalKind, code: &str) {
+    assert_eq!((refusal.kind, refusal.code.as_str()), (kind, code));
+    assert!(!refusal.message.trim().is_empty() && refusal.to_string() == refusal.message);
+}

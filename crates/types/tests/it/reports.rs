@@ -1,0 +1,231 @@
+//! What an agent may say of its turn, and what it is refused.
+
+use ostler_types::{Command, Limits, Part, RefusalKind, Report, Role, ToolKind, Usage, Verdict};
+
+use crate::refusals::expect;
+use crate::world::{
+    World, answer, call, cancel, close, completed, failed, names, propose, read, shell, start,
+};
+
+#[test]
+fn a_turn_that_is_over_cannot_be_spoken_of() {
+    for end in [cancel(None), close()] {
+        let mut world = World::new();
+        world.submit("go");
+        let turn = world.running();
+        world.step(&[read("a")]);
+        world.must(end);
+        every_report(&mut world, turn);
+    }
+    let mut world = World::new();
+    world.submit("one");
+    let first = world.running();
+    world.report(completed());
+    world.submit("two");
+    every_report(&mut world, first);
+}
+
+fn every_report(world: &mut World, turn_id: ostler_types::TurnId) {
+    let (finish, step) = (world.finish("a", true), world.step_report(&[]));
+    let halted = Report::BatchHalted { tool_call_id: read("a").id };
+    let checked = Report::VerificationCompleted { round: 1, ok: true, results: Vec::new(), feedback: None };
+    let reports = [
+        Report::TakeSteering,
+        step,
+        Report::BatchStarted { parallel: false },
+        halted,
+        Report::BatchCompleted,
+        propose(&read("a")),
+        start(&read("a")),
+        finish,
+        Report::VerificationStarted { round: 1, commands: Vec::new() },
+        checked,
+        completed(),
+        failed(),
+    ];
+    for report in reports {
+        expect(&world.refused(Command::Report { turn_id, report }), RefusalKind::Conflict, "turn_over");
+    }
+}
+
+#[test]
+fn no_step_batch_end_or_completion_while_a_call_has_no_result() {
+    let mut world = World::new();
+    world.submit("go");
+    world.step(&[read("a"), read("b")]);
+    world.report(start(&read("a")));
+    let finish = world.finish("a", true);
+    world.report(finish);
+    let step = world.step_report(&[]);
+    for report in [step, Report::BatchCompleted, completed()] {
+        expect(&world.report_refused(report), RefusalKind::Conflict, "call_without_result");
+    }
+    let finish = world.finish("b", false);
+    world.report(finish);
+    assert_eq!(names(&world.report(completed())).last(), Some(&"turn_completed"));
+}
+
+#[test]
+fn a_call_gets_one_result() {
+    let mut world = World::new();
+    world.submit("go");
+    world.step(&[read("a"), read("b")]);
+    let finish = world.finish("a", true);
+    world.report(start(&read("a")));
+    world.report(finish.clone());
+    expect(&world.report_refused(finish), RefusalKind::Conflict, "call_already_done");
+    expect(&world.report_refused(start(&read("a"))), RefusalKind::Conflict, "call_already_started");
+    let unknown = world.finish("c", true);
+    expect(&world.report_refused(unknown), RefusalKind::NotFound, "tool_call_not_found");
+}
+
+#[test]
+fn a_call_starts_once() {
+    let mut world = World::new();
+    world.submit("go");
+    world.step(&[read("a")]);
+    world.report(start(&read("a")));
+    expect(&world.report_refused(start(&read("a"))), RefusalKind::Conflict, "call_already_started");
+    expect(&world.report_refused(propose(&read("a"))), RefusalKind::Conflict, "call_already_started");
+    expect(&world.report_refused(start(&read("b"))), RefusalKind::NotFound, "tool_call_not_found");
+    expect(&world.report_refused(propose(&read("b"))), RefusalKind::NotFound, "tool_call_not_found");
+}
+
+#[test]
+fn a_call_that_must_be_approved_does_not_start_before() {
+    let mut world = World::new();
+    world.submit("go");
+    let turn = world.running();
+    let made = shell("a", "ls");
+    world.step(std::slice::from_ref(&made));
+    expect(&world.report_refused(start(&made)), RefusalKind::Conflict, "call_not_approved");
+    world.report(propose(&made));
+    expect(&world.report_refused(start(&made)), RefusalKind::Conflict, "call_not_approved");
+    world.must(answer(turn, "a", Verdict::Deny, "ann"));
+    expect(&world.report_refused(start(&made)), RefusalKind::Conflict, "call_not_approved");
+    let finish = world.finish("a", false);
+    world.report(finish);
+    world.step(&[]);
+}
+
+/// Nobody but the person who is asked takes a question away.
+#[test]
+fn a_call_that_waits_gets_no_result_before_its_answer() {
+    let mut world = World::new();
+    world.submit("go");
+    let turn = world.running();
+    let made = shell("a", "ls");
+    world.step(std::slice::from_ref(&made));
+    world.report(propose(&made));
+    let (finish, turn_id) = (world.finish("a", true), turn);
+    let outcome = world.ask(Command::Report { turn_id, report: finish });
+    assert!(outcome.is_err(), "the approval vanished without an answer: {outcome:?}");
+    world.must(answer(turn, "a", Verdict::Approve, "ann"));
+}
+
+#[test]
+fn two_calls_of_a_message_have_two_ids() {
+    let mut world = World::new();
+    world.submit("go");
+    let step = world.step_report(&[read("a"), shell("a", "ls")]);
+    expect(&world.report_refused(step), RefusalKind::Invalid, "bad_tool_calls");
+}
+
+/// Within a turn a call is known by its id alone, so an id that comes again would start twice.
+#[test]
+fn two_steps_of_a_turn_share_no_call_id() {
+    let mut world = World::new();
+    world.submit("go");
+    world.step(&[read("a")]);
+    let finish = world.finish("a", true);
+    world.report(start(&read("a")));
+    world.report(finish);
+    let (step, turn_id) = (world.step_report(&[read("a")]), world.running());
+    let outcome = world.ask(Command::Report { turn_id, report: step });
+    let code = outcome.as_ref().err().map(|refusal| refusal.code.as_str());
+    assert_eq!(code, Some("bad_tool_calls"), "call a could start a second time");
+}
+
+#[test]
+fn two_turns_may_share_a_call_id() {
+    let mut world = World::new();
+    for _ in 0..2 {
+        world.submit("go");
+        world.step(&[read("a")]);
+        world.report(start(&read("a")));
+        let finish = world.finish("a", true);
+        world.report(finish);
+        world.report(completed());
+    }
+    assert_eq!(world.audit.faults, []);
+}
+
+#[test]
+fn a_message_asks_for_no_more_calls_than_the_limit() {
+    let calls: Vec<_> = (0..=Limits::CALLS).map(|n| read(&format!("call_{n}"))).collect();
+    let mut world = World::new();
+    world.submit("go");
+    let step = world.step_report(&calls);
+    expect(&world.report_refused(step), RefusalKind::Invalid, "bad_tool_calls");
+    world.step(&calls[1..]);
+    assert_eq!(world.calls().len(), Limits::CALLS);
+}
+
+#[test]
+fn a_step_tells_of_its_reasoning_first() {
+    let mut world = World::new();
+    world.submit("go");
+    let thought = Part::Reasoning { text: "hm, é".to_owned(), opaque: None };
+    let message = world.message(Role::Assistant, vec![thought, Part::text("yes")]);
+    let (stop_reason, usage) = ("end_turn".to_owned(), Usage::default());
+    let decision = world.report(Report::StepFinished { message, stop_reason, usage });
+    assert_eq!(names(&decision), ["reasoning_completed", "model_output_completed"]);
+    let data = serde_json::to_value(&decision.events[0].event).expect("an event can be written");
+    assert_eq!((&data["data"]["part"], &data["data"]["bytes"]), (&0.into(), &6.into()));
+}
+
+#[test]
+fn a_turn_adds_up_what_its_steps_cost() {
+    let mut world = World::new();
+    world.submit("go");
+    world.step(&[]);
+    world.step(&[]);
+    let decision = world.report(completed());
+    let data = serde_json::to_value(&decision.events[0].event).expect("an event can be written");
+    assert_eq!(data["data"]["usage"]["input_tokens"], 20);
+    assert_eq!(world.state.session.usage.output_tokens, 4);
+}
+
+/// A provider may say anything, and what was recorded can always be applied.
+#[test]
+fn a_nonsensical_cost_does_not_overflow() {
+    let mut world = World::new();
+    world.submit("go");
+    for _ in 0..2 {
+        let message = world.message(Role::Assistant, vec![Part::text("yes")]);
+        let usage = Usage { input_tokens: u64::MAX, ..Usage::default() };
+        world.report(Report::StepFinished { message, stop_reason: "end_turn".to_owned(), usage });
+    }
+    assert_eq!(world.state.session.usage.input_tokens, u64::MAX);
+}
+
+#[test]
+fn a_turn_knows_whether_the_workspace_changed_since_it_was_checked() {
+    let mut world = World::new();
+    world.submit("go");
+    let changed = |world: &World| world.state.turn.as_ref().is_some_and(|turn| turn.changed);
+    let write = call("w", "write_file", serde_json::json!({"path": "b", "content": ""}));
+    world.step(&[read("a"), write.clone()]);
+    world.report(start(&read("a")));
+    assert!(!changed(&world));
+    let turn = world.running();
+    world.report(propose(&write));
+    world.must(answer(turn, "w", Verdict::Approve, "ann"));
+    world.report(Report::CallStarted { tool_call: write, kind: ToolKind::Write });
+    assert!(changed(&world));
+    for (ok, expected) in [(false, true), (true, false)] {
+        world.report(Report::VerificationStarted { round: 1, commands: Vec::new() });
+        world.report(Report::VerificationCompleted { round: 1, ok, results: Vec::new(), feedback: None });
+        assert_eq!(changed(&world), expected);
+    }
+}

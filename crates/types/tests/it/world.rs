@@ -1,0 +1,327 @@
+//! A session and its log, driven as an engine would: decide, append, apply. Times and ids count up.
+//! What a log must look like is left to [`crate::audit`].
+
+use jiff::Timestamp;
+use ostler_types::{
+    Accepted, CallStatus, Command, Decision, Delivery, Event, Failure, Message, MessageId, NewSession,
+    OpenCall, Part, Policy, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCall, ToolCallId,
+    ToolKind, ToolResult, TurnId, Usage, Verdict, create, decide,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::audit::{Audit, Law};
+
+/// A session under test.
+pub(crate) struct World {
+    pub(crate) state: State,
+    pub(crate) log: Vec<Record>,
+    pub(crate) audit: Audit,
+    counter: u64,
+}
+
+impl World {
+    /// A session that runs every message, with the default policy.
+    pub(crate) fn new() -> World {
+        World::with(|_| {})
+    }
+
+    /// The same, but for what `change` does to it.
+    pub(crate) fn with(change: impl FnOnce(&mut NewSession)) -> World {
+        let mut new = new_session();
+        change(&mut new);
+        let (ts, session_id) = (new.at, new.id);
+        let event = create(new).expect("the session can be made");
+        let first = Record { seq: 1, ts, session_id, turn_id: None, event };
+        let state = State::begin(&first).expect("session_created begins a state");
+        let audit = Audit::begin(&first);
+        World { state, log: vec![first], audit, counter: 1000 }
+    }
+
+    /// Decides a command and records what it led to, checking what holds after every command.
+    pub(crate) fn ask(&mut self, command: Command) -> Result<Decision, Refusal> {
+        let decision = self.ask_unchecked(command)?;
+        let folded = State::fold(&self.log).expect("a log that begins with session_created folds");
+        self.audit
+            .demand(Law::Fold, folded == self.state, || "the state is not the fold of the log".to_owned());
+        let text = serde_json::to_string(&self.state).expect("a state can be written");
+        let read: State = serde_json::from_str(&text).expect("a state can be read");
+        self.audit.demand(Law::Fold, read == self.state, || format!("the state changed on its way: {text}"));
+        Ok(decision)
+    }
+
+    /// The same without the checks over the whole log, for long histories.
+    pub(crate) fn ask_unchecked(&mut self, command: Command) -> Result<Decision, Refusal> {
+        let decision = decide(&self.state, command)?;
+        for event in &decision.events {
+            self.counter += 1;
+            let record = Record {
+                seq: self.state.last_seq + 1,
+                ts: self.now(),
+                session_id: self.state.session.id,
+                turn_id: event.turn_id,
+                event: event.event.clone(),
+            };
+            let text = serde_json::to_string(&record).expect("a record can be written");
+            let read: Record = serde_json::from_str(&text).expect("a record can be read");
+            self.audit.demand(Law::Fold, read == record, || format!("a record changed on its way: {text}"));
+            self.state.apply(&record);
+            self.audit.observe(&record);
+            self.log.push(record);
+        }
+        self.audit.settle(&self.state);
+        Ok(decision)
+    }
+
+    /// A command that must be accepted; returns the names of its events.
+    pub(crate) fn must(&mut self, command: Command) -> Vec<&'static str> {
+        names(&self.ask(command).expect("the command is accepted"))
+    }
+
+    /// A command that must be refused; returns why.
+    pub(crate) fn refused(&mut self, command: Command) -> Refusal {
+        let before = self.state.clone();
+        let refusal = self.ask(command).expect_err("the command is refused");
+        assert_eq!(before, self.state);
+        refusal
+    }
+
+    /// Submits a text for the next turn.
+    pub(crate) fn submit(&mut self, text: &str) -> (MessageId, Option<TurnId>) {
+        let command = self.submission(text, Delivery::Queue);
+        self.submitted(command)
+    }
+
+    /// Submits what must be accepted; returns what the client is told.
+    pub(crate) fn submitted(&mut self, command: Command) -> (MessageId, Option<TurnId>) {
+        match self.ask(command).expect("the message is accepted").accepted {
+            Accepted::Message { message_id, turn_id } => (message_id, turn_id),
+            other => panic!("a message is answered with its ids, not {other:?}"),
+        }
+    }
+
+    /// The command that submits a text.
+    pub(crate) fn submission(&mut self, text: &str, delivery: Delivery) -> Command {
+        let message = self.message(Role::User, vec![Part::text(text)]);
+        self.submission_of(message, delivery, None)
+    }
+
+    /// The command that submits a message.
+    pub(crate) fn submission_of(
+        &mut self,
+        message: Message,
+        delivery: Delivery,
+        key: Option<&str>,
+    ) -> Command {
+        Command::Submit {
+            message,
+            turn_id: self.turn_id(),
+            delivery,
+            auto_run: None,
+            idempotency_key: key.map(str::to_owned),
+            by: "ann".to_owned(),
+            partial: None,
+        }
+    }
+
+    /// Adds a message without a turn.
+    pub(crate) fn add(&mut self, text: &str) -> MessageId {
+        let mut command = self.submission(text, Delivery::Queue);
+        if let Command::Submit { auto_run, .. } = &mut command {
+            *auto_run = Some(false);
+        }
+        self.submitted(command).0
+    }
+
+    /// Reports of the running turn, which must be accepted.
+    pub(crate) fn report(&mut self, report: Report) -> Decision {
+        let turn_id = self.running();
+        self.ask(Command::Report { turn_id, report }).expect("the report is accepted")
+    }
+
+    /// Reports of the running turn, which must be refused.
+    pub(crate) fn report_refused(&mut self, report: Report) -> Refusal {
+        let turn_id = self.running();
+        self.refused(Command::Report { turn_id, report })
+    }
+
+    /// The model finishes a message with these calls.
+    pub(crate) fn step(&mut self, calls: &[ToolCall]) -> Decision {
+        let report = self.step_report(calls);
+        self.report(report)
+    }
+
+    /// The report that the model finished a message with these calls.
+    pub(crate) fn step_report(&mut self, calls: &[ToolCall]) -> Report {
+        let mut parts = vec![Part::text("let me see")];
+        parts.extend(calls.iter().map(|call| Part::ToolCall { call: call.clone() }));
+        let message = self.message(Role::Assistant, parts);
+        let usage = Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() };
+        Report::StepFinished { message, stop_reason: "tool_use".to_owned(), usage }
+    }
+
+    /// The report that a call has its result.
+    pub(crate) fn finish(&mut self, id: &str, ok: bool) -> Report {
+        let id = ToolCallId(id.to_owned());
+        let mut result = ToolResult::failed(id, "it said this");
+        if ok {
+            result.ok = true;
+            result.error = None;
+        }
+        Report::CallFinished { result, duration_ms: 7, message_id: self.message_id() }
+    }
+
+    /// What the model had written when it was stopped.
+    pub(crate) fn partial(&mut self) -> Message {
+        self.message(Role::Assistant, vec![Part::text("so far")])
+    }
+
+    pub(crate) fn message(&mut self, role: Role, parts: Vec<Part>) -> Message {
+        Message { id: self.message_id(), role, parts, created_at: self.now() }
+    }
+
+    pub(crate) fn turn_id(&mut self) -> TurnId {
+        TurnId::new(self.uuid())
+    }
+
+    pub(crate) fn message_id(&mut self) -> MessageId {
+        MessageId::new(self.uuid())
+    }
+
+    /// A number that has not been used.
+    pub(crate) fn count(&mut self) -> u64 {
+        self.counter += 1;
+        self.counter
+    }
+
+    /// The turn that is open.
+    pub(crate) fn running(&self) -> TurnId {
+        self.state.turn.as_ref().expect("a turn is open").id
+    }
+
+    /// The open calls of the running turn; none when no turn is open.
+    pub(crate) fn calls(&self) -> &[OpenCall] {
+        self.state.turn.as_ref().map_or(&[], |turn| &turn.calls)
+    }
+
+    /// How far a call of the running turn is.
+    pub(crate) fn status_of(&self, id: &str) -> &CallStatus {
+        let open = self.calls().iter().find(|open| open.call.id.0 == id);
+        &open.expect("the call is open").status
+    }
+
+    fn now(&self) -> Timestamp {
+        at(self.counter)
+    }
+
+    fn uuid(&mut self) -> Uuid {
+        let count = self.count();
+        Uuid::from_u128(
+            0x0190_0000_0000_7000_8000_0000_0000_0000 | u128::from(count) << 64 | u128::from(count),
+        )
+    }
+}
+
+/// A time of the test's own.
+pub(crate) fn at(millisecond: u64) -> Timestamp {
+    let millisecond = i64::try_from(millisecond).expect("tests are short");
+    Timestamp::from_millisecond(1_735_689_600_000 + millisecond).expect("the time is in range")
+}
+
+/// What a plain session is made from.
+pub(crate) fn new_session() -> NewSession {
+    NewSession {
+        id: SessionId::new(Uuid::from_u128(0x0190_f3c4_a5b6_7c8d_9e0f_1122_3344_5566)),
+        at: at(0),
+        workspace_path: "/work".to_owned(),
+        system_prompt: None,
+        agent: "native".to_owned(),
+        model: "demo:small".to_owned(),
+        title: None,
+        parent_session_id: None,
+        mode: "serve".to_owned(),
+        auto_run: true,
+        policy: Policy::default(),
+        idempotency_key: None,
+    }
+}
+
+/// A call of the shell, which the default policy asks about.
+pub(crate) fn shell(id: &str, command: &str) -> ToolCall {
+    call(id, "shell", json!({"command": command}))
+}
+
+/// A call that the default policy does not ask about.
+pub(crate) fn read(id: &str) -> ToolCall {
+    call(id, "read_file", json!({"path": "a.txt"}))
+}
+
+pub(crate) fn call(id: &str, name: &str, input: Value) -> ToolCall {
+    ToolCall { id: ToolCallId(id.to_owned()), name: name.to_owned(), input }
+}
+
+/// What a tool of that name touches, in these tests.
+pub(crate) fn kind_of(tool: &str) -> ToolKind {
+    match tool {
+        "read_file" => ToolKind::Read,
+        "write_file" => ToolKind::Write,
+        "web_fetch" => ToolKind::Network,
+        _ => ToolKind::Exec,
+    }
+}
+
+/// An agent's question about a call.
+pub(crate) fn propose(call: &ToolCall) -> Report {
+    let kind = kind_of(&call.name);
+    Report::CallProposed { tool_call: call.clone(), kind, summary: call.name.clone(), standing: false }
+}
+
+/// An agent's word that a call is about to take effect.
+pub(crate) fn start(call: &ToolCall) -> Report {
+    Report::CallStarted { tool_call: call.clone(), kind: kind_of(&call.name) }
+}
+
+pub(crate) fn completed() -> Report {
+    Report::Completed { stop_reason: "end_turn".to_owned(), verified: None }
+}
+
+pub(crate) fn failed() -> Report {
+    Report::Failed { error: failure(), reason: "provider".to_owned(), partial: None }
+}
+
+pub(crate) fn failure() -> Failure {
+    Failure {
+        code: "provider_down".to_owned(),
+        message: "no answer".to_owned(),
+        hint: Some("retry".to_owned()),
+    }
+}
+
+pub(crate) fn cancel(partial: Option<Message>) -> Command {
+    Command::Cancel { by: "ann".to_owned(), reason: Some("enough".to_owned()), partial }
+}
+
+pub(crate) fn close() -> Command {
+    Command::Close { by: "ann".to_owned(), partial: None }
+}
+
+/// An answer by `by`, for this call only.
+pub(crate) fn answer(turn_id: TurnId, id: &str, verdict: Verdict, by: &str) -> Command {
+    let tool_call_id = ToolCallId(id.to_owned());
+    Command::Answer { turn_id, tool_call_id, verdict, scope: Scope::Once, reason: None, by: by.to_owned() }
+}
+
+pub(crate) fn names(decision: &Decision) -> Vec<&'static str> {
+    decision.events.iter().map(|event| event.event.name()).collect()
+}
+
+/// The texts of the tool results among these events, by call.
+pub(crate) fn result_texts(decision: &Decision) -> Vec<(String, String)> {
+    let text = |event: &Event| match event {
+        Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+            Some((tool_call.id.0.clone(), tool_result.text()))
+        }
+        _ => None,
+    };
+    decision.events.iter().filter_map(|event| text(&event.event)).collect()
+}

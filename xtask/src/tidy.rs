@@ -1,0 +1,101 @@
+//! The rules of this repository that a program can check, and its figures. Each check is a function
+//! over the [`Tree`] in a file of its own; what rustc, clippy and rustfmt check is left to them.
+
+mod crates;
+mod events;
+mod figures;
+mod links;
+mod sizes;
+mod source;
+mod tree;
+mod words;
+
+use std::fmt;
+
+use crate::repository;
+use tree::Tree;
+
+/// Prints the figures and the warnings; fails when a rule is broken.
+pub(crate) fn run() -> Result<(), String> {
+    let tree = Tree::read(&repository::root())?;
+    let (failures, warnings): (Vec<_>, Vec<_>) = check(&tree).into_iter().partition(|finding| finding.fails);
+    for warning in &warnings {
+        println!("warning: {warning}");
+    }
+    println!("{}", figures::of(&tree));
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = failures.iter().map(Finding::to_string).collect();
+    Err(format!("{}\n{} rules broken", lines.join("\n"), lines.len()))
+}
+
+/// Everything that is wrong, in the order of the paths.
+fn check(tree: &Tree) -> Vec<Finding> {
+    let checks = [
+        source::lengths,
+        source::functions,
+        source::heads,
+        words::unfinished,
+        words::machine_paths,
+        sizes::large,
+        crates::dependencies,
+        events::documented,
+        events::commands_mentioned,
+        links::dead,
+    ];
+    let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();
+    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    findings
+}
+
+/// Something that is not as it should be, where it is, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    path: String,
+    /// From 1.
+    line: usize,
+    text: String,
+    /// Whether it breaks a rule; a warning only comes near one.
+    fails: bool,
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, text: impl Into<String>) -> Finding {
+        Finding { path: path.to_owned(), line, text: text.into(), fails: true }
+    }
+
+    fn warning(path: &str, line: usize, text: impl Into<String>) -> Finding {
+        Finding { fails: false, ..Finding::new(path, line, text) }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tree::Tree;
+    use super::{Finding, check};
+    use crate::repository;
+
+    #[test]
+    fn the_repository_is_tidy() {
+        let tree = Tree::read(&repository::root()).unwrap();
+        let failures: Vec<String> =
+            check(&tree).iter().filter(|finding| finding.fails).map(Finding::to_string).collect();
+        assert!(failures.is_empty(), "{} rules broken:\n{}", failures.len(), failures.join("\n"));
+    }
+
+    #[test]
+    fn findings_point_to_a_line_and_are_sorted() {
+        let tree = Tree::of(&[("b.rs", "fn f() {}\n"), ("a.rs", "fn f() {}\n")]);
+        let found: Vec<String> = check(&tree).iter().map(Finding::to_string).collect();
+        let a = found.iter().position(|line| line.starts_with("a.rs:1: "));
+        let b = found.iter().position(|line| line.starts_with("b.rs:1: "));
+        assert!(a.is_some() && a < b, "{found:?}");
+    }
+}

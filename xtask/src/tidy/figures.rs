@@ -1,0 +1,64 @@
+//! The figures that show where the code is heading, before a rule is broken.
+
+use std::fmt;
+
+use super::tree::Tree;
+use crate::rust_text;
+
+/// Sizes of the repository's Rust code.
+pub(super) struct Figures {
+    files: usize,
+    lines: usize,
+    median: usize,
+    ninetieth: usize,
+    comment_lines: usize,
+    packages: usize,
+}
+
+/// Counts.
+pub(super) fn of(tree: &Tree) -> Figures {
+    let mut lengths: Vec<usize> = tree.ending(".rs").map(|file| file.text.lines().count()).collect();
+    lengths.sort_unstable();
+    let at = |percent: usize| lengths.get(lengths.len() * percent / 100).copied().unwrap_or_default();
+    let lockfile = tree.file("Cargo.lock").map_or("", |file| file.text.as_str());
+    Figures {
+        files: lengths.len(),
+        lines: lengths.iter().sum(),
+        median: at(50),
+        ninetieth: at(90),
+        comment_lines: tree.ending(".rs").map(|file| rust_text::scan(&file.text).comment_lines).sum(),
+        packages: lockfile.lines().filter(|line| *line == "[[package]]").count(),
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Figures { files, lines, median, ninetieth, comment_lines, packages } = self;
+        let share = 100 * comment_lines / (*lines).max(1);
+        writeln!(f, "{files} Rust files, {lines} lines")?;
+        writeln!(
+            f,
+            "median file {median} lines (aim: at most 180), 90th percentile {ninetieth} (aim: at most 450)"
+        )?;
+        writeln!(f, "comment lines {share} % (aim: 12 to 20)")?;
+        write!(f, "{packages} packages in the lockfile")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+    use crate::tidy::tree::Tree;
+
+    #[test]
+    fn figures_are_counted() {
+        let ten: Vec<(String, String)> =
+            (1..=10).map(|n| (format!("{n}.rs"), format!("//! x\n{}", "f();\n".repeat(n - 1)))).collect();
+        let mut files: Vec<(&str, &str)> =
+            ten.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        files.push(("Cargo.lock", "[[package]]\nname = \"a\"\n\n[[package]]\n"));
+        let figures = of(&Tree::of(&files));
+        assert_eq!((figures.files, figures.lines, figures.comment_lines, figures.packages), (10, 55, 10, 2));
+        assert_eq!((figures.median, figures.ninetieth), (6, 10));
+    }
+}
