@@ -67,6 +67,8 @@ impl Answer {
     /// Takes one event, and returns what is to be shown of it.
     fn take(&mut self, event: ModelEvent) -> Result<Option<Delta>, ModelError> {
         match event {
+            // An empty piece opens no part, so that the parts keep the places that deltas named.
+            ModelEvent::Text(text) | ModelEvent::Reasoning(text) if text.is_empty() => Ok(None),
             ModelEvent::Text(text) => {
                 self.count(text.len())?;
                 if !matches!(self.parts.last(), Some(Part::Text { .. })) {
@@ -112,7 +114,7 @@ impl Answer {
         };
         let offset = text.len() as u64;
         text.push_str(&more);
-        (!more.is_empty()).then_some(Delta { kind, offset, text: more })
+        Some(Delta { kind, offset, text: more })
     }
 
     /// An answer without end must end here rather than in the log.
@@ -131,7 +133,6 @@ impl Answer {
     /// The whole message. Calls get ids that are unique in the session.
     fn finish(self, turn: &mut Turn<'_>) -> Message {
         let mut parts = self.parts;
-        parts.retain(|part| !matches!(part, Part::Text { text } if text.is_empty()));
         for call in self.calls {
             let own = call.id.filter(|id| !id.is_empty()).map(ToolCallId);
             let fresh = || ToolCallId(format!("call_{}", turn.context.clock.uuid().simple()));

@@ -152,6 +152,7 @@ pub(crate) fn cut_torn(
         offset += bytes.len() as u64;
     }
     shared.disk.sync_data(&kept)?;
+    shared.disk.sync_dir(&folder)?;
     shared.disk.truncate(file, head.length)?;
     let what = format!("{} bytes of an unfinished append, kept in {}", length - head.length, torn.display());
     shared.quarantine.report_torn(session, head.seq + 1, head.length, &what);

@@ -155,10 +155,13 @@ fn create_dirs(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        create_dirs(disk, parent)?;
-    }
-    disk.create_dir(path)
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        Some(_) | None => Path::new("."),
+    };
+    create_dirs(disk, parent)?;
+    disk.create_dir(path)?;
+    disk.sync_dir(parent)
 }
 
 /// Finishes what a crash interrupted: deletes removed sessions, and markers of sessions that never got

@@ -23,7 +23,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 
 use crate::IndexError;
 
@@ -92,7 +92,9 @@ pub(crate) fn open(path: &Path) -> Result<(Connection, Opened), IndexError> {
 
 /// Opens a connection that only reads.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection, IndexError> {
-    let connection = Connection::open(path)?;
+    // Not read-only, which WAL does not go well with; but never one to make the file.
+    let flags = OpenFlags::default().difference(OpenFlags::SQLITE_OPEN_CREATE);
+    let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(LOCK_WAIT)?;
     connection
         .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")?;

@@ -3,7 +3,7 @@
 //! It counts every operation that changes files and hands it on to the real disk. What a log does about
 //! the failure is the log's own affair.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,11 @@ pub struct FaultPlanError(String);
 
 impl std::fmt::Display for FaultPlanError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` is no fault: write `action:place`, as in `eio:17` or `kill-mid:write_at@feed`", self.0)
+        write!(
+            f,
+            "`{}` is no fault: write `action:place`, as in `eio:17` or `kill-mid:write_at@feed`",
+            self.0
+        )
     }
 }
 
@@ -71,6 +75,8 @@ struct State {
     operations: u64,
     /// How much of each file is on disk for certain.
     durable: HashMap<PathBuf, u64>,
+    /// What has been made since its directory was last synced.
+    unnamed: HashSet<PathBuf>,
 }
 
 impl FaultPlan {
@@ -143,10 +149,20 @@ impl FaultDisk {
         self.state().operations
     }
 
-    /// Does to the files what a power cut may do: cuts off all that was written and never synced. To be
-    /// called when nobody has them open any more.
+    /// Does to the files what a power cut may do: cuts off all that was written and never synced, and
+    /// removes what was made in a directory that was not synced since. To be called when nobody has the
+    /// files open any more.
     pub fn cut_power(&self) -> io::Result<()> {
-        for (path, durable) in &self.state().durable {
+        let state = self.state();
+        for path in &state.unnamed {
+            let removed =
+                if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+            match removed {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        for (path, durable) in &state.durable {
             match OpenOptions::new().write(true).open(path) {
                 Ok(file) if file.metadata()?.len() > *durable => file.set_len(*durable)?,
                 Ok(_) => {}
@@ -194,6 +210,12 @@ impl FaultDisk {
         }
     }
 
+    fn note_made(&self, made: bool, path: &Path) {
+        if made {
+            self.state().unnamed.insert(path.to_owned());
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -207,12 +229,17 @@ fn kill() -> ! {
 
 impl Disk for FaultDisk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.operate("create_dir", path, || (), || RealDisk.create_dir(path))
+        let made = !path.exists();
+        self.operate("create_dir", path, || (), || RealDisk.create_dir(path))?;
+        self.note_made(made, path);
+        Ok(())
     }
 
     fn open(&self, path: &Path) -> io::Result<DiskFile> {
+        let made = !path.exists();
         let before = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         let file = self.operate("open", path, || (), || RealDisk.open(path))?;
+        self.note_made(made, path);
         self.state().durable.entry(path.to_owned()).or_insert(before);
         Ok(file)
     }
@@ -240,12 +267,16 @@ impl Disk for FaultDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.operate("sync_dir", path, || (), || RealDisk.sync_dir(path))
+        self.operate("sync_dir", path, || (), || RealDisk.sync_dir(path))?;
+        self.state().unnamed.retain(|made| made.parent() != Some(path));
+        Ok(())
     }
 
     fn sync_all(&self, directory: &Path) -> io::Result<()> {
         self.operate("sync_all", directory, || (), || RealDisk.sync_all(directory))?;
-        for (path, durable) in &mut self.state().durable {
+        let mut state = self.state();
+        state.unnamed.clear();
+        for (path, durable) in &mut state.durable {
             *durable = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         }
         Ok(())
@@ -269,13 +300,17 @@ impl Disk for FaultDisk {
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.operate("remove_file", path, || (), || RealDisk.remove_file(path))?;
-        self.state().durable.remove(path);
+        let mut state = self.state();
+        state.unnamed.remove(path);
+        state.durable.remove(path);
         Ok(())
     }
 
     fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
         self.operate("remove_dir_all", path, || (), || RealDisk.remove_dir_all(path))?;
-        self.state().durable.retain(|file, _| !file.starts_with(path));
+        let mut state = self.state();
+        state.unnamed.retain(|made| !made.starts_with(path));
+        state.durable.retain(|file, _| !file.starts_with(path));
         Ok(())
     }
 }

@@ -1,5 +1,4 @@
 //! Scripted model and agent, fixed clock and ids, fault-injecting disk; for tests only.
 
-pub mod model;
-
 pub mod disk;
+pub mod model;

@@ -1,10 +1,13 @@
 //! How each event changes the state. Total: an event that was recorded can always be applied.
 
+use std::collections::VecDeque;
+
 use jiff::Timestamp;
 
 use crate::{
-    Answered, Batch, CallStatus, Delivery, Event, Limits, Message, OpenCall, OpenTurn, PendingApproval, Queued,
-    Record, Rule, Scope, Session, SessionStatus, State, ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
+    Answered, Batch, CallStatus, Delivery, Event, Limits, Message, OpenCall, OpenTurn, PendingApproval,
+    Queued, Record, Rule, Scope, Session, SessionStatus, State, ToolCallId, ToolKind, TurnId, TurnStatus,
+    TurnSummary,
 };
 
 impl State {
@@ -29,7 +32,9 @@ impl State {
         self.last_seq = record.seq;
         self.session.updated_at = record.ts;
         match &record.event {
-            Event::SessionCreated { session } | Event::SessionUpdated { session } => self.replace_session(session),
+            Event::SessionCreated { session } | Event::SessionUpdated { session } => {
+                self.replace_session(session)
+            }
             Event::SessionCompleted { .. } => self.session.status = SessionStatus::Completed,
             Event::SessionFailed { .. } => self.session.status = SessionStatus::Failed,
             Event::SessionCanceled { .. } => self.session.status = SessionStatus::Canceled,
@@ -53,7 +58,7 @@ impl State {
                 self.end_turn(TurnStatus::Completed, record.ts, *verified, None);
             }
             Event::TurnFailed { error, .. } => {
-                self.end_turn(TurnStatus::Failed, record.ts, None, Some(error.message.clone()));
+                self.end_turn(TurnStatus::Failed, record.ts, None, Some(short(&error.message)));
             }
             Event::TurnCanceled { .. } => self.end_turn(TurnStatus::Canceled, record.ts, None, None),
             _ => self.apply_to_turn(record),
@@ -70,6 +75,8 @@ impl State {
                 turn.usage += *usage;
                 self.session.usage += *usage;
                 turn.calls = message.tool_calls().cloned().map(OpenCall::proposed).collect();
+                turn.used.extend(message.tool_calls().map(|call| call.id.clone()));
+                bound(&mut turn.used, Limits::TURN_CALLS);
                 turn.batch = None;
             }
             Event::ToolBatchStarted { parallel, .. } => {
@@ -103,7 +110,11 @@ impl State {
                     rule: rule.clone(),
                     requested_at: record.ts,
                 });
-                turn.set(&tool_call.id, CallStatus::Waiting { approval });
+                if let Some(open) = turn.call_mut(&tool_call.id) {
+                    // What was shown to the one who answers is what may run.
+                    open.call = tool_call.clone();
+                    open.status = CallStatus::Waiting { approval };
+                }
             }
             Event::ApprovalGranted { tool_call_id, by, scope, .. } => {
                 let rule = turn.call(tool_call_id).and_then(OpenCall::offered_rule);
@@ -140,8 +151,9 @@ impl State {
         let steers = turn_id.is_some() && self.turn.as_ref().map(|turn| turn.id) == turn_id;
         if !steers {
             self.unanswered.push(message.id);
+            self.session.status = SessionStatus::Active;
         }
-        if self.session.title.is_none() && message.role == crate::Role::User {
+        if !steers && self.session.title.is_none() && message.role == crate::Role::User {
             self.session.title = title_of(&message.text());
         }
     }
@@ -173,6 +185,7 @@ impl State {
             started_at: at,
             steps: 0,
             calls: Vec::new(),
+            used: VecDeque::new(),
             batch: None,
             rounds: 0,
             changed: false,
@@ -255,7 +268,12 @@ fn title_of(text: &str) -> Option<String> {
     Some(title)
 }
 
-fn bound<T>(items: &mut std::collections::VecDeque<T>, limit: usize) {
+/// An error in a line or two; the whole of it is in its record.
+fn short(text: &str) -> String {
+    text.chars().take(Limits::LABEL_BYTES).collect()
+}
+
+fn bound<T>(items: &mut VecDeque<T>, limit: usize) {
     while items.len() > limit {
         items.pop_front();
     }

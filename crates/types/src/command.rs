@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandResult, Event, Failure, Message, MessageId, Policy, Scope, ToolCall, ToolCallId, ToolKind, ToolResult,
-    TurnId, Usage,
+    CommandResult, Event, Failure, Message, MessageId, Policy, Scope, ToolCall, ToolCallId, ToolKind,
+    ToolResult, TurnId, Usage,
 };
 
 /// What can be asked of a session.
@@ -278,4 +278,3 @@ pub enum Accepted {
     /// The call waits for an answer.
     Waiting,
 }
-

@@ -9,8 +9,8 @@ mod report;
 mod turn;
 
 use crate::{
-    Accepted, Change, Command, Decision, Event, EventFor, Limits, NewSession, Refusal, RefusalKind, Session,
-    SessionStatus, State, TurnId, Usage,
+    Accepted, Change, Command, Decision, Event, EventFor, Limits, NewSession, Policy, Refusal, RefusalKind,
+    Session, SessionStatus, State, TurnId, Usage,
 };
 
 /// What a command leads to, or why it is refused. Pure: the same state and command, the same answer.
@@ -20,7 +20,10 @@ pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
         Command::Run { turn_id } => turn::run(state, turn_id),
         Command::Withdraw { message_id, by } => message::withdraw(state, message_id, by),
         Command::Answer { .. } => approval::answer(state, command),
-        Command::Cancel { by, reason, partial } => Ok(turn::cancel(state, by, reason, partial)),
+        Command::Cancel { by, reason, partial } => {
+            label("reason", reason.as_deref())?;
+            Ok(turn::cancel(state, by, reason, partial))
+        }
         Command::Retry { retry_of, turn_id } => turn::retry(state, retry_of, turn_id),
         Command::Update(change) => update(state, change),
         Command::Close { by, partial } => Ok(turn::close(state, by, partial)),
@@ -37,6 +40,7 @@ pub fn create(new: NewSession) -> Result<Event, Refusal> {
     if new.system_prompt.as_ref().is_some_and(|prompt| prompt.len() > Limits::MESSAGE_BYTES) {
         return Err(too_large("system_prompt", Limits::MESSAGE_BYTES));
     }
+    check_policy(&new.policy)?;
     let session = Session {
         id: new.id,
         created_at: new.at,
@@ -47,7 +51,7 @@ pub fn create(new: NewSession) -> Result<Event, Refusal> {
         last_turn_id: None,
         agent: new.agent,
         model: new.model,
-        title: new.title,
+        title: new.title.filter(|title| !title.is_empty()),
         archived: false,
         parent_session_id: new.parent_session_id,
         mode: new.mode,
@@ -61,6 +65,7 @@ pub fn create(new: NewSession) -> Result<Event, Refusal> {
 
 fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
     label("title", change.title.as_deref())?;
+    change.policy.as_ref().map_or(Ok(()), check_policy)?;
     let mut session = state.session.clone();
     if let Some(title) = change.title {
         session.title = Some(title).filter(|title| !title.is_empty());
@@ -98,6 +103,14 @@ fn refuse_if_closed(state: &State) -> Result<(), Refusal> {
     if state.session.status == SessionStatus::Completed {
         return Err(Refusal::conflict("session_closed", "this session is closed")
             .hint("make a new session; the old one can still be read"));
+    }
+    Ok(())
+}
+
+fn check_policy(policy: &Policy) -> Result<(), Refusal> {
+    if policy.approval.rules.len() > Limits::RULES {
+        let message = format!("a session has at most {} rules", Limits::RULES);
+        return Err(Refusal::new(RefusalKind::TooLarge, "too_many_rules", message));
     }
     Ok(())
 }

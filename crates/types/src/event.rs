@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Message, MessageId, Queued, Rule, Scope, Session, ToolCall, ToolCallId, ToolKind, ToolResult,
-    TurnId, Usage,
+    Message, MessageId, Queued, Rule, Scope, Session, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId,
+    Usage,
 };
 
 /// What has happened. The names and the shapes of `data` are a contract with every client and with
@@ -62,13 +62,30 @@ pub enum Event {
     /// A call is about to take effect.
     ToolCallStarted { tool_call: ToolCall, kind: ToolKind },
     /// A call has its result.
-    ToolCallCompleted { tool_call: CallName, tool_result: ToolResult, duration_ms: u64, message_id: MessageId },
+    ToolCallCompleted {
+        tool_call: CallName,
+        tool_result: ToolResult,
+        duration_ms: u64,
+        message_id: MessageId,
+    },
     /// A call waits for an answer.
     ApprovalRequested { tool_call: ToolCall, kind: ToolKind, summary: String, rule: Rule },
     /// The answer was yes.
-    ApprovalGranted { tool_call_id: ToolCallId, tool: String, by: String, scope: Scope, reason: Option<String> },
+    ApprovalGranted {
+        tool_call_id: ToolCallId,
+        tool: String,
+        by: String,
+        scope: Scope,
+        reason: Option<String>,
+    },
     /// The answer was no.
-    ApprovalDenied { tool_call_id: ToolCallId, tool: String, by: String, scope: Scope, reason: Option<String> },
+    ApprovalDenied {
+        tool_call_id: ToolCallId,
+        tool: String,
+        by: String,
+        scope: Scope,
+        reason: Option<String>,
+    },
     /// The workspace is being checked.
     VerificationStarted { round: u32, commands: Vec<String> },
     /// The check is over.

@@ -31,6 +31,7 @@ pub use record::{NewRecord, Record};
 pub use refusal::{Refusal, RefusalKind};
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{
-    Answered, Batch, CallStatus, Limits, OpenCall, OpenTurn, PendingApproval, Queued, State, TurnStatus, TurnSummary,
+    Answered, Batch, CallStatus, Limits, OpenCall, OpenTurn, PendingApproval, Queued, State, TurnStatus,
+    TurnSummary,
 };
 pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};

@@ -149,12 +149,15 @@ impl Message {
         self.parts
             .iter()
             .map(|part| match part {
-                Part::Text { text } | Part::Reasoning { text, .. } | Part::ToolResult { text, .. } => text.len(),
-                Part::Image { reference, .. } | Part::Audio { reference, .. } | Part::File { reference, .. } => {
-                    reference.len()
+                Part::Text { text } | Part::Reasoning { text, .. } | Part::ToolResult { text, .. } => {
+                    text.len()
                 }
+                Part::Image { reference, mime_type }
+                | Part::Audio { reference, mime_type }
+                | Part::File { reference, mime_type } => reference.len() + mime_type.len(),
                 Part::ToolCall { call } => call.name.len() + call.input.to_string().len(),
             })
+            .map(|bytes| bytes.max(1))
             .sum()
     }
 }

@@ -64,8 +64,9 @@ impl Rule {
         let field = |name: &str| call.input.get(name).and_then(|v| v.as_str());
         // A directory changes what a command means, so a call with a `cwd` is matched as a whole.
         let plain = call.input.get("cwd").is_none();
-        let subject = match field("command").or_else(|| field("path")).or_else(|| field("url")) {
-            Some(subject) if plain => subject.to_owned(),
+        let named: Vec<&str> = ["command", "path", "url"].into_iter().filter_map(field).collect();
+        let subject = match named[..] {
+            [subject] if plain => subject.to_owned(),
             _ => call.input.to_string(),
         };
         Rule { tool: call.name.clone(), subject }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Delivery, Message, MessageId, Rule, Session, SessionId, SessionView, ToolCall, ToolCallId, ToolKind, TurnId,
-    Usage,
+    Delivery, Message, MessageId, Rule, Session, SessionId, SessionView, ToolCall, ToolCallId, ToolKind,
+    TurnId, Usage,
 };
 
 /// How a session stands. Equal to the fold of its log, always.
@@ -53,6 +53,8 @@ impl Limits {
     pub const ANSWERS: usize = 64;
     /// Tool calls in one message.
     pub const CALLS: usize = 128;
+    /// Call ids that a turn remembers.
+    pub const TURN_CALLS: usize = 1024;
     /// Rules that a session remembers.
     pub const RULES: usize = 1000;
     /// Messages that may wait unanswered with `auto_run` off.
@@ -76,6 +78,8 @@ pub struct OpenTurn {
     pub steps: u32,
     /// The calls of the last message, in its order; empty once each has its result.
     pub calls: Vec<OpenCall>,
+    /// The ids of its newest calls; none may come twice.
+    pub used: VecDeque<ToolCallId>,
     /// The batch that runs those calls, once it has begun.
     pub batch: Option<Batch>,
     /// Rounds of verification so far.

@@ -72,7 +72,7 @@ async fn a_kill_at_any_operation_costs_nothing_that_was_acknowledged() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writers_at_once_on_a_disk_that_stops_leave_a_whole_feed() {
-    for number in (10..250).step_by(8) {
+    for number in (16..256).step_by(8) {
         let data = Data::new();
         // Nothing changes any file from this operation on, as if the process had ended there.
         let disk = Arc::new(FaultDisk::new(FaultPlan::parse(&format!("eio:{number}..")).unwrap()));
@@ -84,7 +84,7 @@ async fn writers_at_once_on_a_disk_that_stops_leave_a_whole_feed() {
             acknowledged.push(writer.await.unwrap());
         }
         drop(log);
-        if number % 16 == 10 {
+        if number % 16 == 0 {
             disk.cut_power().unwrap();
         }
         let log = data.open();

@@ -176,11 +176,15 @@ async fn a_full_disk_is_told_as_such_and_the_session_recovers_with_it() {
     append_each(&log, id, &["one"]).await;
     disk.set_plan(plan("short-enospc:write_at@.."));
     for _ in 0..3 {
-        assert!(matches!(log.append(id, EPOCH, 2, vec![record("two")]).await, Err(LogError::Full)));
+        let large = vec![record(&"2".repeat(9_000))];
+        assert!(matches!(log.append(id, EPOCH, 2, large).await, Err(LogError::Full)));
         assert_eq!(log.last_seq(id).await.unwrap(), 1);
     }
     disk.set_plan(FaultPlan::default());
     append_each(&log, id, &["two"]).await;
+    // Of what was only half written nothing is left behind the last record.
+    let file = std::fs::read(data.log_path(id)).unwrap();
+    assert_eq!(file.len(), read_all(&log, id).await.iter().map(|line| line.bytes.len() + 1).sum::<usize>());
     assert_eq!(read_all(&log, id).await.iter().map(said).collect::<Vec<_>>(), ["one", "two"]);
 }
 

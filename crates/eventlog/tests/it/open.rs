@@ -63,3 +63,28 @@ async fn a_removed_session_is_gone_and_the_others_are_not() {
         std::fs::read_dir(data.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("trash-")), "{left:?}");
 }
+
+#[tokio::test]
+async fn the_example_in_the_description_of_the_format_is_a_log() {
+    let document =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/log-format.md")).unwrap();
+    let block = |name: &str| {
+        let (_, rest) = document.split_once(&format!("```{name}\n")).unwrap();
+        rest.split_once("```").unwrap().0.to_owned()
+    };
+    let lines = block("ndjson").replace('␠', " ");
+    let (_, rest) = lines.split_once("\"session_id\":\"").unwrap();
+    let id = rest.split_once('"').unwrap().0.parse().unwrap();
+    let data = Data::new();
+    std::fs::create_dir_all(data.folder(id)).unwrap();
+    std::fs::write(data.log_path(id), &lines).unwrap();
+    std::fs::create_dir(data.path().join("unsettled")).unwrap();
+    std::fs::write(data.path().join("unsettled").join(id.to_string()), "{\"seq\":0,\"feed\":0}\n").unwrap();
+    let log = data.open();
+    let report = log.check(id).await.unwrap();
+    assert_eq!((report.records, report.bytes, report.damage), (3, lines.len() as u64, None));
+    assert!(log.read(id, 1, ALL).await.unwrap().iter().all(|line| line.record().is_ok()));
+    let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let feed = hex(std::fs::read(data.path().join("feed")).unwrap());
+    assert_eq!(feed, block("feed").split_whitespace().collect::<String>());
+}

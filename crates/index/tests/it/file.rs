@@ -90,15 +90,16 @@ async fn damage_that_shows_later_is_an_error_and_clearing_mends_it() {
     let Fixture { dir, index } = fixture;
     drop(index);
     let path = dir.path().join("index.db");
+    let root: u32 = Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'by_activity'", [], |row| row.get(0))
+        .unwrap();
+    let page = root as usize * 4096;
     let mut content = fs::read(&path).unwrap();
-    // The first page has the schema, which opening reads; everything after it turns to noise.
-    content[4096..].fill(0x5a);
+    content[page - 4096..page].fill(0x5a);
     fs::write(&path, &content).unwrap();
-    let index = match Index::open(&path) {
-        Ok((index, Opened::Existing)) => index,
-        Ok((_, Opened::Empty)) => return assert!(dir.path().join("index.db.bad-1").exists()),
-        Err(error) => panic!("{error}"),
-    };
+    let (index, opened) = Index::open(&path).unwrap();
+    assert_eq!(opened, Opened::Existing);
     let error = index.list(Filter::default()).await.unwrap_err();
     assert!(
         matches!(&error, IndexError::Damaged(_)) && error.to_string().contains("doctor --rebuild"),

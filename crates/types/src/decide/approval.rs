@@ -1,10 +1,12 @@
 //! Questions and answers. An approval is part of the state: it waits until somebody answers, and
 //! the first answer wins.
 
+use serde_json::Value;
+
 use super::{label, of_turn};
 use crate::{
-    Accepted, CallStatus, Command, Decision, Event, OpenTurn, Refusal, Rule, Scope, State, ToolCall, ToolCallId,
-    ToolKind, TurnId, Verdict,
+    Accepted, CallStatus, Command, Decision, Event, OpenTurn, Refusal, Rule, Scope, State, ToolCall,
+    ToolCallId, ToolKind, TurnId, Verdict,
 };
 
 /// Takes a client's answer.
@@ -55,9 +57,18 @@ pub(super) fn propose(
 }
 
 /// Whether the call may start. An agent that did not ask is refused here, whatever it intends.
-pub(super) fn may_start(state: &State, turn: &OpenTurn, call: &ToolCall, kind: ToolKind) -> Result<(), Refusal> {
+pub(super) fn may_start(
+    state: &State,
+    turn: &OpenTurn,
+    call: &ToolCall,
+    kind: ToolKind,
+) -> Result<(), Refusal> {
     let open = turn.call(&call.id).ok_or_else(|| unknown_call(&call.id))?;
     match &open.status {
+        CallStatus::Granted if !is_same(&open.call, call) => Err(Refusal::conflict(
+            "call_not_approved",
+            format!("call {} is not the one that was approved", call.id),
+        )),
         CallStatus::Granted => Ok(()),
         CallStatus::Proposed if !state.session.policy.approval.asks(call, kind) => Ok(()),
         CallStatus::Proposed | CallStatus::Waiting { .. } | CallStatus::Denied { .. } => {
@@ -80,7 +91,8 @@ fn answered(accepted: Accepted) -> Decision {
 }
 
 fn not_waiting(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Refusal {
-    let earlier = state.answers.iter().rev().find(|a| a.turn_id == turn_id && a.tool_call_id == *tool_call_id);
+    let earlier =
+        state.answers.iter().rev().find(|a| a.turn_id == turn_id && a.tool_call_id == *tool_call_id);
     match earlier {
         Some(earlier) => {
             let how = if earlier.granted { "approved" } else { "denied" };
@@ -91,5 +103,20 @@ fn not_waiting(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Ref
                 .hint("GET /v1/approvals lists those that do")
         }
         None => Refusal::not_found("turn_not_found", format!("turn {turn_id} is not a turn of this session")),
+    }
+}
+
+/// Whether two calls do the same. Arguments that begin with `_` are for the loop, not for the tool.
+fn is_same(approved: &ToolCall, call: &ToolCall) -> bool {
+    approved.name == call.name && for_tool(&approved.input) == for_tool(&call.input)
+}
+
+fn for_tool(input: &Value) -> Value {
+    match input {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(name, _)| !name.starts_with('_'));
+            Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        other => other.clone(),
     }
 }

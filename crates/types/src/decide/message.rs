@@ -2,13 +2,14 @@
 
 use super::{label, of_session, of_turn, refuse_if_closed, too_large, turn};
 use crate::{
-    Accepted, Command, Decision, Delivery, Event, EventFor, Limits, Message, MessageId, Queued, Refusal,
-    RefusalKind, Role, State, TurnId,
+    Accepted, Command, Decision, Delivery, Event, EventFor, Limits, Message, MessageId, Part, Queued,
+    Refusal, RefusalKind, Role, State, TurnId,
 };
 
 /// Adds a message: at once when the session is idle, to the queue when a turn runs.
 pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusal> {
-    let Command::Submit { message, turn_id, delivery, auto_run, idempotency_key: key, by, partial } = command else {
+    let Command::Submit { message, turn_id, delivery, auto_run, idempotency_key: key, by, partial } = command
+    else {
         unreachable!("decide hands only Submit to submit")
     };
     if let Some((message_id, turn_id)) = known(state, key.as_deref()) {
@@ -16,13 +17,17 @@ pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusa
     }
     check(state, &message, key.as_deref())?;
     let message_id = message.id;
-    let runs = auto_run.unwrap_or(state.session.auto_run);
+    // While a turn runs, a message waits for one of its own unless its sender asks for none.
+    let runs = auto_run.unwrap_or(state.session.auto_run || state.turn.is_some());
     let (events, turn_id) = match &state.turn {
         None if runs => (begin(state, message, turn_id, key), Some(turn_id)),
         None => (vec![of_session(Event::MessageAdded { message, idempotency_key: key })], None),
         Some(_) if !runs => {
-            return Err(Refusal::conflict("turn_running", "a turn is running; a message without a turn must wait")
-                .hint("send it with auto_run, or after the turn has ended"));
+            return Err(Refusal::conflict(
+                "turn_running",
+                "a turn is running; a message without a turn must wait",
+            )
+            .hint("send it with auto_run, or after the turn has ended"));
         }
         Some(running) => {
             let running = running.id;
@@ -69,14 +74,27 @@ fn check(state: &State, message: &Message, key: Option<&str>) -> Result<(), Refu
     if message.parts.is_empty() {
         return Err(Refusal::invalid("empty_message", "a message needs at least one part"));
     }
+    let sendable = |part: &Part| {
+        matches!(part, Part::Text { .. } | Part::Image { .. } | Part::Audio { .. } | Part::File { .. })
+    };
+    if !message.parts.iter().all(sendable) {
+        return Err(Refusal::invalid(
+            "part_not_allowed",
+            "a client can only send text, image, audio and file parts",
+        ));
+    }
     if message.size() > Limits::MESSAGE_BYTES {
         return Err(too_large("the message", Limits::MESSAGE_BYTES).hint("attach large content as a file"));
     }
     let queued: usize = state.queue.iter().map(|queued| queued.message.size()).sum();
     let full = state.queue.len() >= Limits::QUEUE || queued + message.size() > Limits::QUEUE_BYTES;
     if full || state.unanswered.len() >= Limits::UNANSWERED {
-        return Err(Refusal::new(RefusalKind::TooMany, "queue_full", "too many messages wait in this session")
-            .hint("wait for a turn to end, or withdraw a queued message"));
+        return Err(Refusal::new(
+            RefusalKind::TooMany,
+            "queue_full",
+            "too many messages wait in this session",
+        )
+        .hint("wait for a turn to end, or withdraw a queued message"));
     }
     Ok(())
 }

@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use super::approval::{may_start, propose, unknown_call};
-use super::turn::{End, end};
 use super::of_turn;
+use super::turn::{End, end};
 use crate::{
-    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Limits, Message, OpenTurn, Part, Refusal,
-    Report, State, ToolResult, TurnId, Usage,
+    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Limits, Message, OpenTurn, Part,
+    Refusal, Report, State, ToolResult, TurnId, Usage,
 };
 
 /// Takes a report of the running turn's agent.
@@ -18,7 +18,10 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
     };
     let one = |event: Event| Ok(Decision::done(vec![of_turn(turn_id, event)]));
     match report {
-        Report::TakeSteering => Ok(take_steering(state, turn_id)),
+        Report::TakeSteering => {
+            refuse_open_calls(open)?;
+            Ok(take_steering(state, turn_id))
+        }
         Report::StepFinished { message, stop_reason, usage } => step(open, message, stop_reason, usage),
         Report::BatchStarted { parallel } => {
             let tool_calls = open.calls.iter().map(|open| open.call.id.clone()).collect();
@@ -40,8 +43,11 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
             let tool_call = finished(open, &result)?;
             one(Event::ToolCallCompleted { tool_call, tool_result: result, duration_ms, message_id })
         }
-        Report::VerificationStarted { round, commands } => one(Event::VerificationStarted { round, commands }),
+        Report::VerificationStarted { round, commands } => {
+            one(Event::VerificationStarted { round, commands })
+        }
         Report::VerificationCompleted { round, ok, results, feedback } => {
+            refuse_open_calls(open)?;
             let mut events = vec![of_turn(turn_id, Event::VerificationCompleted { round, ok, results })];
             let added = |message| of_turn(turn_id, Event::MessageAdded { message, idempotency_key: None });
             events.extend(feedback.map(added));
@@ -75,8 +81,14 @@ fn step(turn: &OpenTurn, message: Message, stop_reason: String, usage: Usage) ->
     refuse_open_calls(turn)?;
     let mut seen = HashSet::new();
     let calls = message.tool_calls().count();
-    if calls > Limits::CALLS || !message.tool_calls().all(|call| seen.insert(&call.id)) {
-        return Err(Refusal::invalid("bad_tool_calls", "too many tool calls, or two with one id"));
+    if calls > Limits::CALLS {
+        return Err(Refusal::invalid(
+            "bad_tool_calls",
+            format!("a message has at most {} tool calls", Limits::CALLS),
+        ));
+    }
+    if !message.tool_calls().all(|call| !turn.used.contains(&call.id) && seen.insert(&call.id)) {
+        return Err(Refusal::invalid("bad_tool_calls", "two tool calls of the turn have one id"));
     }
     let mut events: Vec<EventFor> = reasoning(&message).map(|event| of_turn(turn.id, event)).collect();
     events.push(of_turn(turn.id, Event::ModelOutputCompleted { message, stop_reason, usage }));
@@ -98,6 +110,9 @@ fn finished(turn: &OpenTurn, result: &ToolResult) -> Result<CallName, Refusal> {
     let open = turn.call(&result.id).ok_or_else(|| unknown_call(&result.id))?;
     if matches!(open.status, CallStatus::Done { .. }) {
         return Err(Refusal::conflict("call_already_done", format!("call {} has its result", result.id)));
+    }
+    if matches!(open.status, CallStatus::Waiting { .. }) {
+        return Err(Refusal::conflict("call_waiting", format!("call {} waits for an answer", result.id)));
     }
     Ok(CallName { id: result.id.clone(), name: open.call.name.clone() })
 }

@@ -30,28 +30,46 @@ pub(super) fn run(state: &State, turn_id: TurnId) -> Result<Decision, Refusal> {
 pub(super) fn retry(state: &State, retry_of: TurnId, turn_id: TurnId) -> Result<Decision, Refusal> {
     refuse_if_closed(state)?;
     let turn = state.turns.iter().find(|turn| turn.id == retry_of).ok_or_else(|| {
-        Refusal::not_found("turn_not_found", format!("turn {retry_of} is not among the newest of this session"))
+        Refusal::not_found(
+            "turn_not_found",
+            format!("turn {retry_of} is not among the newest of this session"),
+        )
     })?;
     refuse_if_running(state)?;
     match turn.status {
         TurnStatus::Failed | TurnStatus::Canceled => {}
         TurnStatus::Completed | TurnStatus::Running => {
-            return Err(Refusal::conflict("turn_not_failed", "only a failed or canceled turn can be retried"));
+            return Err(Refusal::conflict(
+                "turn_not_failed",
+                "only a failed or canceled turn can be retried",
+            ));
         }
     }
     if state.session.last_turn_id != Some(retry_of) {
-        return Err(Refusal::conflict("turn_not_last", "another turn has run since; its context has moved on")
-            .hint("send the message again"));
+        return Err(Refusal::conflict(
+            "turn_not_last",
+            "another turn has run since; its context has moved on",
+        )
+        .hint("send the message again"));
     }
     let mut message_ids = turn.message_ids.clone();
     message_ids.extend(&state.unanswered);
+    if message_ids.len() > 2 * crate::Limits::UNANSWERED {
+        return Err(Refusal::conflict("too_many_messages", "too many messages wait for this turn")
+            .hint("start a turn on the newest ones with run"));
+    }
     let retried = of_turn(turn_id, Event::TurnRetried { retry_of });
     let events = vec![retried, started(state, turn_id, message_ids)];
     Ok(Decision { events, accepted: Accepted::Turn { turn_id } })
 }
 
 /// Stops the running turn; an idle session stays as it is.
-pub(super) fn cancel(state: &State, by: String, reason: Option<String>, partial: Option<Message>) -> Decision {
+pub(super) fn cancel(
+    state: &State,
+    by: String,
+    reason: Option<String>,
+    partial: Option<Message>,
+) -> Decision {
     match &state.turn {
         None => Decision::unchanged(),
         Some(turn) => Decision::done(end(state, turn, partial, End::Canceled { by, reason })),
@@ -122,12 +140,12 @@ pub(super) fn end(state: &State, turn: &OpenTurn, partial: Option<Message>, how:
         End::Failed { .. } => "error",
         End::Canceled { .. } => "canceled",
     };
+    events.extend(repairs(turn, &how));
     if let Some(message) = partial.and_then(without_calls) {
         let stop_reason = stop_reason.to_owned();
         let completed = Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() };
         events.push(of_turn(turn.id, completed));
     }
-    events.extend(repairs(turn, &how));
     match how {
         End::Completed { stop_reason, verified } => {
             events.push(of_turn(turn.id, Event::TurnCompleted { stop_reason, usage: turn.usage, verified }));

@@ -223,6 +223,11 @@ fn a_turn_knows_whether_the_workspace_changed_since_it_was_checked() {
     world.must(answer(turn, "w", Verdict::Approve, "ann"));
     world.report(Report::CallStarted { tool_call: write, kind: ToolKind::Write });
     assert!(changed(&world));
+    for id in ["a", "w"] {
+        let report = world.finish(id, true);
+        world.report(report);
+    }
+    world.report(Report::BatchCompleted);
     for (ok, expected) in [(false, true), (true, false)] {
         world.report(Report::VerificationStarted { round: 1, commands: Vec::new() });
         world.report(Report::VerificationCompleted { round: 1, ok, results: Vec::new(), feedback: None });
