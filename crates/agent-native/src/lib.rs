@@ -17,12 +17,15 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
-use ostler_models::Models;
+use ostler_models::{Model, ModelError, Models};
 use ostler_tools::Tools;
+
+/// Finds the model of a name.
+type Resolve = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
 
 /// The native agent. One serves all sessions.
 pub struct NativeAgent {
-    models: Arc<Models>,
+    resolve: Box<Resolve>,
     tools: Arc<Tools>,
     max_steps: u32,
 }
@@ -30,7 +33,16 @@ pub struct NativeAgent {
 impl NativeAgent {
     /// An agent with these models and tools, whose turns have at most `max_steps` steps.
     pub fn new(models: Arc<Models>, tools: Arc<Tools>, max_steps: u32) -> NativeAgent {
-        NativeAgent { models, tools, max_steps }
+        NativeAgent::with_model(move |name| models.resolve(name), tools, max_steps)
+    }
+
+    /// The same with models that come from elsewhere, such as a test.
+    pub fn with_model(
+        resolve: impl Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync + 'static,
+        tools: Arc<Tools>,
+        max_steps: u32,
+    ) -> NativeAgent {
+        NativeAgent { resolve: Box::new(resolve), tools, max_steps }
     }
 }
 

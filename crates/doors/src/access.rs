@@ -56,11 +56,8 @@ impl Access {
                 return Err(Denied::Origin);
             }
         }
-        let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
-        if !matches!(site, None | Some(b"same-origin" | b"none")) {
-            return Err(Denied::Origin);
-        }
-        Ok(())
+        let mut sites = headers.get_all("sec-fetch-site").iter().map(|site| site.as_bytes());
+        if sites.all(|site| matches!(site, b"same-origin" | b"none")) { Ok(()) } else { Err(Denied::Origin) }
     }
 
     /// Checks the token.

@@ -6,6 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// A view that could not be written. The log is not touched by that, and the next write tries again.
 #[derive(Debug, thiserror::Error)]
@@ -17,12 +18,16 @@ pub struct RecorderError {
     pub source: io::Error,
 }
 
-/// Puts `content` in the place of `dir/name`. One caller at a time for each file, which holds
-/// because a session has one actor.
+/// Two callers at once would write into each other's temporary file. It is held for no longer than a write
+/// without a sync takes, so one lock for all files does.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Puts `content` in the place of `dir/name`.
 pub(crate) fn replace(dir: &Path, name: &str, content: &[u8]) -> Result<(), RecorderError> {
     let path = dir.join(name);
     // The name is fixed so that what a crash leaves behind is taken away by the next write.
     let temporary = dir.join(format!("{name}.tmp"));
+    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let written = write_new(&temporary, content).and_then(|()| fs::rename(&temporary, &path));
     written.map_err(|source| {
         let _ = fs::remove_file(&temporary);

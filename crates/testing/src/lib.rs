@@ -1,4 +1,7 @@
 //! Scripted model and agent, fixed clock and ids, fault-injecting disk; for tests only.
 
+pub mod agent;
+pub mod clock;
 pub mod disk;
+pub mod host;
 pub mod model;

@@ -1,5 +1,7 @@
 //! `ostler serve`: the daemon in the foreground, until somebody stops it.
 
+use std::io::Write;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Setting;
@@ -15,15 +17,19 @@ pub(super) async fn serve(setting: Setting) -> anyhow::Result<Exit> {
     let daemon =
         Daemon::start(DaemonSettings::new(data_dir.clone(), Some(listen), config, setting.environment)).await?;
     let address = daemon.address.unwrap_or(listen);
-    println!("ostler is ready at http://{address}");
-    println!("  sessions are kept in {}", data_dir.display());
-    match auth {
-        Auth::On => println!("  the token is in {}", token_path(&data_dir).display()),
-        Auth::Off => println!("  no token is asked for: whoever can reach this address comes in"),
-    }
-    println!("  try, in another terminal: ostler run \"list the files\"");
+    let token = match auth {
+        Auth::On => format!("the token is in {}", token_path(&data_dir).display()),
+        Auth::Off => "no token is asked for: whoever can reach this address comes in".to_owned(),
+    };
+    let greeting = format!(
+        "ostler is ready at http://{address}\n  sessions are kept in {}\n  {token}\n  \
+         try, in another terminal: ostler run \"list the files\"\n",
+        data_dir.display()
+    );
+    // Nobody may be reading; that is no reason for a daemon to end.
+    _ = std::io::stdout().write_all(greeting.as_bytes());
     signals.next().await;
-    eprintln!("ostler is stopping; once more to stop at once");
+    _ = std::io::stderr().write_all(b"ostler is stopping; once more to stop at once\n");
     tokio::select! {
         () = daemon.stop() => {}
         () = signals.next() => {}

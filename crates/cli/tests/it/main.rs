@@ -1,7 +1,15 @@
-//! Arguments, configuration and drawing, from outside.
+//! The binary from outside: its arguments and configuration, and the daemon as a real process.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
+mod acceptance;
 mod args;
 mod config;
+mod crash;
+mod daemons;
+mod damage;
+mod process;
+mod provider;
 mod render;
+mod scenario;
+mod streams;

@@ -58,12 +58,12 @@ fn session_routes(api: Api) -> Api {
     .route(&Method::GET, "/v1/sessions/{session_id}/events", get(events::session), |_| {
         Operation::stream("session_events", "History, then live")
             .query::<events::SessionParams>()
-            .header("Last-Event-ID", &json!({"type": "string", "pattern": "^[0-9]{1,15}$"}), "Go on after this seq")
+            .header("Last-Event-ID", &cursor(), "Go on after this seq; it beats `after`")
     })
     .route(&Method::GET, "/v1/events", get(events::all), |_| {
         Operation::stream("all_events", "What happens in every session")
             .query::<events::AllParams>()
-            .header("Last-Event-ID", &json!({"type": "string", "pattern": "^[0-9]{1,15}$"}), "Go on after this cursor")
+            .header("Last-Event-ID", &cursor(), "Go on after this cursor; it beats `after`")
     })
 }
 
@@ -102,6 +102,11 @@ fn turn_routes(api: Api) -> Api {
     .route(&Method::GET, "/v1/approvals", get(approvals::list), |g| {
         Operation::new::<approvals::Approvals>(g, "list_approvals", "Every call that waits for an answer", OK)
     })
+}
+
+/// What `id:` was on the last event; empty is the same as absent.
+fn cursor() -> serde_json::Value {
+    json!({"type": "string", "pattern": "^[0-9]{0,15}$"})
 }
 
 /// The daemon is there.

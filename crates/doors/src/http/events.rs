@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use ostler_engine::{EngineError, FeedItem, FeedSubscription, Item, Subscription};
 use ostler_eventlog::FeedPosition;
-use ostler_types::SessionId;
+use ostler_types::{Refusal, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -75,6 +75,11 @@ pub(super) async fn all(
         (None, Some(cursor)) => Some(FeedPosition(number(cursor)?)),
         (None, None) => None,
     };
+    // What follows the newest record of all begins where the feed ends now.
+    let end = door.engine.subscribe_all(None).position();
+    if after.is_some_and(|after| after > end) {
+        return Err(cursor_ahead());
+    }
     let subscription = door.engine.subscribe_all(after);
     Ok(respond(&door, Source::All(Box::new(subscription)), params.types.as_deref(), &headers))
 }
@@ -141,7 +146,8 @@ impl Events {
         let frame = tokio::select! {
             frame = self.source.next() => frame,
             () = tokio::time::sleep(HEARTBEAT) => Ok(Some(self.source.heartbeat())),
-            _ = self.stopping.wait_for(|stopping| *stopping) => Ok(None),
+            // A session's own stream ends with its actor, so that it shows how the turn ended.
+            _ = self.stopping.wait_for(|stopping| *stopping), if self.source.is_all() => Ok(None),
         };
         match frame {
             Ok(Some(frame)) => self.put(chunk, &frame),
@@ -189,6 +195,13 @@ impl Source {
         }
     }
 
+    fn is_all(&self) -> bool {
+        match self {
+            Source::Session { .. } => false,
+            Source::All(_) => true,
+        }
+    }
+
     fn heartbeat(&self) -> Frame {
         let data = match self {
             Source::Session { id, subscription, .. } => {
@@ -227,7 +240,13 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
 }
 
 fn number(text: &str) -> Result<u64, ApiError> {
-    text.parse().map_err(|_| bad_cursor())
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or_else(bad_cursor)
+}
+
+fn cursor_ahead() -> ApiError {
+    let message = "the cursor is ahead of everything that this daemon has recorded";
+    Refusal::invalid("cursor_ahead", message).hint("read from the start, with `after=start`").into()
 }
 
 fn bad_cursor() -> ApiError {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
@@ -22,15 +23,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
-        let essence = kind.split(';').next().unwrap_or("").trim();
-        if !essence.eq_ignore_ascii_case("application/json") {
-            return Err(ApiError::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
-                "the body must be JSON, sent as `content-type: application/json`",
-            ));
-        }
+        refuse_unless_json(request.headers())?;
         let bytes = read(request).await?;
         serde_json::from_slice(&bytes).map(Body).map_err(|error| bad_json(&error))
     }
@@ -43,10 +36,12 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let json = refuse_unless_json(request.headers());
         let bytes = read(request).await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(OptionalBody(T::default()));
         }
+        json?;
         serde_json::from_slice(&bytes).map(OptionalBody).map_err(|error| bad_json(&error))
     }
 }
@@ -87,19 +82,38 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
+/// A page of another origin can send other types without asking, so a body of those is not looked at.
+fn refuse_unless_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    let essence = kind.split(';').next().unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let message = "the body must be JSON, sent as `content-type: application/json`";
+    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
+}
+
 async fn read(request: Request) -> Result<bytes::Bytes, ApiError> {
+    // A length that is told beforehand is refused before the first byte is waited for.
+    if request.body().size_hint().lower() > MAX_BODY as u64 {
+        return Err(too_large());
+    }
     let body = Limited::new(request.into_body(), MAX_BODY).collect();
     let collected = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(|_| {
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time")
     })?;
     collected.map(|body| body.to_bytes()).map_err(|error| {
         if error.is::<LengthLimitError>() {
-            let message = format!("the body is larger than {MAX_BODY} bytes");
-            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+            too_large()
         } else {
             ApiError::bad_request("bad_body", "the body could not be read to its end")
         }
     })
+}
+
+fn too_large() -> ApiError {
+    let message = format!("the body is larger than {MAX_BODY} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
 fn bad_json(error: &serde_json::Error) -> ApiError {

@@ -20,6 +20,7 @@ pub(super) struct MessageBody {
     /// Who says it.
     role: Speaker,
     /// What is said.
+    #[schemars(length(min = 1))]
     parts: Vec<InputPart>,
     /// Whether to answer it now; the session's own setting when absent.
     auto_run: Option<bool>,

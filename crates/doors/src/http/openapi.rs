@@ -4,7 +4,8 @@ use axum::Router;
 use axum::http::{Method, StatusCode};
 use axum::routing::MethodRouter;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::HttpDoor;
@@ -49,6 +50,7 @@ impl Api {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
         });
+        let settings = settings.with_transform(RecursiveTransform(bound));
         Api { router: Router::new(), generator: settings.into_generator(), paths: Map::new() }
     }
 
@@ -117,8 +119,8 @@ impl Operation {
 
     /// An operation that answers with a stream of events.
     pub(super) fn stream(name: &'static str, summary: &'static str) -> Operation {
-        let text = json!({"schema": {"type": "string"}});
-        let content = json!({"text/event-stream": text, "application/x-ndjson": text});
+        // A schema would be of the body as a whole, which has no end.
+        let content = json!({"text/event-stream": {}, "application/x-ndjson": {}});
         Operation { name, summary, body: None, params: Vec::new(), success: (StatusCode::OK, content), public: false }
     }
 
@@ -136,8 +138,9 @@ impl Operation {
 
     /// It takes the fields of `T` as query parameters.
     pub(super) fn query<T: JsonSchema>(mut self) -> Operation {
-        let schema = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true).into_generator();
-        let schema = schema.into_root_schema_for::<T>().to_value();
+        let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+        let settings = settings.with_transform(RecursiveTransform(bound));
+        let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
         for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
             let description = schema["description"].clone();
             self.params.push(json!({
@@ -197,6 +200,18 @@ fn path_params(path: &str) -> impl Iterator<Item = Value> + '_ {
         let schema = json!({"type": "string", "pattern": format!("^{prefix}[0-9a-f]{{32}}$")});
         json!({"name": name, "in": "path", "required": true, "schema": schema})
     })
+}
+
+/// Says how large a number may be; by itself only its format would tell.
+fn bound(schema: &mut Schema) {
+    let maximum = match schema.get("format").and_then(Value::as_str) {
+        Some("uint32") => u64::from(u32::MAX),
+        Some("uint64") => u64::MAX,
+        _ => return,
+    };
+    if schema.get("maximum").is_none() {
+        schema.insert("maximum".to_owned(), maximum.into());
+    }
 }
 
 /// A query parameter is absent rather than null.

@@ -182,3 +182,25 @@ async fn the_log_of_another_session_is_not_taken_for_ones_own() {
     let log = data.open();
     assert!(matches!(log.read(session(2), 1, ALL).await, Err(LogError::Damaged { seq: 1, offset: 0, .. })));
 }
+
+#[tokio::test]
+async fn nothing_is_appended_after_a_last_record_that_is_damaged() {
+    let data = Data::new();
+    let whole = small_log(&data).await;
+    let id = session(1);
+    let start = last_line(&whole);
+    for at in (start..whole.len() - 1).step_by(11) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        std::fs::write(data.log_path(id), &flipped).unwrap();
+        let log = data.open();
+        for next in [5, 6] {
+            match log.append(id, EPOCH, next, vec![record("x")]).await {
+                Err(LogError::Damaged { seq: 5, offset, .. }) => assert_eq!(offset, start as u64),
+                other => panic!("byte {at}: {other:?}"),
+            }
+        }
+        assert_eq!(log.last_seq(id).await.unwrap(), 4);
+        assert_eq!(std::fs::read(data.log_path(id)).unwrap(), flipped);
+    }
+}

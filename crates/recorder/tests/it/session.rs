@@ -58,3 +58,22 @@ fn a_failure_names_the_file_and_leaves_nothing() {
     assert_eq!(names(dir.path()), ["session.json"]);
     assert!(write_session(&dir.path().join("absent"), &busy_state().view()).is_err());
 }
+
+#[test]
+fn several_writers_at_once_leave_one_whole_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("session.json");
+    let mut view = busy_state().view();
+    write_session(dir.path(), &view).unwrap();
+    std::thread::scope(|scope| {
+        for n in 1..=4 {
+            view.session.system_prompt = Some("x".repeat(n * 20_000));
+            let (dir, view) = (dir.path(), view.clone());
+            scope.spawn(move || (0..50).for_each(|_| write_session(dir, &view).unwrap()));
+        }
+        for _ in 0..50 {
+            serde_json::from_slice::<SessionView>(&fs::read(&path).unwrap()).unwrap();
+        }
+    });
+    assert_eq!(names(dir.path()), ["session.json"]);
+}

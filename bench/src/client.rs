@@ -1,0 +1,191 @@
+//! One client: it asks for an answer, puts it together from its deltas, and proves that it is whole.
+//! A bare client asks the mock itself; the other one asks a daemon and follows the session's events.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::answer::{Answer, Plan};
+use crate::clock;
+use crate::daemon::Door;
+use crate::sse::{Event, Events};
+use crate::wire::Connection;
+
+/// What was measured of one answer.
+#[derive(Debug)]
+pub struct Streamed {
+    /// From the request to the first delta; to the end, when there is no delta.
+    pub first: Duration,
+    /// From the mock to here, each delta.
+    pub latencies: Vec<Duration>,
+}
+
+/// A client of the mock.
+pub struct BareClient {
+    connection: Connection,
+}
+
+impl BareClient {
+    /// Connects.
+    pub async fn new(mock: SocketAddr) -> Result<BareClient> {
+        Ok(BareClient { connection: Connection::open(mock, None).await? })
+    }
+
+    /// Asks for an answer and takes it.
+    pub async fn turn(&mut self, plan: Plan) -> Result<Streamed> {
+        let message = json!({"role": "user", "content": plan.prompt()});
+        let request = json!({"model": "bench", "stream": true, "messages": [message]}).to_string();
+        let (mut answer, mut events) = (Answer::to(plan), Events::default());
+        let asked = clock::now();
+        let status = self.connection.send("POST", "/v1/chat/completions", Some(&request)).await?;
+        ensure!(status == 200, "the mock answers {status}");
+        while self.connection.read(&mut events.bytes).await? {
+            let now = clock::now();
+            while let Some(event) = events.next()? {
+                if event.data != "[DONE]" {
+                    answer.append(&content(event.data)?, now)?;
+                }
+            }
+        }
+        streamed(answer, asked)
+    }
+}
+
+/// A client of a daemon, with a session of its own.
+pub struct Client {
+    /// The session.
+    pub session_id: String,
+    requests: Connection,
+    follower: Connection,
+    events: Events,
+}
+
+impl Client {
+    /// Makes a session and follows it.
+    pub async fn new(door: &Door, workspace: &str) -> Result<Client> {
+        #[derive(Deserialize)]
+        struct Created {
+            session_id: String,
+        }
+        let mut requests = door.connect().await?;
+        let body = json!({"workspace_path": workspace}).to_string();
+        let created = requests.ask("POST", "/v1/sessions", Some(&body)).await?;
+        let Created { session_id } = serde_json::from_slice(&created)?;
+        let mut follower = door.connect().await?;
+        let status = follower.send("GET", &format!("/v1/sessions/{session_id}/events"), None).await?;
+        ensure!(status == 200, "the stream of events is answered with {status}");
+        let mut client = Client { session_id, requests, follower, events: Events::default() };
+        while !client.has_begun()? {
+            client.follower.read(&mut client.events.bytes).await?;
+        }
+        Ok(client)
+    }
+
+    /// Whether the first record is here; only then is the client known to be connected.
+    fn has_begun(&mut self) -> Result<bool> {
+        Ok(self.events.next()?.is_some())
+    }
+
+    /// Sends a message and takes the answer.
+    pub async fn turn(&mut self, plan: Plan) -> Result<Streamed> {
+        let Client { session_id, requests, follower, events } = self;
+        let part = json!({"type": "text", "text": plan.prompt()});
+        let message = json!({"role": "user", "parts": [part]}).to_string();
+        let path = format!("/v1/sessions/{session_id}/messages");
+        let asked = clock::now();
+        let post = requests.ask("POST", &path, Some(&message));
+        let (_, answer) = tokio::try_join!(post, follow(follower, events, plan))?;
+        streamed(answer, asked)
+    }
+}
+
+/// Follows the events of a turn to its end.
+async fn follow(follower: &mut Connection, events: &mut Events, plan: Plan) -> Result<Answer> {
+    let mut answer = Answer::to(plan);
+    loop {
+        ensure!(follower.read(&mut events.bytes).await?, "the stream of events ended");
+        let now = clock::now();
+        while let Some(event) = events.next()? {
+            if take(&mut answer, &event, now)? {
+                return Ok(answer);
+            }
+        }
+    }
+}
+
+/// Takes an event; true when it is the turn's end.
+fn take(answer: &mut Answer, event: &Event<'_>, now: u64) -> Result<bool> {
+    match event.name {
+        "model_output_delta" => {
+            let envelope: Envelope<Delta> = parse(event.data)?;
+            answer.take(envelope.data.offset, &envelope.data.text, now)?;
+        }
+        "model_output_completed" => {
+            let envelope: Envelope<Completed> = parse(event.data)?;
+            let recorded: String = envelope.data.message.parts.into_iter().map(|part| part.text).collect();
+            ensure!(recorded == answer.text(), "the record differs from what was streamed");
+        }
+        "turn_completed" => return Ok(true),
+        "turn_failed" | "turn_canceled" | "error" => bail!("the turn came to nothing: {}", event.data),
+        _ => {}
+    }
+    Ok(false)
+}
+
+fn streamed(answer: Answer, asked: u64) -> Result<Streamed> {
+    answer.check()?;
+    let first = answer.first_at.unwrap_or_else(clock::now);
+    Ok(Streamed { first: Duration::from_nanos(first.saturating_sub(asked)), latencies: answer.latencies })
+}
+
+fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T> {
+    serde_json::from_str(data).with_context(|| format!("an event is not as expected: {data}"))
+}
+
+/// The text in a chunk of the mock's answer.
+fn content(data: &str) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Chunk {
+        choices: Vec<Choice>,
+    }
+    #[derive(Deserialize)]
+    struct Choice {
+        delta: Piece,
+    }
+    #[derive(Deserialize)]
+    struct Piece {
+        #[serde(default)]
+        content: String,
+    }
+    let chunk: Chunk = parse(data)?;
+    Ok(chunk.choices.into_iter().map(|choice| choice.delta.content).collect())
+}
+
+#[derive(Deserialize)]
+struct Envelope<T> {
+    data: T,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    offset: usize,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Completed {
+    message: Message,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    parts: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    text: String,
+}

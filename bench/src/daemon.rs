@@ -1,0 +1,152 @@
+//! The daemon under measurement: started as a child of this process, asked over TCP, and gone when
+//! its handle is.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process::{self, Memory};
+use crate::wire::Connection;
+
+/// How long a daemon may take to be there.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long it may take to go when it is asked to.
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+/// Between two looks whether it is there.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
+
+/// How daemons are started.
+pub struct Starter {
+    binary: PathBuf,
+    mock: SocketAddr,
+    /// Where configuration and output go.
+    work: PathBuf,
+}
+
+/// A daemon that answers. Dropping it kills it; [`Daemon::stop`] asks it to go.
+pub struct Daemon {
+    /// The way in.
+    pub door: Door,
+    /// How long it took from its start to its first answer.
+    pub started_in: Duration,
+    child: Child,
+}
+
+/// Where a daemon listens, and what it wants to be shown.
+#[derive(Clone)]
+pub struct Door {
+    address: SocketAddr,
+    token: String,
+}
+
+impl Door {
+    /// A connection of its own.
+    pub async fn connect(&self) -> Result<Connection> {
+        Connection::open(self.address, Some(&self.token)).await
+    }
+}
+
+impl Starter {
+    /// Starts this binary, with a model server at `mock`, and keeps its files in `work`.
+    pub fn new(binary: &Path, mock: SocketAddr, work: &Path) -> Result<Starter> {
+        ensure!(binary.is_file(), "there is no {}; build it with `cargo build --release`", binary.display());
+        Ok(Starter { binary: binary.to_owned(), mock, work: work.to_owned() })
+    }
+
+    /// Starts a daemon on a data directory and waits for its first answer.
+    pub fn start(&self, data: &Path) -> Result<Daemon> {
+        let address = free_address()?;
+        let config = self.work.join("config.toml");
+        std::fs::write(&config, self.config(address))?;
+        let mut command = Command::new(&self.binary);
+        command.args(["serve", "--config"]).arg(&config).arg("--data-dir").arg(data);
+        let environment = std::env::vars_os().map(|(name, _)| name);
+        for name in environment.filter(|name| name.to_string_lossy().starts_with("OSTLER_")) {
+            command.env_remove(name);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(self.errors())?);
+        let start = Instant::now();
+        let child = command.spawn().with_context(|| format!("cannot start {}", self.binary.display()))?;
+        let door = Door { address, token: String::new() };
+        let mut daemon = Daemon { door, started_in: Duration::ZERO, child };
+        while !answers(address) {
+            if daemon.child.try_wait()?.is_some() || start.elapsed() > START_LIMIT {
+                bail!("the daemon did not start: {}", std::fs::read_to_string(self.errors())?);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        daemon.started_in = start.elapsed();
+        daemon.door.token = std::fs::read_to_string(data.join("token"))?.trim().to_owned();
+        Ok(daemon)
+    }
+
+    fn config(&self, address: SocketAddr) -> String {
+        format!(
+            "[server]\nlisten = \"{address}\"\n[models]\ndefault = \"mock:bench\"\n\
+             [providers.mock]\nkind = \"openai-chat\"\nbase_url = \"http://{}/v1\"\nmodels = [\"bench\"]\n",
+            self.mock
+        )
+    }
+
+    fn errors(&self) -> PathBuf {
+        self.work.join("stderr")
+    }
+}
+
+impl Daemon {
+    /// Its memory.
+    pub fn memory(&self) -> Result<Memory> {
+        process::memory(self.child.id())
+    }
+
+    /// Its processor time so far.
+    pub fn processor(&self) -> Result<Duration> {
+        process::processor(self.child.id())
+    }
+
+    /// Asks it to go, and waits until it has.
+    pub fn stop(mut self) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let start = Instant::now();
+        while start.elapsed() < STOP_LIMIT {
+            if let Some(status) = self.child.try_wait()? {
+                ensure!(status.success(), "the daemon stopped with {status}");
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        bail!("the daemon did not stop")
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have gone already, which is as good.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// An address that nobody listens on.
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+/// Whether `/healthz` is answered with 200.
+fn answers(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(START_LIMIT))?;
+        stream.write_all(format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes())?;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer)?;
+        Ok(&answer == b"HTTP/1.1 200")
+    };
+    ask().unwrap_or(false)
+}

@@ -1,0 +1,134 @@
+//! Data directories as a daemon would have left them, with more sessions and records than anybody
+//! would make by hand. They are written through the crates that the daemon writes with, so that the
+//! format has one home; only the syncs are left out.
+
+mod disk;
+mod history;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use ostler_eventlog::{Disk, FileLog, Log, RealDisk};
+use ostler_index::{Index, Text, Update};
+use ostler_types::{Event, Record, SessionId, State};
+
+use disk::Unsynced;
+use history::History;
+
+/// Sessions that are written at the same time.
+const AT_ONCE: usize = 128;
+/// Turns of the long session that are appended together.
+const TURNS_AT_ONCE: usize = 400;
+
+/// A data directory.
+#[derive(Debug, Clone)]
+pub struct Fixture {
+    /// Where it lies.
+    pub data: PathBuf,
+    /// How many ordinary sessions it has.
+    pub sessions: usize,
+    /// The least number of records of its long session; it has none when this is zero.
+    pub long: u64,
+}
+
+impl Fixture {
+    /// Makes a data directory below `root`, unless it is there from before.
+    pub async fn make(root: &Path, sessions: usize, long: u64) -> Result<Fixture> {
+        let home = root.join(format!("{sessions}-{long}"));
+        let (data, done) = (home.join("data"), home.join("complete"));
+        let fixture = Fixture { data, sessions, long };
+        if done.exists() {
+            return Ok(fixture);
+        }
+        let start = Instant::now();
+        if home.exists() {
+            std::fs::remove_dir_all(&home)?;
+        }
+        std::fs::create_dir_all(&home)?;
+        fixture.write().await.context("cannot write the fixture")?;
+        RealDisk.sync_all(&home)?;
+        std::fs::write(&done, [])?;
+        eprintln!("wrote {sessions} sessions and {long} records in {:.1} s", start.elapsed().as_secs_f64());
+        Ok(fixture)
+    }
+
+    /// The id of an ordinary session.
+    pub fn id(index: usize) -> SessionId {
+        history::id(index)
+    }
+
+    /// The id of the long session.
+    pub fn long_id(&self) -> SessionId {
+        history::id(self.sessions)
+    }
+
+    async fn write(&self) -> Result<()> {
+        let log = FileLog::open(&self.data, Arc::new(Unsynced))?;
+        let (index, _) = Index::open(&self.data.join("index.db"))?;
+        let writer = Writer { log, index, data: self.data.clone() };
+        let all = stream::iter(0..self.sessions).map(|index| writer.ordinary(index)).buffer_unordered(AT_ONCE);
+        all.try_collect::<Vec<()>>().await?;
+        if self.long > 0 {
+            writer.long(self.sessions, self.long).await?;
+        }
+        writer.index.flushed().await?;
+        Ok(writer.index.rebuilt().await?)
+    }
+}
+
+struct Writer {
+    log: FileLog,
+    index: Index,
+    data: PathBuf,
+}
+
+impl Writer {
+    /// A session with one short turn.
+    async fn ordinary(&self, index: usize) -> Result<()> {
+        let mut history = History::begin(index)?;
+        history.turn()?;
+        self.append(&mut history).await?;
+        self.rest(history.state()).await
+    }
+
+    async fn long(&self, index: usize, records: u64) -> Result<()> {
+        let mut history = History::begin(index)?;
+        while history.state().last_seq < records {
+            for _ in 0..TURNS_AT_ONCE {
+                history.turn_with_tool()?;
+            }
+            self.append(&mut history).await?;
+        }
+        self.rest(history.state()).await
+    }
+
+    /// Appends what the history holds, and tells the index.
+    async fn append(&self, history: &mut History) -> Result<()> {
+        let (first, new, records) = history.take();
+        let session = history.state().session.clone();
+        let epoch = self.log.lease(session.id, "bench", std::time::Duration::MAX).await?;
+        self.log.append(session.id, epoch, first, new).await?;
+        let texts = records.iter().filter_map(text).collect();
+        let last_seq = history.state().last_seq;
+        Ok(self.index.update(Update { session, after_seq: first - 1, last_seq, texts }).await?)
+    }
+
+    /// Leaves a session as one that has gone to sleep.
+    async fn rest(&self, state: &State) -> Result<()> {
+        let dir = self.data.join("sessions").join(state.session.id.to_string());
+        ostler_recorder::write_snapshot(&dir, state)?;
+        ostler_recorder::write_session(&dir, &state.view())?;
+        Ok(self.log.settle(state.session.id).await?)
+    }
+}
+
+/// What can be searched for in a record.
+fn text(record: &Record) -> Option<Text> {
+    let (Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. }) = &record.event else {
+        return None;
+    };
+    Some(Text { seq: record.seq, message_id: message.id, role: message.role, text: message.text() })
+}

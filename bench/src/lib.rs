@@ -1,0 +1,19 @@
+//! Measures the daemon as its users meet it: the released program, over its http door, with a model
+//! server that keeps exact time. `README.md` says what each figure is; `main.rs` runs them.
+//!
+//! Nothing here is linked into the daemon, and nothing is asserted about time: the table says what
+//! was measured, and people decide.
+
+pub mod answer;
+pub mod client;
+pub mod clock;
+pub mod daemon;
+pub mod figures;
+pub mod fixture;
+pub mod load;
+pub mod mock;
+pub mod process;
+pub mod report;
+pub mod samples;
+pub mod sse;
+pub mod wire;

@@ -1,0 +1,95 @@
+//! Many streams at once: through a daemon, and bare, which is straight from the mock. Both are timed
+//! by the same clock, so that the difference is the daemon's.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::answer::Plan;
+use crate::client::{BareClient, Client, Streamed};
+use crate::daemon::Door;
+use crate::samples::Samples;
+
+/// How long all streams together may take beyond their ideal time.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Clients that make their session and connect at the same time.
+const PREPARE: usize = 32;
+
+/// What was measured of many streams.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// From the first request to the end of the last stream.
+    pub wall: Duration,
+    /// From the mock to the client, each delta.
+    pub latencies: Samples,
+    /// From the request to the first delta, each stream.
+    pub firsts: Samples,
+}
+
+/// Streams straight from the mock.
+pub async fn bare(mock: SocketAddr, streams: usize, plan: Plan) -> Result<Outcome> {
+    let mut clients = Vec::with_capacity(streams);
+    for _ in 0..streams {
+        clients.push(BareClient::new(mock).await?);
+    }
+    run(plan, clients, move |mut client| async move { client.turn(plan).await }).await
+}
+
+/// Streams through a daemon, with a session for each.
+pub async fn through(clients: Vec<Client>, plan: Plan) -> Result<Outcome> {
+    run(plan, clients, move |mut client| async move { client.turn(plan).await }).await
+}
+
+/// Makes clients, each with a new session and a stream of its events.
+pub async fn clients(door: &Door, workspace: &str, count: usize) -> Result<Vec<Client>> {
+    let mut clients = Vec::with_capacity(count);
+    let mut making = JoinSet::new();
+    for _ in 0..count {
+        if making.len() >= PREPARE {
+            clients.push(making.join_next().await.context("one is being made")???);
+        }
+        let (door, workspace) = (door.clone(), workspace.to_owned());
+        making.spawn(async move { Client::new(&door, &workspace).await });
+    }
+    while let Some(client) = making.join_next().await {
+        clients.push(client??);
+    }
+    Ok(clients)
+}
+
+/// Lets all clients begin at once, and waits for the last.
+async fn run<C, F, T>(plan: Plan, clients: Vec<C>, turn: F) -> Result<Outcome>
+where
+    C: Send + 'static,
+    F: Fn(C) -> T + Clone + Send + 'static,
+    T: Future<Output = Result<Streamed>> + Send + 'static,
+{
+    let ready = Arc::new(Barrier::new(clients.len() + 1));
+    let mut streams = JoinSet::new();
+    for client in clients {
+        let (ready, turn) = (Arc::clone(&ready), turn.clone());
+        streams.spawn(async move {
+            ready.wait().await;
+            turn(client).await
+        });
+    }
+    ready.wait().await;
+    let start = Instant::now();
+    let mut outcome = Outcome::default();
+    let finish = async {
+        while let Some(streamed) = streams.join_next().await {
+            let Streamed { first, latencies } = streamed??;
+            outcome.firsts.push(first);
+            outcome.latencies.extend(latencies);
+        }
+        Ok::<(), anyhow::Error>(())
+    };
+    timeout(plan.ideal() + LIMIT, finish).await.context("the streams did not end")??;
+    outcome.wall = start.elapsed();
+    Ok(outcome)
+}

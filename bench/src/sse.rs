@@ -1,0 +1,67 @@
+//! Server-sent events out of bytes that come in pieces, as far as the mock and the daemon send them:
+//! one `event:` line at most, one `data:` line, LF at the end of each.
+
+use anyhow::{Context, Result};
+
+/// Bytes that are not yet whole events.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// Where received bytes are to be added.
+    pub bytes: Vec<u8>,
+    read: usize,
+}
+
+/// One event.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// What follows `event:`; empty when there is none.
+    pub name: &'a str,
+    /// What follows `data:`.
+    pub data: &'a str,
+}
+
+impl Events {
+    /// The next whole event, if there is one.
+    pub fn next(&mut self) -> Result<Option<Event<'_>>> {
+        let waiting = &self.bytes[self.read..];
+        let Some(length) = waiting.windows(2).position(|pair| pair == b"\n\n") else {
+            self.bytes.drain(..self.read);
+            self.read = 0;
+            return Ok(None);
+        };
+        let start = self.read;
+        self.read += length + 2;
+        let text = str::from_utf8(&self.bytes[start..start + length]).context("an event is not UTF-8")?;
+        let mut event = Event { name: "", data: "" };
+        for line in text.split('\n') {
+            match line.split_once(": ") {
+                Some(("event", name)) => event.name = name,
+                Some(("data", data)) => event.data = data,
+                Some(_) | None => {}
+            }
+        }
+        Ok(Some(event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, Events};
+
+    #[test]
+    fn events_are_found_wherever_the_bytes_are_cut() {
+        let whole = b"id: 1\nevent: a\ndata: {\"x\": 1}\n\ndata: [DONE]\n\n";
+        for cut in 0..whole.len() {
+            let mut events = Events::default();
+            let mut seen = Vec::new();
+            for piece in [&whole[..cut], &whole[cut..]] {
+                events.bytes.extend_from_slice(piece);
+                while let Some(Event { name, data }) = events.next().unwrap() {
+                    seen.push((name.to_owned(), data.to_owned()));
+                }
+            }
+            let expected = [("a", "{\"x\": 1}"), ("", "[DONE]")].map(|(n, d)| (n.to_owned(), d.to_owned()));
+            assert_eq!(seen, expected, "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! More than one process on a data directory, and daemons that are asked to stop.
+
+use std::path::Path;
+use std::process::Output;
+
+use futures_util::StreamExt;
+use ostler_client::{CreateSession, SendMessage};
+use rustix::process::Signal;
+
+use crate::process::{Process, binary};
+use crate::provider::{Piece, Provider};
+
+fn ostler(data: &Path, arguments: &[&str]) -> Output {
+    binary().arg("--data-dir").arg(data).args(arguments).current_dir(data.parent().unwrap()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_second_daemon_gives_up_and_the_others_are_clients() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let daemon = Process::serve(&data, "");
+    let second = ostler(&data, &["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(second.status.code(), Some(1));
+    let said = text(&second.stderr);
+    assert!(said.contains(&format!("(pid {})", daemon.pid())) && said.contains("talk to that daemon"), "{said}");
+
+    let ran = ostler(&data, &["run", "say hello there"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    assert!(text(&ran.stdout).contains("hello there"));
+    let client = daemon.tcp_client().await;
+    let listed = client.list_sessions(&ostler_client::SessionFilter::default()).await.unwrap().sessions;
+    assert_eq!(listed.len(), 1, "the first daemon has the session");
+    let id = listed[0].session.id.to_string();
+    assert!(text(&ostler(&data, &["sessions", "list"]).stdout).contains(&id));
+    let shown = text(&ostler(&data, &["sessions", "show", &id]).stdout);
+    assert!(shown.contains("demo:demo"), "{shown}");
+    let exported = text(&ostler(&data, &["sessions", "export", &id]).stdout);
+    assert_eq!(exported.lines().count() as u64, client.session(listed[0].session.id).await.unwrap().last_seq);
+    assert!(text(&ostler(&data, &["doctor"]).stdout).contains("answers"));
+    assert_eq!(ostler(&data, &["doctor", "--rebuild"]).status.code(), Some(1));
+}
+
+#[test]
+fn without_a_daemon_each_command_is_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let ran = ostler(&data, &["run", "--json", "say one thing"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    assert!(text(&ran.stdout).lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));
+    let found = text(&ostler(&data, &["sessions", "search", "one thing"]).stdout);
+    assert!(found.contains("sess_"), "{found}");
+    let id = found.split_whitespace().next().unwrap().to_owned();
+    assert_eq!(ostler(&data, &["sessions", "archive", &id]).status.code(), Some(0));
+    assert!(text(&ostler(&data, &["sessions", "list"]).stdout).contains("no sessions"));
+    assert!(text(&ostler(&data, &["sessions", "list", "--archived"]).stdout).contains(&id));
+    assert_eq!(ostler(&data, &["sessions", "rm", "--purge", &id]).status.code(), Some(0));
+    let gone = ostler(&data, &["sessions", "show", &id]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(text(&gone.stderr).contains("no such session"));
+    let denied = ostler(&data, &["run", "write x.txt"]);
+    assert_eq!(denied.status.code(), Some(4), "nobody was there to ask");
+    assert!(!dir.path().join("x.txt").exists());
+    let allowed = ostler(&data, &["run", "--approve", "always", "write x.txt"]);
+    assert_eq!(allowed.status.code(), Some(0));
+    assert!(dir.path().join("x.txt").exists());
+    assert_eq!(ostler(&data, &["run", "--model", "nobody:knows", "hi"]).status.code(), Some(1));
+}
+
+/// Starts a turn, stops the daemon in the middle of it by this signal, and starts it again.
+async fn stopped_by(signal: Signal) {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let provider = Provider::start().await;
+    provider.answer(vec![Piece::Text("half of it".to_owned()), Piece::Gate]);
+    let daemon = Process::serve(&data, &provider.config());
+    let client = daemon.tcp_client().await;
+    let workspace_path = dir.path().to_str().unwrap().to_owned();
+    let id = client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
+    let mut events = client.events(id, 0, true).await.unwrap();
+    client.send_message(id, &SendMessage::prompt("go")).await.unwrap();
+    let next = client.send_message(id, &SendMessage::prompt("and then this")).await.unwrap();
+    while events.next().await.unwrap().unwrap().name != "model_output_delta" {}
+    daemon.signal(signal);
+    assert!(daemon.wait().success());
+
+    provider.answer(vec![Piece::Text("answered".to_owned())]);
+    let daemon = Process::serve(&data, &provider.config());
+    let client = daemon.tcp_client().await;
+    let mut events = client.events(id, 0, true).await.unwrap();
+    let mut seen = Vec::new();
+    loop {
+        let line = events.next().await.unwrap().unwrap();
+        seen.push(line.name.clone());
+        if line.name == "turn_completed" {
+            assert!(line.raw.contains(&next.turn_id.unwrap().to_string()), "the queue went on");
+            break;
+        }
+        if line.name == "model_output_completed" && !seen.contains(&"turn_canceled".to_owned()) {
+            assert!(line.raw.contains("half of it"), "the partial text is kept");
+        }
+    }
+    let canceled = seen.iter().position(|name| name == "turn_canceled").expect("the turn was canceled in order");
+    assert_eq!(seen[canceled + 1], "session_canceled");
+    assert!(seen[..canceled].contains(&"model_output_completed".to_owned()));
+}
+
+#[tokio::test]
+async fn sigterm_ends_turns_in_order_and_keeps_the_queue() {
+    stopped_by(Signal::TERM).await;
+}
+
+#[tokio::test]
+async fn sigint_does_the_same() {
+    stopped_by(Signal::INT).await;
+}
+
+#[tokio::test]
+async fn so_does_a_closed_terminal() {
+    stopped_by(Signal::HUP).await;
+}

@@ -1,0 +1,180 @@
+//! History plus live while a turn streams: clients that come, go and come back, and one that sleeps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use ostler_client::{Client, CreateSession, EventLine, SendMessage};
+use ostler_types::SessionId;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::process::Process;
+use crate::provider::{Piece, Provider};
+use crate::scenario::export;
+
+const CLIENTS: usize = 50;
+const PIECES: usize = 400;
+
+async fn session(client: &Client, work: &std::path::Path) -> SessionId {
+    let workspace_path = work.to_str().unwrap().to_owned();
+    client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap()
+}
+
+/// What one client has of a session: its records by seq, and the text of each message spliced.
+#[derive(Default)]
+struct Screen {
+    records: BTreeMap<u64, String>,
+    texts: BTreeMap<String, String>,
+}
+
+impl Screen {
+    /// Takes one event, and fails on a gap, on a record twice, or on a hole in a text.
+    fn take(&mut self, line: &EventLine) {
+        if let Some(seq) = line.seq {
+            assert_eq!(seq, self.records.len() as u64 + 1, "a gap or a duplicate");
+            self.records.insert(seq, line.raw.clone());
+        }
+        let event: Value = serde_json::from_str(&line.raw).unwrap();
+        if line.name == "model_output_delta" {
+            let text = self.texts.entry(event["data"]["message_id"].as_str().unwrap().to_owned()).or_default();
+            let offset = usize::try_from(event["data"]["offset"].as_u64().unwrap()).unwrap();
+            assert!(offset <= text.len(), "a hole in the text");
+            let more = event["data"]["text"].as_str().unwrap();
+            let end = (offset + more.len()).min(text.len());
+            assert_eq!(&text[offset..end], &more[..end - offset], "the text changed");
+            text.truncate(offset);
+            text.push_str(more);
+        }
+        if line.name == "model_output_completed" {
+            let message = &event["data"]["message"];
+            let whole = message["parts"][0]["text"].as_str().unwrap();
+            let shown = self.texts.entry(message["id"].as_str().unwrap().to_owned()).or_default();
+            assert!(whole.starts_with(shown.as_str()), "what was shown is not what was said");
+            whole.clone_into(shown);
+        }
+    }
+}
+
+#[tokio::test]
+async fn fifty_clients_come_and_go_and_miss_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let provider = Provider::start().await;
+    let answer: Vec<Piece> =
+        (0..PIECES).flat_map(|n| [Piece::Gate, Piece::Text(format!("piece {n} é\n"))]).collect();
+    provider.answer(answer);
+    let daemon = Process::serve(&dir.path().join("data"), &provider.config());
+    let client = daemon.tcp_client().await;
+    let id = session(&client, dir.path()).await;
+    client.send_message(id, &SendMessage::prompt("go")).await.unwrap();
+    // Each client lets some of the answer through as it goes, so that all of them overlap with it.
+    let watchers: Vec<_> = (0..CLIENTS)
+        .map(|n| tokio::spawn(watch(client.clone(), id, n as u64 + 1, provider.gate.clone())))
+        .collect();
+    let mut screens = Vec::new();
+    for watcher in watchers {
+        screens.push(watcher.await.unwrap());
+    }
+    let records = export(&client, id).await;
+    let expected: String = (0..PIECES).map(|n| format!("piece {n} é\n")).collect();
+    for screen in screens {
+        assert_eq!(screen.records.into_values().collect::<Vec<_>>(), records);
+        assert_eq!(screen.texts.into_values().collect::<Vec<_>>(), std::slice::from_ref(&expected));
+    }
+}
+
+/// Follows a session to the end of its turn, dropping the connection at random places.
+async fn watch(client: Client, id: SessionId, seed: u64, gate: Arc<Semaphore>) -> Screen {
+    let mut screen = Screen::default();
+    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    loop {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        gate.add_permits(2);
+        let mut events = client.events(id, screen.records.len() as u64, true).await.unwrap();
+        for _ in 0..1 + random % 40 {
+            let line = events.next().await.unwrap().unwrap();
+            screen.take(&line);
+            gate.add_permits(1);
+            if line.name == "turn_completed" {
+                return screen;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_stops_reading_catches_up_and_costs_little() {
+    let awake = memory_with_a_reader(true).await;
+    let asleep = memory_with_a_reader(false).await;
+    // What streams past the sleeper is far more than this.
+    assert!(asleep < awake + (8 << 20), "{asleep} bytes with a client that sleeps, {awake} with one that reads");
+}
+
+/// How much a daemon grows while turns stream past a client that reads, or does not until the end.
+/// Either way the client has everything in the end, once.
+async fn memory_with_a_reader(reads: bool) -> u64 {
+    const TURNS: usize = 16;
+    const TEXT: usize = 900_000;
+    let dir = tempfile::tempdir().unwrap();
+    let provider = Provider::start().await;
+    let daemon = Process::serve(&dir.path().join("data"), &provider.config());
+    let client = daemon.tcp_client().await;
+    let id = session(&client, dir.path()).await;
+    let stream = raw_events(&daemon, &dir.path().join("data"), id).await;
+    let mut turns = client.events(id, 0, true).await.unwrap();
+    let (wake, woken) = tokio::sync::oneshot::channel();
+    let reader = tokio::spawn(read_to_the_end(stream, reads, woken));
+    let before = daemon.memory();
+    for _ in 0..TURNS {
+        provider.answer((0..TEXT / 1000).map(|_| Piece::Text("x".repeat(1000))).collect());
+        client.send_message(id, &SendMessage::prompt("go")).await.unwrap();
+        while turns.next().await.unwrap().unwrap().name != "turn_completed" {}
+    }
+    let grown = daemon.memory().saturating_sub(before);
+    let last = export(&client, id).await.len() as u64;
+    wake.send(last).unwrap();
+    assert_eq!(reader.await.unwrap(), (1..=last).collect::<Vec<_>>(), "no gap and no duplicate after the sleep");
+    grown
+}
+
+/// Reads a stream until the record that it is told of, at once or only then; returns the ids that it saw.
+async fn read_to_the_end(mut stream: TcpStream, reads: bool, mut woken: tokio::sync::oneshot::Receiver<u64>) -> Vec<u64> {
+    let (mut ids, mut rest, mut last) = (Vec::new(), String::new(), u64::MAX);
+    if !reads {
+        last = (&mut woken).await.unwrap();
+    }
+    let mut chunk = vec![0; 1 << 16];
+    while ids.last() != Some(&last) {
+        tokio::select! {
+            told = &mut woken, if last == u64::MAX => last = told.unwrap(),
+            read = stream.read(&mut chunk) => {
+                let read = read.unwrap();
+                assert!(read > 0, "the stream ended");
+                rest.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
+                let whole = rest.rfind('\n').map_or(0, |end| end + 1);
+                ids.extend(rest[..whole].lines().filter_map(|line| line.strip_prefix("id: ")?.trim().parse::<u64>().ok()));
+                rest.drain(..whole);
+            }
+        }
+    }
+    ids
+}
+
+/// A connection that asks for events and does not read them until told to.
+async fn raw_events(daemon: &Process, data: &std::path::Path, id: SessionId) -> TcpStream {
+    let address = daemon.address.unwrap();
+    let token = std::fs::read_to_string(data.join("token")).unwrap();
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(8192).unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let request = format!(
+        "GET /v1/sessions/{id}/events HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\r\n",
+        token.trim()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}

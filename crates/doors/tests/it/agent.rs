@@ -1,0 +1,102 @@
+//! An agent without a model: what it does is what the last message says.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ostler_agent::{Agent, Completed, Failed, TurnContext};
+use ostler_types::{
+    Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult,
+    Usage, Verdict,
+};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+/// `wait` streams some text and goes on when the gate opens; `ask` asks for an approval; `fail` fails;
+/// everything else is repeated.
+pub(crate) struct ScriptedAgent {
+    /// Lets a waiting turn go on, once for each permit.
+    pub(crate) gate: Arc<Semaphore>,
+}
+
+impl Agent for ScriptedAgent {
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
+        Box::pin(async move {
+            let said = turn.history.iter().rev().find(|message| message.role == Role::User);
+            match said.map(|message| message.text()).unwrap_or_default().as_str() {
+                "wait" => self.wait(&turn).await?,
+                "ask" => ask(&turn).await?,
+                "fail" => return Err(failure()),
+                other => say(&turn, &["You said: ", other]).await?,
+            }
+            Ok(Completed { stop_reason: "end_turn".to_owned(), verified: None })
+        })
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+}
+
+impl ScriptedAgent {
+    async fn wait(&self, turn: &TurnContext) -> Result<(), Failed> {
+        let id = turn.message_id();
+        stream(turn, id, &["half of ", "an änswer"]);
+        tokio::select! {
+            () = turn.canceled.cancelled() => {}
+            permit = self.gate.acquire() => permit.unwrap().forget(),
+        }
+        finish(turn, id, vec![Part::text("half of an änswer, and the rest")]).await
+    }
+}
+
+async fn say(turn: &TurnContext, pieces: &[&str]) -> Result<(), Failed> {
+    let id = turn.message_id();
+    stream(turn, id, pieces);
+    finish(turn, id, vec![Part::text(pieces.concat())]).await
+}
+
+async fn ask(turn: &TurnContext) -> Result<(), Failed> {
+    let (id, name) = (ToolCallId("call_1".to_owned()), "shell".to_owned());
+    let call = ToolCall { id: id.clone(), name, input: json!({"command": "make test"}) };
+    // A turn that is picked up after a restart has its call already.
+    if turn.open.calls.is_empty() {
+        finish(turn, turn.message_id(), vec![Part::ToolCall { call: call.clone() }]).await?;
+        turn.report(Report::BatchStarted { parallel: false }).await?;
+    }
+    let (verdict, _) = turn.ask(call.clone(), ToolKind::Exec, "run `make test`".to_owned()).await?;
+    let result = match verdict {
+        Verdict::Approve => {
+            turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Exec }).await?;
+            let parts = vec![Part::text("ok")];
+            ToolResult { id, ok: true, parts, error: None, artifacts: Vec::new(), details: None }
+        }
+        Verdict::Deny => ToolResult::failed(id, "denied"),
+    };
+    let message_id = turn.message_id();
+    turn.report(Report::CallFinished { result, duration_ms: 1, message_id }).await?;
+    turn.report(Report::BatchCompleted).await?;
+    say(turn, &["done"]).await
+}
+
+fn stream(turn: &TurnContext, message_id: MessageId, pieces: &[&str]) {
+    let mut offset = 0;
+    for piece in pieces {
+        let kind = DeltaKind::Text { message_id, part: 0 };
+        turn.delta(Delta { kind, offset, text: (*piece).to_owned() });
+        offset += piece.len() as u64;
+    }
+}
+
+async fn finish(turn: &TurnContext, id: MessageId, parts: Vec<Part>) -> Result<(), Failed> {
+    let message = Message { id, role: Role::Assistant, parts, created_at: turn.clock.now() };
+    let usage = Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() };
+    let stop_reason = "end_turn".to_owned();
+    turn.report(Report::StepFinished { message, stop_reason, usage }).await?;
+    Ok(())
+}
+
+fn failure() -> Failed {
+    let hint = Some("try again".to_owned());
+    let error = Failure { code: "scripted".to_owned(), message: "it was asked to fail".to_owned(), hint };
+    Failed { error, reason: "scripted".to_owned() }
+}

@@ -1,0 +1,213 @@
+//! A daemon in this process: an engine over files, a scripted agent, and the http door on loopback and
+//! on a Unix socket. Every answer that goes through it is checked for what all answers must have.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ostler_agent::Agent;
+use ostler_doors::http::{HttpDoor, HttpSettings};
+use ostler_doors::{Access, Listeners, Token, serve};
+use ostler_engine::{Engine, EngineConfig, SystemClock};
+use ostler_eventlog::{FileLog, RealDisk};
+use ostler_index::Index;
+use ostler_types::{Policy, Refusal};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::ScriptedAgent;
+use crate::stream::Stream;
+use crate::wire::{Answer, Connection, Head, Request};
+
+pub(crate) struct Daemon {
+    pub(crate) address: SocketAddr,
+    pub(crate) engine: Engine,
+    /// Lets a turn go on that waits.
+    pub(crate) gate: Arc<Semaphore>,
+    stop: CancellationToken,
+    served: JoinHandle<()>,
+    dir: TempDir,
+}
+
+impl Daemon {
+    pub(crate) async fn start() -> Daemon {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("workspace")).unwrap();
+        let data = dir.path().join("data");
+        let log = Arc::new(FileLog::open(&data, Arc::new(RealDisk)).unwrap());
+        let (index, index_opened) = Index::open(&data.join("index.db")).unwrap();
+        let token = Arc::new(Token::open(&data.join("token")).unwrap());
+        let gate = Arc::new(Semaphore::new(0));
+        let agent: Arc<dyn Agent> = Arc::new(ScriptedAgent { gate: gate.clone() });
+        let engine = Engine::start(EngineConfig {
+            log,
+            index,
+            index_opened,
+            data_dir: data.clone(),
+            agents: HashMap::from([("native".to_owned(), agent)]),
+            clock: Arc::new(SystemClock),
+            rules: Vec::new(),
+            idle_after: Duration::from_secs(600),
+        });
+        let door = HttpDoor::new(engine.clone(), settings());
+        let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listeners = Listeners::bind(Some(any_port), &data.join("ostler.sock")).await.unwrap();
+        let address = listeners.address().unwrap();
+        let tcp = door.router(Access::tcp(address, Some(token.clone())));
+        let unix = door.router(Access::unix(Some(token)));
+        let stop = CancellationToken::new();
+        let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
+        Daemon { address, engine, gate, stop, served, dir }
+    }
+
+    /// Stops as the real one does.
+    pub(crate) async fn stop(self) -> TempDir {
+        self.engine.stop().await;
+        self.stop.cancel();
+        self.served.await.unwrap();
+        self.dir
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.data().join("ostler.sock")
+    }
+
+    pub(crate) fn workspace(&self) -> String {
+        self.dir.path().join("workspace").display().to_string()
+    }
+
+    pub(crate) fn token(&self) -> String {
+        std::fs::read_to_string(self.data().join("token")).unwrap().trim().to_owned()
+    }
+
+    /// A request with all that it takes to be let in.
+    pub(crate) fn request(&self, method: &str, target: &str) -> Request {
+        Request::new(method, target)
+            .add("host", &self.address.to_string())
+            .add("authorization", &format!("Bearer {}", self.token()))
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::tcp(self.address).await
+    }
+
+    /// Sends a request on a connection of its own.
+    pub(crate) async fn send(&self, request: &Request) -> Answer {
+        let request = request.clone().set("connection", "close");
+        let answer = self.connect().await.exchange(&request.bytes()).await;
+        check(&answer);
+        answer
+    }
+
+    pub(crate) async fn get(&self, target: &str) -> Answer {
+        self.send(&self.request("GET", target)).await
+    }
+
+    pub(crate) async fn post(&self, target: &str, body: &Value) -> Answer {
+        self.send(&self.request("POST", target).json(body)).await
+    }
+
+    pub(crate) async fn delete(&self, target: &str) -> Answer {
+        self.send(&self.request("DELETE", target)).await
+    }
+
+    /// A session in the workspace.
+    pub(crate) async fn session(&self) -> String {
+        let answer = self.post("/v1/sessions", &json!({"workspace_path": self.workspace()})).await;
+        assert_eq!(answer.status(), 201, "{}", answer.text());
+        answer.json()["session_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Says something, and returns the ids of the message and the turn.
+    pub(crate) async fn say(&self, session: &str, text: &str) -> (String, String) {
+        let answer = self.post(&format!("/v1/sessions/{session}/messages"), &said(text)).await;
+        assert_eq!(answer.status(), 202, "{}", answer.text());
+        let answer = answer.json();
+        let id = |name: &str| answer[name].as_str().unwrap().to_owned();
+        (id("message_id"), id("turn_id"))
+    }
+
+    /// The data of the first event of this name, once there is one.
+    pub(crate) async fn until(&self, session: &str, name: &str) -> Value {
+        let mut stream = self.follow(&format!("/v1/sessions/{session}/events?types={name}")).await;
+        stream.until(name).await
+    }
+
+    /// An event stream, as SSE.
+    pub(crate) async fn follow(&self, target: &str) -> Stream {
+        Stream::open(self.connect().await, &self.request("GET", target)).await
+    }
+
+    /// The lines of a session's log, as they are on disk.
+    pub(crate) fn log(&self, session: &str) -> Vec<String> {
+        let path = self.data().join("sessions").join(session).join("events.ndjson");
+        std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// All that is recorded: each session's folder and its log.
+    pub(crate) fn recorded(&self) -> BTreeMap<String, Vec<u8>> {
+        let folders = std::fs::read_dir(self.data().join("sessions")).unwrap();
+        let folder = |folder: std::fs::DirEntry| {
+            let log = std::fs::read(folder.path().join("events.ndjson")).unwrap_or_default();
+            (folder.file_name().into_string().unwrap(), log)
+        };
+        folders.map(|entry| folder(entry.unwrap())).collect()
+    }
+}
+
+/// The body of a message.
+pub(crate) fn said(text: &str) -> Value {
+    json!({"role": "user", "parts": [{"type": "text", "text": text}]})
+}
+
+/// What every answer has, whoever gave it.
+pub(crate) fn check(answer: &Answer) {
+    check_headers(&answer.head);
+    if answer.status() >= 400 && !answer.body.is_empty() {
+        assert_eq!(answer.head.header("content-type"), Some("application/json"));
+        let error = &answer.json()["error"];
+        assert!(error["code"].as_str().is_some_and(|code| !code.is_empty()), "{}", answer.text());
+        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{}", answer.text());
+    }
+    assert!(answer.status() < 500, "{}", answer.text());
+}
+
+pub(crate) fn check_headers(head: &Head) {
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cache-control", "no-store"),
+        ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        assert_eq!(head.header(name), Some(value), "{head:?}");
+    }
+    assert!(!head.names().any(|name| name.starts_with("access-control-")), "{head:?}");
+    assert_eq!(head.header("www-authenticate").is_some(), head.status == 401, "{head:?}");
+}
+
+pub(crate) fn exists(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}
+
+fn settings() -> HttpSettings {
+    HttpSettings {
+        default_model: "test:one".to_owned(),
+        policy: Policy::default(),
+        check_model: Box::new(|name| match name {
+            "test:one" | "test:two" => Ok(()),
+            _ => Err(Refusal::invalid("unknown_model", format!("there is no model `{name}`"))),
+        }),
+        models: vec!["test:one".to_owned(), "test:two".to_owned()],
+        tools: Vec::new(),
+    }
+}

@@ -1,0 +1,11 @@
+//! The http door over real sockets, byte for byte: who is let in, what is refused, what is answered
+//! and what streams.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
+
+mod access;
+mod agent;
+mod daemon;
+mod stream;
+mod table;
+mod wire;

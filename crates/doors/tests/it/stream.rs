@@ -1,0 +1,65 @@
+//! An event stream, taken apart into its frames.
+
+use serde_json::Value;
+
+use crate::daemon::check_headers;
+use crate::wire::{Connection, Head, Request};
+
+/// A stream of SSE frames.
+pub(crate) struct Stream {
+    pub(crate) head: Head,
+    connection: Connection,
+    text: String,
+}
+
+impl Stream {
+    pub(crate) async fn open(mut connection: Connection, request: &Request) -> Stream {
+        connection.send(&request.bytes()).await;
+        let head = connection.head().await;
+        assert_eq!(head.status, 200);
+        check_headers(&head);
+        Stream { head, connection, text: String::new() }
+    }
+
+    /// The next frame, with the empty line that ends it; none at the end of the stream.
+    pub(crate) async fn frame(&mut self) -> Option<String> {
+        self.piece("\n\n").await
+    }
+
+    /// The next line of a stream of lines, with its line feed.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        self.piece("\n").await
+    }
+
+    /// The data of the next event of this name. Skips the others.
+    pub(crate) async fn until(&mut self, name: &str) -> Value {
+        loop {
+            let frame = self.frame().await.unwrap_or_else(|| panic!("the stream ended without {name}"));
+            if frame.contains(&format!("event: {name}\n")) {
+                return data(&frame);
+            }
+        }
+    }
+
+    async fn piece(&mut self, end: &str) -> Option<String> {
+        loop {
+            if let Some(at) = self.text.find(end) {
+                return Some(self.text.drain(..at + end.len()).collect());
+            }
+            match self.connection.chunk().await {
+                // A chunk never ends in the middle of a frame, so it is whole UTF-8.
+                Some(chunk) => self.text += std::str::from_utf8(&chunk).unwrap(),
+                None => {
+                    assert_eq!(self.text, "", "the stream ended in a frame");
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// The JSON in a frame.
+pub(crate) fn data(frame: &str) -> Value {
+    let (_, data) = frame.split_once("data: ").unwrap();
+    serde_json::from_str(data).unwrap()
+}

@@ -1,0 +1,101 @@
+//! The routes of the door, taken from its own description so that a new one cannot be forgotten, and a
+//! scene in which each of them would do something.
+
+use ostler_doors::http::openapi;
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, said};
+use crate::wire::Request;
+
+/// One operation.
+pub(crate) struct Route {
+    pub(crate) method: String,
+    /// With parameters between braces.
+    pub(crate) path: String,
+    pub(crate) operation: Value,
+}
+
+/// Every operation that there is.
+pub(crate) fn routes() -> Vec<Route> {
+    let document = openapi();
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let (method, path) = (method.to_uppercase(), path.clone());
+            routes.push(Route { method, path, operation: operation.clone() });
+        }
+    }
+    assert!(routes.len() > 15, "the description is not whole");
+    routes
+}
+
+/// A session whose turn waits for an answer while a message waits for its turn.
+pub(crate) struct Scene {
+    pub(crate) session: String,
+    pub(crate) turn: String,
+    pub(crate) queued: String,
+    workspace: String,
+}
+
+impl Scene {
+    pub(crate) async fn new(daemon: &Daemon) -> Scene {
+        let session = daemon.session().await;
+        let (_, turn) = daemon.say(&session, "ask").await;
+        daemon.until(&session, "approval_requested").await;
+        let (queued, _) = daemon.say(&session, "later").await;
+        Scene { session, turn, queued, workspace: daemon.workspace() }
+    }
+}
+
+impl Route {
+    pub(crate) fn name(&self) -> &str {
+        self.operation["operationId"].as_str().unwrap()
+    }
+
+    pub(crate) fn is_public(&self) -> bool {
+        self.operation["security"] == json!([])
+    }
+
+    /// The parameters of one place: `path` or `query`.
+    pub(crate) fn params(&self, place: &str) -> Vec<String> {
+        let params = self.operation["parameters"].as_array().unwrap();
+        let wanted = params.iter().filter(|param| param["in"] == place);
+        wanted.map(|param| param["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The path with these in the place of its parameters.
+    pub(crate) fn target(&self, scene: &Scene) -> String {
+        self.path
+            .replace("{session_id}", &scene.session)
+            .replace("{turn_id}", &scene.turn)
+            .replace("{message_id}", &scene.queued)
+    }
+
+    /// A request to which nothing is wanting.
+    pub(crate) fn request(&self, daemon: &Daemon, scene: &Scene) -> Request {
+        // A stream that is let in must not keep the test waiting.
+        let end = if self.name() == "session_events" { "?follow=false" } else { "" };
+        let request = daemon.request(&self.method, &(self.target(scene) + end));
+        match self.body(scene) {
+            Some(body) => request.json(&body),
+            None => request,
+        }
+    }
+
+    /// A body that is right for the scene.
+    pub(crate) fn body(&self, scene: &Scene) -> Option<Value> {
+        self.operation.get("requestBody")?;
+        Some(match self.name() {
+            "create_session" => json!({"workspace_path": scene.workspace}),
+            "update_session" => json!({"title": "another"}),
+            "send_message" => said("hello"),
+            "cancel" => json!({"reason": "enough"}),
+            "answer_approval" => json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"}),
+            other => panic!("say what a good body for {other} is"),
+        })
+    }
+
+    pub(crate) fn needs_body(&self) -> bool {
+        self.operation["requestBody"]["required"] == true
+    }
+}

@@ -1,0 +1,306 @@
+//! A stand-in for the engine, to test an agent alone. It decides by the real rules and keeps what it
+//! records in memory; it has no disk, no subscribers and no queue of its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink, TurnRequest};
+use ostler_types::{
+    Accepted, Clock, Command, Delivery, Delta, DeltaKind, Event, EventFor, Message, MessageId, NewSession, Part,
+    PendingApproval, Policy, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCallId, TurnId, Verdict,
+    create, decide,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::FixedClock;
+
+/// What the host says to an approval: yes or no, and why. `None` leaves it waiting.
+type Answerer = Box<dyn Fn(&PendingApproval) -> Option<(Verdict, Option<String>)> + Send>;
+type Reply = oneshot::Sender<Result<Accepted, ReportError>>;
+
+/// One session in memory, in which an agent under test runs turns. Clones are the same host.
+#[derive(Clone)]
+pub struct TurnHost {
+    held: Arc<Mutex<Held>>,
+    clock: Arc<FixedClock>,
+    changes: watch::Sender<u64>,
+}
+
+struct Held {
+    state: State,
+    records: Vec<Record>,
+    deltas: Vec<Delta>,
+    artifacts: Vec<(String, Vec<u8>)>,
+    waiters: Vec<(ToolCallId, Reply)>,
+    answerer: Option<Answerer>,
+    canceled: CancellationToken,
+    refuses: bool,
+}
+
+impl TurnHost {
+    /// A session in this directory, of the model `scripted:model`.
+    pub fn new(workspace: &str, policy: Policy) -> TurnHost {
+        let clock = Arc::new(FixedClock::default());
+        let id = SessionId::new(clock.uuid());
+        let new = NewSession {
+            id,
+            at: clock.now(),
+            workspace_path: workspace.to_owned(),
+            system_prompt: None,
+            agent: "native".to_owned(),
+            model: "scripted:model".to_owned(),
+            title: None,
+            parent_session_id: None,
+            mode: "serve".to_owned(),
+            auto_run: true,
+            policy,
+            idempotency_key: None,
+        };
+        let event = create(new).expect("the session is a valid one");
+        let first = Record { seq: 1, ts: clock.now(), session_id: id, turn_id: None, event };
+        let state = State::begin(&first).expect("the record makes a session");
+        let held = Held {
+            state,
+            records: vec![first],
+            deltas: Vec::new(),
+            artifacts: Vec::new(),
+            waiters: Vec::new(),
+            answerer: None,
+            canceled: CancellationToken::new(),
+            refuses: false,
+        };
+        TurnHost { held: Arc::new(Mutex::new(held)), clock, changes: watch::Sender::new(0) }
+    }
+
+    /// Lets every approval be answered at once by this, instead of by [`TurnHost::answer`].
+    #[must_use]
+    pub fn answering(self, answerer: impl Fn(&PendingApproval) -> Option<(Verdict, Option<String>)> + Send + 'static) -> TurnHost {
+        self.held().answerer = Some(Box::new(answerer));
+        self
+    }
+
+    /// Adds a user's message: the next turn, or what the running one is steered by.
+    pub fn submit(&self, text: &str, delivery: Delivery) -> TurnId {
+        let turn_id = TurnId::new(self.clock.uuid());
+        let message = Message {
+            id: MessageId::new(self.clock.uuid()),
+            role: Role::User,
+            parts: vec![Part::text(text)],
+            created_at: self.clock.now(),
+        };
+        let (idempotency_key, partial, by) = (None, None, "test".to_owned());
+        let auto_run = None;
+        let submit = Command::Submit { message, turn_id, delivery, auto_run, idempotency_key, by, partial };
+        self.command(submit).expect("the message is accepted");
+        turn_id
+    }
+
+    /// Runs the open turn with this agent, and records its end. Dropping the future leaves the turn
+    /// as a crash would; running it again resumes it.
+    pub async fn run(&self, agent: &dyn Agent) -> Result<Completed, Failed> {
+        let (context, mut requests) = self.context();
+        let turn_id = context.open.id;
+        let mut running = agent.run_turn(context);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                Some(request) = requests.recv() => self.request(turn_id, request),
+                ended = &mut running => break ended,
+            }
+        };
+        let report = match ended.clone() {
+            Ok(Completed { stop_reason, verified }) => Report::Completed { stop_reason, verified },
+            Err(Failed { error, reason }) => Report::Failed { error, reason, partial: self.partial() },
+        };
+        // A turn that was canceled is over already, and the report of its end is refused.
+        let _ = self.command(Command::Report { turn_id, report });
+        ended
+    }
+
+    /// Stops the running turn, as a person would.
+    pub fn cancel(&self) {
+        let (by, reason, partial) = ("test".to_owned(), None, self.partial());
+        self.command(Command::Cancel { by, reason, partial }).expect("canceling is never refused");
+        let mut held = self.held();
+        held.canceled.cancel();
+        held.waiters.clear();
+    }
+
+    /// Answers an approval.
+    pub fn answer(&self, id: &str, verdict: Verdict, reason: Option<&str>) -> Result<(), Refusal> {
+        let turn_id = self.state().turn.map_or(TurnId::new(self.clock.uuid()), |turn| turn.id);
+        let (tool_call_id, by) = (ToolCallId(id.to_owned()), "test".to_owned());
+        let (scope, reason) = (Scope::Once, reason.map(str::to_owned));
+        self.command(Command::Answer { turn_id, tool_call_id: tool_call_id.clone(), verdict, scope, reason, by })?;
+        self.wake(turn_id, &tool_call_id);
+        Ok(())
+    }
+
+    /// Refuses to record anything from now on, as a full disk does, or records again.
+    pub fn refuse_writes(&self, refuses: bool) {
+        self.held().refuses = refuses;
+    }
+
+    /// How the session stands.
+    pub fn state(&self) -> State {
+        self.held().state.clone()
+    }
+
+    /// Everything that was recorded.
+    pub fn events(&self) -> Vec<Event> {
+        self.held().records.iter().map(|record| record.event.clone()).collect()
+    }
+
+    /// The names of everything that was recorded.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.held().records.iter().map(|record| record.event.name()).collect()
+    }
+
+    /// The conversation, as the next turn's agent would be given it.
+    pub fn conversation(&self) -> Vec<Arc<Message>> {
+        self.held().records.iter().filter_map(|r| r.event.message(r.ts)).map(Arc::new).collect()
+    }
+
+    /// Everything that was shown as it streamed.
+    pub fn deltas(&self) -> Vec<Delta> {
+        self.held().deltas.clone()
+    }
+
+    /// What was kept beside the log: where, and what.
+    pub fn artifacts(&self) -> Vec<(String, Vec<u8>)> {
+        self.held().artifacts.clone()
+    }
+
+    /// Waits until this many records of a name have been made.
+    pub async fn recorded(&self, name: &str, count: usize) {
+        self.until(|host| host.names().iter().filter(|recorded| **recorded == name).count() >= count).await;
+    }
+
+    /// Waits until something holds of the host.
+    pub async fn until(&self, holds: impl Fn(&TurnHost) -> bool) {
+        let mut changes = self.changes.subscribe();
+        while !holds(self) {
+            changes.changed().await.expect("the host lives as long as the wait");
+        }
+    }
+
+    fn context(&self) -> (TurnContext, mpsc::Receiver<TurnRequest>) {
+        let history = self.conversation();
+        let (sender, requests) = mpsc::channel(16);
+        let host = self.clone();
+        let deltas = Arc::new(move |delta: Delta| {
+            host.held().deltas.push(delta);
+            host.changed();
+        });
+        let mut held = self.held();
+        held.canceled = CancellationToken::new();
+        let open = Arc::new(held.state.turn.clone().expect("a message was submitted before the turn is run"));
+        let (session, canceled) = (Arc::new(held.state.session.clone()), held.canceled.clone());
+        let link = TurnLink { requests: sender, deltas };
+        (TurnContext::new(session, open, history, canceled, self.clock.clone(), link), requests)
+    }
+
+    fn request(&self, turn_id: TurnId, request: TurnRequest) {
+        let refuses = self.held().refuses;
+        let full = || ReportError::NotRecorded("the test's disk is full".to_owned());
+        match request {
+            TurnRequest::Report { reply, .. } if refuses => _ = reply.send(Err(full())),
+            TurnRequest::PutArtifact { reply, .. } if refuses => _ = reply.send(Err(full())),
+            TurnRequest::Report { report, reply } => self.report(turn_id, report, reply),
+            TurnRequest::PutArtifact { name, content, reply } => {
+                let reference = format!("artifacts/{turn_id}/{name}");
+                self.held().artifacts.push((reference.clone(), content));
+                _ = reply.send(Ok(reference));
+            }
+        }
+    }
+
+    fn report(&self, turn_id: TurnId, report: Report, reply: Reply) {
+        let proposed = match &report {
+            Report::CallProposed { tool_call, .. } => Some(tool_call.id.clone()),
+            _ => None,
+        };
+        let answer = self.command(Command::Report { turn_id, report });
+        let (Ok(Accepted::Waiting), Some(id)) = (&answer, proposed) else {
+            _ = reply.send(answer.map_err(report_error));
+            return;
+        };
+        self.held().waiters.push((id.clone(), reply));
+        let approval = self.state().pending_approvals().find(|approval| approval.tool_call_id == id).cloned();
+        let answered = match (&self.held().answerer, approval) {
+            (Some(answerer), Some(approval)) => answerer(&approval),
+            (None, _) | (_, None) => None,
+        };
+        if let Some((verdict, reason)) = answered {
+            self.answer(&id.0, verdict, reason.as_deref()).expect("the approval waits");
+        }
+    }
+
+    /// Tells an agent that waits what the answer was, in the words of the rules.
+    fn wake(&self, turn_id: TurnId, id: &ToolCallId) {
+        let status = self.state().turn.filter(|turn| turn.id == turn_id);
+        let status = status.and_then(|turn| turn.call(id).map(|open| open.status.clone()));
+        let accepted = match status {
+            Some(ostler_types::CallStatus::Denied { reason }) => Accepted::Denied { reason },
+            _ => Accepted::Allowed,
+        };
+        let mut held = self.held();
+        if let Some(index) = held.waiters.iter().position(|(waiting, _)| waiting == id) {
+            _ = held.waiters.swap_remove(index).1.send(Ok(accepted));
+        }
+    }
+
+    fn command(&self, command: Command) -> Result<Accepted, Refusal> {
+        let mut held = self.held();
+        let decision = decide(&held.state, command)?;
+        for EventFor { turn_id, event } in decision.events {
+            let (seq, session_id) = (held.state.last_seq + 1, held.state.session.id);
+            let record = Record { seq, ts: self.clock.now(), session_id, turn_id, event };
+            held.state.apply(&record);
+            held.records.push(record);
+        }
+        drop(held);
+        self.changed();
+        Ok(decision.accepted)
+    }
+
+    /// What was shown of a message that was never finished.
+    fn partial(&self) -> Option<Message> {
+        let (deltas, finished) = (self.deltas(), self.conversation());
+        let mut parts: Vec<(u32, Part)> = Vec::new();
+        let mut id = None;
+        for Delta { kind, text, .. } in deltas {
+            let (message_id, part, fresh) = match kind {
+                DeltaKind::Text { message_id, part } => (message_id, part, Part::text("")),
+                DeltaKind::Reasoning { message_id, part } => {
+                    (message_id, part, Part::Reasoning { text: String::new(), opaque: None })
+                }
+                DeltaKind::ToolOutput { .. } => continue,
+            };
+            if finished.iter().any(|message| message.id == message_id) {
+                continue;
+            }
+            id = Some(message_id);
+            if parts.last().is_none_or(|(last, _)| *last != part) {
+                parts.push((part, fresh));
+            }
+            if let Some((_, Part::Text { text: so_far } | Part::Reasoning { text: so_far, .. })) = parts.last_mut() {
+                so_far.push_str(&text);
+            }
+        }
+        let parts = parts.into_iter().map(|(_, part)| part).collect();
+        Some(Message { id: id?, role: Role::Assistant, parts, created_at: self.clock.now() })
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn report_error(refusal: Refusal) -> ReportError {
+    if refusal.code == "turn_over" { ReportError::Over } else { ReportError::Refused(refusal) }
+}
