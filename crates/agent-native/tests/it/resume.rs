@@ -1,0 +1,88 @@
+//! Picking up a turn that waited, after the process that ran it has gone.
+
+use ostler_testing::model::{calls, text};
+use ostler_types::{Policy, Verdict, results};
+use serde_json::json;
+
+use crate::fixture::world_with;
+
+#[tokio::test]
+async fn only_the_calls_that_have_no_result_run() {
+    let batch = [
+        ("c1", "echo", json!({"text": "one"})),
+        ("c2", "exec", json!({"text": "two"})),
+        ("c3", "echo", json!({"text": "three"})),
+    ];
+    let world = world_with(Policy::default(), [calls(&batch), text("done")]);
+    let first = world.begin("go");
+    world.host.recorded("approval_requested", 1).await;
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    assert_eq!(world.bench.seen().len(), 1);
+    assert!(world.host.state().turn.unwrap().waits());
+
+    let second = world.resume();
+    world.host.answer("c2", Verdict::Approve, None).unwrap();
+    second.await.unwrap().unwrap();
+    world.check();
+    let ran: Vec<_> = world.bench.seen().into_iter().map(|(_, input)| input["text"].clone()).collect();
+    assert_eq!(ran, ["one", "two", "three"]);
+    assert_eq!(world.result_texts(), ["c1: one", "c2: two", "c3: three"]);
+    assert_eq!((world.count("approval_requested"), world.count("tool_batch_started")), (1, 1));
+    assert_eq!((world.count("tool_batch_completed"), world.model.requests().len()), (1, 2));
+    let shown: Vec<String> = world.model.requests()[1].messages.iter().skip(2).map(|m| m.text()).collect();
+    assert_eq!(shown, ["one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_came_while_nobody_ran_is_heeded() {
+    for (verdict, expected) in [(Verdict::Approve, "c1: x"), (Verdict::Deny, "c1: The user denied this call")] {
+        let world = world_with(Policy::default(), [calls(&[("c1", "exec", json!({"text": "x"}))]), text("done")]);
+        let first = world.begin("go");
+        world.host.recorded("approval_requested", 1).await;
+        first.abort();
+        let _ = first.await;
+        world.host.answer("c1", verdict, None).unwrap();
+        world.resume().await.unwrap().unwrap();
+        assert_eq!(world.result_texts(), [expected]);
+        world.check();
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_was_halting_halts_on() {
+    let batch = [("c1", "fail", json!({})), ("c2", "echo", json!({})), ("c3", "echo", json!({}))];
+    let world = world_with(Policy::default(), [calls(&batch), text("done")]);
+    // The turn is left after the first result, before the halt is recorded.
+    let first = world.begin("go");
+    world.host.recorded("tool_call_completed", 1).await;
+    first.abort();
+    let _ = first.await;
+    let already = world.results().len();
+    assert!(already >= 1);
+    if world.host.state().turn.is_some_and(|turn| turn.waits()) {
+        world.resume().await.unwrap().unwrap();
+        assert_eq!(world.result_texts()[1..], ["c2", "c3"].map(|id| format!("{id}: {}", results::HALTED)));
+        assert_eq!(world.count("tool_batch_halted"), 1);
+        assert_eq!(world.bench.seen().len(), 1);
+        world.check();
+    }
+}
+
+#[tokio::test]
+async fn steps_are_counted_over_the_restart() {
+    let echo = |id: &'static str| calls(&[(id, "echo", json!({"text": "x"}))]);
+    let asks = calls(&[("ask", "exec", json!({"text": "x"}))]);
+    let mut answers: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h"].map(echo).into();
+    answers.extend([asks, echo("last")]);
+    let world = world_with(Policy::default(), answers);
+    let first = world.begin("go");
+    world.host.recorded("approval_requested", 1).await;
+    first.abort();
+    let _ = first.await;
+    world.host.answer("ask", Verdict::Approve, None).unwrap();
+    let ended = world.resume().await.unwrap().unwrap();
+    assert_eq!(ended.stop_reason, "max_steps");
+    assert_eq!(world.model.requests().len(), 10);
+    world.check();
+}

@@ -1,0 +1,98 @@
+//! Verification: when it runs, what the model is told, when it gives up.
+
+use ostler_testing::model::{Cue, call, text};
+use ostler_types::{Event, Policy, Role};
+use serde_json::json;
+
+use crate::fixture::{World, completed, world_with};
+
+fn checked(commands: &[&str], max_rounds: u32, answers: Vec<Vec<Cue>>) -> World {
+    let mut policy = Policy::default();
+    policy.approval.require_for_kinds.clear();
+    policy.verify.commands = commands.iter().map(|&command| command.to_owned()).collect();
+    policy.verify.max_rounds = max_rounds;
+    world_with(policy, answers)
+}
+
+fn write(id: &str, path: &str) -> Vec<Cue> {
+    call(id, "touch", &json!({"path": path, "text": ""}))
+}
+
+#[tokio::test]
+async fn a_change_that_holds_is_verified() {
+    let world = checked(&["true", "test -f a"], 3, vec![write("c1", "a"), text("done")]);
+    assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
+    let Event::VerificationCompleted { round, ok, results } = world.last("verification_completed") else {
+        unreachable!()
+    };
+    assert_eq!((round, ok), (1, true));
+    let codes: Vec<_> = results.iter().map(|result| (result.command.as_str(), result.exit_code)).collect();
+    assert_eq!(codes, [("true", Some(0)), ("test -f a", Some(0))]);
+    let Event::TurnCompleted { verified, .. } = world.last("turn_completed") else { unreachable!() };
+    assert_eq!(verified, Some(true));
+}
+
+#[tokio::test]
+async fn a_failure_goes_back_to_the_model_and_can_be_mended() {
+    let command = "test -f b || { echo b is missing; exit 3; }";
+    let answers = vec![write("c1", "a"), text("done"), write("c2", "b"), text("now it is")];
+    let world = checked(&[command, "true"], 3, answers);
+    assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
+    let feedback = world.model.requests()[2].messages.last().unwrap().clone();
+    assert_eq!(feedback.role, Role::User);
+    assert!(feedback.text().contains("b is missing"), "{}", feedback.text());
+    assert!(feedback.text().contains("exited with 3"), "{}", feedback.text());
+    assert!(feedback.text().contains("round 1 of 3"), "{}", feedback.text());
+    let Event::VerificationStarted { round, .. } = world.last("verification_started") else { unreachable!() };
+    assert_eq!((round, world.count("verification_completed")), (2, 2));
+    assert!(world.host.conversation().iter().any(|message| message.id == feedback.id));
+}
+
+#[tokio::test]
+async fn what_is_never_mended_ends_unverified() {
+    let answers = vec![write("c1", "a"), text("one"), text("two"), text("three")];
+    let world = checked(&["false"], 3, answers);
+    assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(false))));
+    assert_eq!(world.count("verification_completed"), 3);
+    assert_eq!(world.model.requests().len(), 4);
+    // Nobody is told of the last failure who could not answer it.
+    assert_eq!(world.host.conversation().last().unwrap().text(), "three");
+}
+
+#[tokio::test]
+async fn nothing_is_checked_when_nothing_changed_or_nothing_can_be() {
+    let unchanged = checked(&["false"], 3, vec![call("c1", "echo", &json!({})), text("done")]);
+    assert_eq!(unchanged.ask("look").await, Ok(completed("end_turn", None)));
+    assert_eq!(unchanged.count("verification_started"), 0);
+
+    let no_commands = checked(&[], 3, vec![write("c1", "a"), text("done")]);
+    assert_eq!(no_commands.ask("go").await, Ok(completed("end_turn", None)));
+
+    let mut policy = Policy::default();
+    policy.approval.require_for_kinds.clear();
+    policy.verify.commands = vec!["false".to_owned()];
+    policy.verify.auto = false;
+    let off = world_with(policy, [write("c1", "a"), text("done")]);
+    assert_eq!(off.ask("go").await, Ok(completed("end_turn", None)));
+    assert_eq!(off.count("verification_started"), 0);
+}
+
+#[tokio::test]
+async fn a_change_of_an_earlier_turn_is_not_checked_again() {
+    let world = checked(&["test -f a"], 3, vec![write("c1", "a"), text("done"), text("hello")]);
+    assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
+    assert_eq!(world.ask("hi").await, Ok(completed("end_turn", None)));
+    assert_eq!(world.count("verification_started"), 1);
+}
+
+#[tokio::test]
+async fn canceling_ends_the_command() {
+    let world = checked(&["touch started; sleep 600"], 3, vec![write("c1", "a"), text("done")]);
+    let turn = world.begin("go");
+    world.host.recorded("verification_started", 1).await;
+    world.host.cancel();
+    assert!(turn.await.unwrap().is_err());
+    assert_eq!(world.count("turn_canceled"), 1);
+    assert_eq!(world.count("verification_completed"), 0);
+    world.check();
+}
