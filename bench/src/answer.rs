@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::clock;
-
 /// The smallest cell: six digits, a space, sixteen digits, a space.
 pub const MIN_CELL: usize = 24;
 
@@ -122,7 +120,12 @@ impl Answer {
     pub fn check(&self) -> Result<()> {
         let expected = self.plan.deltas * self.plan.cell;
         if self.cells != self.plan.deltas || self.text.len() != expected {
-            bail!("{} of {} deltas came, {} of {expected} bytes", self.cells, self.plan.deltas, self.text.len());
+            bail!(
+                "{} of {} deltas came, {} of {expected} bytes",
+                self.cells,
+                self.plan.deltas,
+                self.text.len()
+            );
         }
         Ok(())
     }
@@ -131,11 +134,6 @@ impl Answer {
 fn read_cell(cell: &str) -> Option<(usize, u64)> {
     let (index, rest) = cell.split_once(' ')?;
     Some((index.parse().ok()?, rest.get(..16)?.parse().ok()?))
-}
-
-/// The time since `sent`, which [`clock::now`] gave.
-pub fn since(sent: u64) -> Duration {
-    Duration::from_nanos(clock::now().saturating_sub(sent))
 }
 
 #[cfg(test)]

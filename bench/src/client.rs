@@ -44,7 +44,7 @@ impl BareClient {
         ensure!(status == 200, "the mock answers {status}");
         while self.connection.read(&mut events.bytes).await? {
             let now = clock::now();
-            while let Some(event) = events.next()? {
+            while let Some(event) = events.take()? {
                 if event.data != "[DONE]" {
                     answer.append(&content(event.data)?, now)?;
                 }
@@ -86,7 +86,7 @@ impl Client {
 
     /// Whether the first record is here; only then is the client known to be connected.
     fn has_begun(&mut self) -> Result<bool> {
-        Ok(self.events.next()?.is_some())
+        Ok(self.events.take()?.is_some())
     }
 
     /// Sends a message and takes the answer.
@@ -108,7 +108,7 @@ async fn follow(follower: &mut Connection, events: &mut Events, plan: Plan) -> R
     loop {
         ensure!(follower.read(&mut events.bytes).await?, "the stream of events ended");
         let now = clock::now();
-        while let Some(event) = events.next()? {
+        while let Some(event) = events.take()? {
             if take(&mut answer, &event, now)? {
                 return Ok(answer);
             }

@@ -69,7 +69,8 @@ impl Fixture {
         let log = FileLog::open(&self.data, Arc::new(Unsynced))?;
         let (index, _) = Index::open(&self.data.join("index.db"))?;
         let writer = Writer { log, index, data: self.data.clone() };
-        let all = stream::iter(0..self.sessions).map(|index| writer.ordinary(index)).buffer_unordered(AT_ONCE);
+        let all =
+            stream::iter(0..self.sessions).map(|index| writer.ordinary(index)).buffer_unordered(AT_ONCE);
         all.try_collect::<Vec<()>>().await?;
         if self.long > 0 {
             writer.long(self.sessions, self.long).await?;
@@ -127,7 +128,8 @@ impl Writer {
 
 /// What can be searched for in a record.
 fn text(record: &Record) -> Option<Text> {
-    let (Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. }) = &record.event else {
+    let (Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. }) = &record.event
+    else {
         return None;
     };
     Some(Text { seq: record.seq, message_id: message.id, role: message.role, text: message.text() })

@@ -1,1 +1,113 @@
-fn main() {}
+//! `ostler-bench`: measures a released daemon and prints one table.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use ostler_bench::figures::{Bench, FIGURES};
+use ostler_bench::mock::Mock;
+use ostler_bench::process;
+use ostler_bench::report;
+
+const HELP: &str = "\
+Measures a released daemon against a mock model server, and prints a table.
+
+  ostler-bench [--binary FILE] [--only FIGURE,…] [--quick] [--write] [--fixtures DIR]
+  ostler-bench mock
+
+  --binary    the daemon [default: target/release/ostler]
+  --only      only these figures, separated by commas
+  --quick     small counts: shows that everything works, and its figures mean nothing
+  --write     put the table into bench/README.md
+  --fixtures  keep the data directories here, and use those that are there
+  mock        only run the mock model server, until it is killed";
+
+/// Where this crate lies.
+const HOME: &str = env!("CARGO_MANIFEST_DIR");
+
+/// What was asked for.
+struct Flags {
+    binary: PathBuf,
+    figures: Vec<String>,
+    quick: bool,
+    write: bool,
+    fixtures: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.first().map(String::as_str) {
+        Some("--help" | "-h") => {
+            println!("{HELP}");
+            Ok(())
+        }
+        Some("mock") => mock(),
+        _ => flags(arguments).and_then(|flags| run(&flags)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn flags(arguments: Vec<String>) -> Result<Flags> {
+    let all = || FIGURES.map(str::to_owned).to_vec();
+    let target = Path::new(HOME).join("../target");
+    let mut flags = Flags {
+        binary: target.join("release/ostler"),
+        figures: all(),
+        quick: false,
+        write: false,
+        fixtures: None,
+    };
+    let mut arguments = arguments.into_iter();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().with_context(|| format!("{flag} wants a value"));
+        match flag.as_str() {
+            "--binary" => flags.binary = value()?.into(),
+            "--only" => flags.figures = value()?.split(',').map(str::to_owned).collect(),
+            "--fixtures" => flags.fixtures = Some(value()?.into()),
+            "--quick" => flags.quick = true,
+            "--write" => flags.write = true,
+            _ => bail!("`{flag}` is not known; --help tells what is"),
+        }
+    }
+    if let Some(unknown) = flags.figures.iter().find(|figure| !FIGURES.contains(&figure.as_str())) {
+        bail!("there is no figure `{unknown}`; there are {}", FIGURES.join(", "));
+    }
+    if flags.write && (flags.quick || flags.figures.len() < FIGURES.len()) {
+        bail!("--write is for a whole run: leave out --quick and --only");
+    }
+    Ok(flags)
+}
+
+fn run(flags: &Flags) -> Result<()> {
+    // Below the target directory, because the system's place for temporary files is often in memory.
+    let place = Path::new(HOME).join("../target");
+    std::fs::create_dir_all(&place)?;
+    let bench = Bench::new(&flags.binary, &place, flags.fixtures.clone(), flags.quick)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut rows = Vec::new();
+    for figure in &flags.figures {
+        eprintln!("{figure} … (load {})", process::load());
+        let measured = runtime.block_on(bench.measure(figure));
+        rows.extend(measured.with_context(|| format!("the figure `{figure}` could not be measured"))?);
+    }
+    let table = report::table(&rows);
+    print!("{table}");
+    if flags.write {
+        report::write(&Path::new(HOME).join("README.md"), &table)?;
+    }
+    Ok(())
+}
+
+fn mock() -> Result<()> {
+    let mock = Mock::start()?;
+    println!("http://{}/v1", mock.address);
+    loop {
+        std::thread::park();
+    }
+}

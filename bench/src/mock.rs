@@ -115,7 +115,11 @@ fn plan(body: &[u8]) -> Option<Plan> {
 }
 
 async fn refuse(stream: &mut TcpStream, status: &str, message: &str) -> Result<()> {
-    let body = serde_json::json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();
-    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    let body =
+        serde_json::json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     Ok(stream.write_all((head + &body).as_bytes()).await?)
 }

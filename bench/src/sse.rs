@@ -22,7 +22,7 @@ pub struct Event<'a> {
 
 impl Events {
     /// The next whole event, if there is one.
-    pub fn next(&mut self) -> Result<Option<Event<'_>>> {
+    pub fn take(&mut self) -> Result<Option<Event<'_>>> {
         let waiting = &self.bytes[self.read..];
         let Some(length) = waiting.windows(2).position(|pair| pair == b"\n\n") else {
             self.bytes.drain(..self.read);
@@ -56,7 +56,7 @@ mod tests {
             let mut seen = Vec::new();
             for piece in [&whole[..cut], &whole[cut..]] {
                 events.bytes.extend_from_slice(piece);
-                while let Some(Event { name, data }) = events.next().unwrap() {
+                while let Some(Event { name, data }) = events.take().unwrap() {
                     seen.push((name.to_owned(), data.to_owned()));
                 }
             }

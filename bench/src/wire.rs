@@ -66,7 +66,11 @@ impl Connection {
         let status = self.send(method, path, body).await?;
         let mut answer = Vec::new();
         while self.read(&mut answer).await? {}
-        ensure!((200..300).contains(&status), "{method} {path}: {status} {}", String::from_utf8_lossy(&answer));
+        ensure!(
+            (200..300).contains(&status),
+            "{method} {path}: {status} {}",
+            String::from_utf8_lossy(&answer)
+        );
         Ok(answer)
     }
 

@@ -8,7 +8,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::answer::{Plan, write_cell};
 use crate::clock;
 
-const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 const BEFORE: &str = r#"{"id":"bench","object":"chat.completion.chunk","created":0,"model":"bench","choices":[{"index":0,"delta":{"content":""#;
 const AFTER: &str = r#""},"finish_reason":null}]}"#;
 const STOP: &str = r#"{"id":"bench","object":"chat.completion.chunk","created":0,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;

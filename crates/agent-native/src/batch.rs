@@ -87,7 +87,11 @@ async fn in_order(turn: &Turn<'_>, batch: Batch) -> Result<Finished, Failed> {
     let mut halted = batch.halted;
     for (call, known) in batch.calls {
         if let Some(Known { ok }) = known {
-            halted |= !ok;
+            if !ok && !halted {
+                halted = true;
+                // The turn was left between the call's result and this.
+                turn.context.report(Report::BatchHalted { tool_call_id: call.id }).await?;
+            }
             continue;
         }
         let name = call.name.clone();

@@ -72,7 +72,8 @@ async fn run_prepared(turn: &Turn<'_>, call: ToolCall, tool: &Arc<dyn Tool>) -> 
 async fn run_tool(context: &TurnContext, call: &ToolCall, tool: &Arc<dyn Tool>) -> ToolOutcome {
     let workspace = PathBuf::from(&context.session.workspace_path);
     let tool_context = ToolContext { workspace, output: output(context.clone(), call.id.clone()) };
-    let run = AssertUnwindSafe(tool.run(call.input.clone(), tool_context));
+    // A tool may also break before it has made its future.
+    let run = AssertUnwindSafe(async { tool.run(call.input.clone(), tool_context).await });
     run.catch_unwind().await.unwrap_or_else(|_| ToolOutcome {
         ok: false,
         text: format!("The tool {} broke down; whether it had an effect is not known", call.name),

@@ -84,7 +84,10 @@ impl Answer {
                 Ok(self.append(text))
             }
             ModelEvent::CallStarted { index, id, name } => {
-                self.count(name.len())?;
+                self.count(name.len() + id.as_ref().map_or(0, String::len))?;
+                if self.calls.len() >= Limits::CALLS {
+                    return Err(too_many_calls());
+                }
                 self.calls.push(CallInProgress { index, id, name, input: String::new() });
                 Ok(None)
             }
@@ -120,7 +123,7 @@ impl Answer {
     /// An answer without end must end here rather than in the log.
     fn count(&mut self, bytes: usize) -> Result<(), ModelError> {
         self.bytes += bytes;
-        if self.bytes <= Limits::MESSAGE_BYTES && self.calls.len() < Limits::CALLS {
+        if self.bytes <= Limits::MESSAGE_BYTES {
             return Ok(());
         }
         Err(ModelError {
@@ -151,6 +154,14 @@ fn input(text: &str) -> Value {
         return Value::Object(serde_json::Map::new());
     }
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+fn too_many_calls() -> ModelError {
+    ModelError {
+        code: "too_many_calls",
+        message: format!("the model asked for more than {} calls in one answer; none was run", Limits::CALLS),
+        hint: Some("ask for smaller steps".to_owned()),
+    }
 }
 
 fn cut() -> ModelError {

@@ -37,7 +37,7 @@ pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Co
     }
     loop {
         if steps >= agent.max_steps {
-            return stop_at_limit(&mut turn).await;
+            return stop_at_limit(&mut turn, &mut rounds).await;
         }
         take_steering(&mut turn).await?;
         let (message, stop_reason) = run_step(&mut turn).await?;
@@ -46,7 +46,7 @@ pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Co
             run_batch(&mut turn, batch).await?;
             continue;
         }
-        match verify::verify(&mut turn, &mut rounds).await? {
+        match verify::verify(&mut turn, &mut rounds, steps < agent.max_steps).await? {
             verify::Outcome::TryAgain => {}
             verify::Outcome::Settled(verified) => return Ok(Completed { stop_reason, verified }),
         }
@@ -61,8 +61,8 @@ async fn take_steering(turn: &mut Turn<'_>) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The model would go on for ever: say so in its place.
-async fn stop_at_limit(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
+/// The model would go on for ever: say so in its place, and check what it has done.
+async fn stop_at_limit(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Completed, Failed> {
     let message = Message {
         id: turn.context.message_id(),
         role: Role::Assistant,
@@ -72,7 +72,11 @@ async fn stop_at_limit(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
     let stop_reason = "max_steps".to_owned();
     let usage = Usage::default();
     turn.context.report(Report::StepFinished { message, stop_reason: stop_reason.clone(), usage }).await?;
-    Ok(Completed { stop_reason, verified: turn.changed.then_some(false) })
+    let verified = match verify::verify(turn, rounds, false).await? {
+        verify::Outcome::Settled(verified) => verified,
+        verify::Outcome::TryAgain => None,
+    };
+    Ok(Completed { stop_reason, verified })
 }
 
 /// A model that could not answer ends the turn; the text so far is kept.

@@ -22,8 +22,9 @@ pub(crate) enum Outcome {
     Settled(Option<bool>),
 }
 
-/// Checks the workspace, if the turn changed it and the policy has commands for it.
-pub(crate) async fn verify(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Outcome, Failed> {
+/// Checks the workspace, if the turn changed it and the policy has commands for it. Only a model that
+/// has steps left is told of a failure.
+pub(crate) async fn verify(turn: &mut Turn<'_>, rounds: &mut u32, steps_left: bool) -> Result<Outcome, Failed> {
     let policy = turn.context.session.policy.verify.clone();
     if !turn.changed || !policy.auto || policy.commands.is_empty() {
         return Ok(Outcome::Settled(None));
@@ -34,7 +35,7 @@ pub(crate) async fn verify(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Outc
     let workspace = Path::new(&turn.context.session.workspace_path);
     let results = run_all(workspace, &policy.commands).await;
     let ok = results.iter().all(|result| result.exit_code == Some(0));
-    let again = !ok && round < policy.max_rounds;
+    let again = !ok && steps_left && round < policy.max_rounds;
     let feedback = again.then(|| feedback(turn, &results, round, policy.max_rounds));
     let report = Report::VerificationCompleted { round, ok, results, feedback: feedback.clone() };
     turn.context.report(report).await?;

@@ -5,7 +5,10 @@
 
 mod access;
 mod agent;
+mod bodies;
 mod daemon;
+mod paths;
+mod protocol;
 mod stream;
 mod table;
 mod wire;

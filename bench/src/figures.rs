@@ -1,0 +1,89 @@
+//! The figures, each in a file of its own, and what they share: the mock, the daemons that they
+//! start, and a place for files.
+
+mod idle;
+mod latency;
+mod list;
+mod log_size;
+mod open;
+mod start;
+mod streams;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
+use crate::daemon::{Daemon, Starter};
+use crate::fixture::Fixture;
+use crate::mock::Mock;
+use crate::report::Row;
+
+/// The names of the figures, in the order of the table.
+pub const FIGURES: [&str; 10] =
+    ["start", "idle", "sleeping", "thousand", "latency", "first", "list", "open", "size", "fifty"];
+
+/// What figures are measured with. Its files are removed with it, fixtures that are to be kept excepted.
+pub struct Bench {
+    mock: Mock,
+    starter: Starter,
+    work: TempDir,
+    fixtures: PathBuf,
+    quick: bool,
+}
+
+impl Bench {
+    /// Measures this binary, with files below `place`; fixtures are kept if a place is given for them.
+    /// A quick one has small counts: it shows that everything works, and its figures mean nothing.
+    pub fn new(binary: &Path, place: &Path, fixtures: Option<PathBuf>, quick: bool) -> Result<Bench> {
+        let context = || format!("cannot make a directory in {}", place.display());
+        let work = tempfile::Builder::new().prefix("bench-").tempdir_in(place).with_context(context)?;
+        let fixtures = fixtures.unwrap_or_else(|| work.path().join("fixtures"));
+        std::fs::create_dir(work.path().join("workspace"))?;
+        let mock = Mock::start()?;
+        let starter = Starter::new(binary, mock.address, work.path())?;
+        Ok(Bench { mock, starter, work, fixtures, quick })
+    }
+
+    /// Measures one figure, which may have several rows.
+    pub async fn measure(&self, figure: &str) -> Result<Vec<Row>> {
+        match figure {
+            "start" => start::measure(self).await,
+            "idle" => idle::empty(self),
+            "sleeping" => idle::sleeping(self).await,
+            "thousand" => streams::thousand(self).await,
+            "latency" => latency::deltas(self).await,
+            "first" => latency::first_delta(self).await,
+            "list" => list::measure(self).await,
+            "open" => open::measure(self).await,
+            "size" => log_size::measure(self).await,
+            "fifty" => streams::fifty(self).await,
+            _ => bail!("there is no figure `{figure}`; there are {}", FIGURES.join(", ")),
+        }
+    }
+
+    /// One count for a real run, another for a quick one.
+    fn count<T>(&self, real: T, quick: T) -> T {
+        if self.quick { quick } else { real }
+    }
+
+    /// Starts a daemon on a new, empty data directory.
+    fn start_empty(&self) -> Result<(Daemon, TempDir)> {
+        let data = tempfile::Builder::new().prefix("data-").tempdir_in(self.work.path())?;
+        Ok((self.starter.start(data.path())?, data))
+    }
+
+    /// The directory that sessions work in.
+    fn workspace(&self) -> String {
+        self.work.path().join("workspace").display().to_string()
+    }
+
+    async fn fixture(&self, sessions: usize, long: u64) -> Result<Fixture> {
+        Fixture::make(&self.fixtures, sessions, long).await
+    }
+
+    /// The data directory with the most sessions and the longest one.
+    async fn largest(&self) -> Result<Fixture> {
+        self.fixture(self.count(100_000, 300), self.count(1_000_000, 20_000)).await
+    }
+}

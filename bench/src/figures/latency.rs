@@ -1,0 +1,68 @@
+//! What the daemon adds to the time of a delta, and to that of the first one.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::Bench;
+use crate::answer::Plan;
+use crate::client::BareClient;
+use crate::load;
+use crate::report::Row;
+use crate::samples::{Samples, millis};
+
+const MEDIAN_TARGET: Duration = Duration::from_millis(1);
+const WORST_TARGET: Duration = Duration::from_millis(5);
+const FIRST_TARGET: Duration = Duration::from_millis(10);
+/// Turns that one session is given before the next one is taken.
+const TURNS_EACH: usize = 10;
+
+/// From the mock to the client, with a hundred sessions that stream.
+pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
+    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(100, 10), 20));
+    let bare = load::bare(bench.mock.address, count, plan).await?.latencies;
+    let (daemon, _data) = bench.start_empty()?;
+    let clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
+    let ours = load::through(clients, plan).await?.latencies;
+    daemon.stop()?;
+    let row = |name: &str, percent: usize, target: Duration| {
+        let (ours, bare) = (ours.percentile(percent), bare.percentile(percent));
+        let added = ours.saturating_sub(bare);
+        let measured = format!("{} in all, {} added", millis(ours), millis(added));
+        let figure = format!("latency of a delta with {count} sessions that stream, {name}");
+        Row::new(figure, format!("< {} added", millis(target)), measured, added < target).bare(millis(bare))
+    };
+    Ok(vec![row("p50", 50, MEDIAN_TARGET), row("p99", 99, WORST_TARGET)])
+}
+
+/// From the request to the first delta, on a daemon that does nothing else.
+pub(super) async fn first_delta(bench: &Bench) -> Result<Vec<Row>> {
+    let (turns, plan) = (bench.count(100, 4), Plan::new(3, 1));
+    let (daemon, _data) = bench.start_empty()?;
+    let (mut bare, mut ours) = (Samples::default(), Samples::default());
+    let mut direct = BareClient::new(bench.mock.address).await?;
+    // The first turn of a daemon sets up its HTTP client, which no later one does.
+    let mut clients = load::clients(&daemon.door, &bench.workspace(), 1).await?;
+    let coldest = clients[0].turn(plan).await?.first;
+    for turn in 0..turns {
+        if turn % TURNS_EACH == 0 {
+            clients = load::clients(&daemon.door, &bench.workspace(), 1).await?;
+        }
+        bare.push(direct.turn(plan).await?.first);
+        ours.push(clients[0].turn(plan).await?.first);
+    }
+    daemon.stop()?;
+    let added = |percent: usize| ours.percentile(percent).saturating_sub(bare.percentile(percent));
+    let measured = format!("{}, p99 {}", millis(added(50)), millis(added(99)));
+    let bare = format!("{}, p99 {}", millis(bare.median()), millis(bare.percentile(99)));
+    Ok(vec![
+        Row::new(
+            "first delta of a turn, beyond the bare client's",
+            "< 10 ms",
+            measured,
+            added(50) < FIRST_TARGET,
+        )
+        .bare(bare),
+        Row::information("first delta of a daemon's very first turn", millis(coldest)),
+    ])
+}

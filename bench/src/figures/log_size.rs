@@ -1,0 +1,49 @@
+//! What a long answer takes on disk, compared with its text.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::Bench;
+use crate::answer::Plan;
+use crate::load;
+use crate::report::Row;
+
+const TARGET: f64 = 1.5;
+
+/// Bytes on disk.
+struct Size {
+    log: u64,
+    folder: u64,
+}
+
+pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+    let long = Plan::new(bench.count(2000, 100), 5).with_cells_of(100);
+    let text = (long.deltas * long.cell) as u64;
+    let (daemon, data) = bench.start_empty()?;
+    let mut sizes = Vec::new();
+    for plan in [Plan { deltas: 0, ..long }, long] {
+        let mut clients = load::clients(&daemon.door, &bench.workspace(), 1).await?;
+        clients[0].turn(plan).await?;
+        sizes.push(size(&data.path().join("sessions").join(&clients[0].session_id))?);
+    }
+    daemon.stop()?;
+    let ratio = |size: &dyn Fn(&Size) -> u64| (size(&sizes[1]) - size(&sizes[0])) as f64 / text as f64;
+    let (log, folder) = (ratio(&|size| size.log), ratio(&|size| size.folder));
+    let figure = format!("log of an answer of {text} bytes in {} deltas", long.deltas);
+    Ok(vec![Row::new(
+        figure,
+        "< 1.5 × text",
+        format!("{log:.2} ×, whole folder {folder:.2} ×"),
+        log < TARGET,
+    )])
+}
+
+fn size(session: &Path) -> Result<Size> {
+    let log = std::fs::metadata(session.join("events.ndjson"))?.len();
+    let mut folder = 0;
+    for entry in std::fs::read_dir(session)? {
+        folder += entry?.metadata()?.len();
+    }
+    Ok(Size { log, folder })
+}

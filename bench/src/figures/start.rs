@@ -1,0 +1,47 @@
+//! From the start of the process to the first answer, with more and more sessions on disk.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::Bench;
+use crate::report::Row;
+use crate::samples::{Samples, millis};
+
+const TARGET: Duration = Duration::from_millis(60);
+
+pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+    let runs = bench.count(9, 2);
+    let mut empty = Samples::default();
+    for _ in 0..runs {
+        let (daemon, _data) = bench.start_empty()?;
+        empty.push(daemon.started_in);
+        daemon.stop()?;
+    }
+    let mut rows = vec![row("cold start to `/healthz`, empty data directory", &empty)];
+    let fixtures = [
+        bench.fixture(10, 0).await?,
+        bench.fixture(bench.count(10_000, 100), 0).await?,
+        bench.largest().await?,
+    ];
+    for fixture in fixtures {
+        let mut samples = Samples::default();
+        for _ in 0..runs {
+            let daemon = bench.starter.start(&fixture.data)?;
+            samples.push(daemon.started_in);
+            daemon.stop()?;
+        }
+        rows.push(row(&format!("the same with {} sessions", fixture.sessions), &samples));
+    }
+    Ok(rows)
+}
+
+fn row(figure: &str, samples: &Samples) -> Row {
+    let measured = format!(
+        "{}, worst of {} {}",
+        millis(samples.median()),
+        samples.count(),
+        millis(samples.percentile(100))
+    );
+    Row::new(figure, format!("< {}", millis(TARGET)), measured, samples.median() < TARGET)
+}

@@ -1,0 +1,29 @@
+//! Fixtures are data directories like any other: the log and the index find in them what was asked for.
+
+use std::sync::Arc;
+
+use ostler_bench::fixture::Fixture;
+use ostler_eventlog::{FileLog, Log, RealDisk};
+use ostler_index::{Filter, Index, Opened};
+
+#[tokio::test]
+async fn a_fixture_is_whole_settled_and_listed() {
+    let root = tempfile::tempdir().unwrap();
+    let fixture = Fixture::make(root.path(), 12, 5000).await.unwrap();
+    let log = FileLog::open(&fixture.data, Arc::new(RealDisk)).unwrap();
+    assert_eq!(log.sessions().await.unwrap().len(), 13);
+    assert!(log.unsettled().await.unwrap().is_empty());
+    assert_eq!(log.last_seq(Fixture::id(3)).await.unwrap(), 5);
+    let check = log.check(fixture.long_id()).await.unwrap();
+    assert!(check.damage.is_none() && check.last_seq >= 5000, "{check:?}");
+    let (index, opened) = Index::open(&fixture.data.join("index.db")).unwrap();
+    assert_eq!(opened, Opened::Existing);
+    assert_eq!(index.position(fixture.long_id()).await.unwrap(), check.last_seq);
+    let page = index.list(Filter { limit: 5, ..Filter::default() }).await.unwrap();
+    assert_eq!(page.sessions[0].session.id, fixture.long_id());
+    assert_eq!(page.sessions.len(), 5);
+    drop((log, index));
+    // What is there is not made again.
+    let again = Fixture::make(root.path(), 12, 5000).await.unwrap();
+    assert_eq!(again.long_id(), fixture.long_id());
+}
