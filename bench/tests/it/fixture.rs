@@ -15,10 +15,10 @@ async fn a_fixture_is_whole_settled_and_listed() {
     assert!(log.unsettled().await.unwrap().is_empty());
     assert_eq!(log.last_seq(Fixture::id(3)).await.unwrap(), 5);
     let check = log.check(fixture.long_id()).await.unwrap();
-    assert!(check.damage.is_none() && check.last_seq >= 5000, "{check:?}");
+    assert!(check.damage.is_none() && check.records >= 5000, "{check:?}");
     let (index, opened) = Index::open(&fixture.data.join("index.db")).unwrap();
     assert_eq!(opened, Opened::Existing);
-    assert_eq!(index.position(fixture.long_id()).await.unwrap(), check.last_seq);
+    assert_eq!(index.position(fixture.long_id()).await.unwrap(), check.records);
     let page = index.list(Filter { limit: 5, ..Filter::default() }).await.unwrap();
     assert_eq!(page.sessions[0].session.id, fixture.long_id());
     assert_eq!(page.sessions.len(), 5);

@@ -31,8 +31,8 @@ struct Known {
 impl Batch {
     /// The calls that a message asks for, if it asks for any.
     pub(crate) fn of(message: &Message) -> Option<Batch> {
-        let calls: Vec<_> = message.tool_calls().map(|call| (call.clone(), None)).collect();
-        Batch::new(calls, false, false)
+        let calls = message.tool_calls().map(|call| (call.clone(), None)).collect();
+        Batch::new(calls, None)
     }
 
     /// The batch that was open when the turn was left, if one was.
@@ -46,11 +46,14 @@ impl Batch {
             | CallStatus::Started => None,
         };
         let calls = turn.calls.iter().map(|open| (open.call.clone(), known(&open.status))).collect();
-        Batch::new(calls, turn.batch.is_some(), turn.batch.is_some_and(|batch| batch.halted))
+        Batch::new(calls, turn.batch)
     }
 
-    fn new(calls: Vec<(ToolCall, Option<Known>)>, started: bool, halted: bool) -> Option<Batch> {
-        let parallel = calls.iter().any(|(call, _)| call.input.get("_parallel") == Some(&Value::Bool(true)));
+    /// A batch that has begun stays as it began: an open call no longer has the arguments for the loop.
+    fn new(calls: Vec<(ToolCall, Option<Known>)>, begun: Option<ostler_types::Batch>) -> Option<Batch> {
+        let asked = |(call, _): &(ToolCall, _)| call.input.get("_parallel") == Some(&Value::Bool(true));
+        let parallel = begun.map_or_else(|| calls.iter().any(asked), |begun| begun.parallel);
+        let (started, halted) = (begun.is_some(), begun.is_some_and(|begun| begun.halted));
         (!calls.is_empty()).then_some(Batch { calls, parallel, started, halted })
     }
 }

@@ -136,6 +136,12 @@ impl TurnHost {
         Ok(())
     }
 
+    /// Reports in the place of the open turn's agent, to bring the session where a test wants it.
+    pub fn report(&self, report: Report) -> Result<Accepted, Refusal> {
+        let turn_id = self.state().turn.map_or(TurnId::new(self.clock.uuid()), |turn| turn.id);
+        self.command(Command::Report { turn_id, report })
+    }
+
     /// Refuses to record anything from now on, as a full disk does, or records again.
     pub fn refuse_writes(&self, refuses: bool) {
         self.held().refuses = refuses;
@@ -206,7 +212,7 @@ impl TurnHost {
         match request {
             TurnRequest::Report { reply, .. } if refuses => _ = reply.send(Err(full())),
             TurnRequest::PutArtifact { reply, .. } if refuses => _ = reply.send(Err(full())),
-            TurnRequest::Report { report, reply } => self.report(turn_id, report, reply),
+            TurnRequest::Report { report, reply } => self.take_report(turn_id, report, reply),
             TurnRequest::PutArtifact { name, content, reply } => {
                 let reference = format!("artifacts/{turn_id}/{name}");
                 self.held().artifacts.push((reference.clone(), content));
@@ -215,7 +221,7 @@ impl TurnHost {
         }
     }
 
-    fn report(&self, turn_id: TurnId, report: Report, reply: Reply) {
+    fn take_report(&self, turn_id: TurnId, report: Report, reply: Reply) {
         let proposed = match &report {
             Report::CallProposed { tool_call, .. } => Some(tool_call.id.clone()),
             _ => None,

@@ -1,7 +1,7 @@
 //! Picking up a turn that waited, after the process that ran it has gone.
 
 use ostler_testing::model::{calls, text};
-use ostler_types::{Policy, Verdict, results};
+use ostler_types::{Policy, Report, ToolCallId, ToolResult, Verdict, results};
 use serde_json::json;
 
 use crate::fixture::world_with;
@@ -51,22 +51,23 @@ async fn an_answer_that_came_while_nobody_ran_is_heeded() {
 
 #[tokio::test]
 async fn a_batch_that_was_halting_halts_on() {
-    let batch = [("c1", "fail", json!({})), ("c2", "echo", json!({})), ("c3", "echo", json!({}))];
+    let batch = [("c1", "exec", json!({})), ("c2", "echo", json!({})), ("c3", "echo", json!({}))];
     let world = world_with(Policy::default(), [calls(&batch), text("done")]);
-    // The turn is left after the first result, before the halt is recorded.
     let first = world.begin("go");
-    world.host.recorded("tool_call_completed", 1).await;
+    world.host.recorded("approval_requested", 1).await;
     first.abort();
     let _ = first.await;
-    let already = world.results().len();
-    assert!(already >= 1);
-    if world.host.state().turn.is_some_and(|turn| turn.waits()) {
-        world.resume().await.unwrap().unwrap();
-        assert_eq!(world.result_texts()[1..], ["c2", "c3"].map(|id| format!("{id}: {}", results::HALTED)));
-        assert_eq!(world.count("tool_batch_halted"), 1);
-        assert_eq!(world.bench.seen().len(), 1);
-        world.check();
-    }
+    // The process ended between the call's result and the record of the halt.
+    world.host.answer("c1", Verdict::Deny, None).unwrap();
+    let failed = ToolResult::failed(ToolCallId("c1".to_owned()), "no");
+    let message_id = world.host.conversation()[0].id;
+    world.host.report(Report::CallFinished { result: failed, duration_ms: 0, message_id }).unwrap();
+
+    world.resume().await.unwrap().unwrap();
+    assert_eq!(world.result_texts()[1..], ["c2", "c3"].map(|id| format!("{id}: {}", results::HALTED)));
+    assert_eq!(world.count("tool_batch_halted"), 1);
+    assert!(world.bench.seen().is_empty());
+    world.check();
 }
 
 #[tokio::test]
@@ -84,5 +85,23 @@ async fn steps_are_counted_over_the_restart() {
     let ended = world.resume().await.unwrap().unwrap();
     assert_eq!(ended.stop_reason, "max_steps");
     assert_eq!(world.model.requests().len(), 10);
+    world.check();
+}
+
+#[tokio::test]
+async fn calls_that_ran_side_by_side_still_do() {
+    let batch = [("c1", "exec", json!({"text": "x", "_parallel": true})), ("c2", "exec", json!({"text": "y"}))];
+    let world = world_with(Policy::default(), [calls(&batch), text("done")]);
+    let first = world.begin("go");
+    world.host.recorded("approval_requested", 2).await;
+    first.abort();
+    let _ = first.await;
+    let second = world.resume();
+    world.host.answer("c1", Verdict::Deny, None).unwrap();
+    world.host.recorded("tool_call_completed", 1).await;
+    world.host.answer("c2", Verdict::Approve, None).unwrap();
+    second.await.unwrap().unwrap();
+    assert_eq!(world.result_texts(), ["c1: The user denied this call", "c2: y"]);
+    assert_eq!(world.count("tool_batch_halted"), 0);
     world.check();
 }

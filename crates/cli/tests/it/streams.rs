@@ -108,10 +108,10 @@ async fn watch(client: Client, id: SessionId, seed: u64, gate: Arc<Semaphore>) -
 
 #[tokio::test]
 async fn a_client_that_stops_reading_catches_up_and_costs_little() {
-    const TURNS: u64 = 12;
+    const TURNS: u64 = 60;
     /// Turns after which the allocator has what it needs.
-    const WARM: u64 = 4;
-    const OUTPUT: u64 = 6_000_000;
+    const WARM: u64 = 10;
+    const OUTPUT: u64 = 1_000_000;
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let daemon = Process::serve(&data, "[approval]\nrequire_for_kinds = []\n");

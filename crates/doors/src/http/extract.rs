@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::error::ApiError;
 
@@ -25,7 +25,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         refuse_unless_json(request.headers())?;
         let bytes = read(request).await?;
-        serde_json::from_slice(&bytes).map(Body).map_err(|error| bad_json(&error))
+        parse(&bytes).map(Body)
     }
 }
 
@@ -42,7 +42,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
             return Ok(OptionalBody(T::default()));
         }
         json?;
-        serde_json::from_slice(&bytes).map(OptionalBody).map_err(|error| bad_json(&error))
+        parse(&bytes).map(OptionalBody)
     }
 }
 
@@ -116,18 +116,19 @@ fn too_large() -> ApiError {
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
-fn bad_json(error: &serde_json::Error) -> ApiError {
-    match error.classify() {
-        serde_json::error::Category::Data => ApiError::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "invalid_body",
-            format!("the body does not have the right shape: {error}"),
-        )
-        .hint("/openapi.json describes it"),
-        serde_json::error::Category::Syntax
-        | serde_json::error::Category::Eof
-        | serde_json::error::Category::Io => {
-            ApiError::bad_request("malformed_json", format!("the body is not JSON: {error}"))
-        }
+/// A struct could also be read from an array, by the order of its fields; that order is nobody's business.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let is_object = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    match serde_json::from_slice(bytes) {
+        Ok(body) if is_object => Ok(body),
+        Ok(_) => Err(invalid("it must be an object")),
+        // Not every mistake of the shape is told apart from one of the syntax, so that is looked at again.
+        Err(error) if serde_json::from_slice::<IgnoredAny>(bytes).is_ok() => Err(invalid(&error.to_string())),
+        Err(error) => Err(ApiError::bad_request("malformed_json", format!("the body is not JSON: {error}"))),
     }
+}
+
+fn invalid(what: &str) -> ApiError {
+    let message = format!("the body does not have the right shape: {what}");
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", message).hint("/openapi.json describes it")
 }

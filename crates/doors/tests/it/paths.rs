@@ -1,7 +1,9 @@
 //! Paths: ids that are none, tricks that try to leave the data directory, methods that there are not.
 
+use serde_json::Value;
+
 use crate::daemon::Daemon;
-use crate::table::{Scene, routes};
+use crate::table::{Route, Scene, routes};
 
 const UNKNOWN: &str = "0190f3c4a5b67c8d9e0f112233445566";
 
@@ -50,6 +52,13 @@ fn tricks(prefix: &str) -> Vec<String> {
     tricks
 }
 
+/// The path of a route in the scene, but for one of its parameters.
+fn with(route: &Route, scene: &Scene, param: &str, value: &str) -> String {
+    let own = format!("{{{param}}}");
+    let path = route.path.replace(&own, "\n");
+    Route { path, method: String::new(), operation: Value::Null }.target(scene).replace('\n', value)
+}
+
 fn prefix(param: &str) -> &'static str {
     match param {
         "session_id" => "sess_",
@@ -67,9 +76,7 @@ async fn what_cannot_be_an_id_names_nothing() {
     for route in routes() {
         for param in route.params("path") {
             for trick in tricks(prefix(&param)) {
-                let target = route.path.replace(&format!("{{{param}}}"), &trick);
-                let target = target.replace("{session_id}", &scene.session);
-                let target = target.replace("{turn_id}", &scene.turn).replace("{message_id}", &scene.queued);
+                let target = with(&route, &scene, &param, &trick);
                 let answer = daemon.send(&route.request(&daemon, &scene).target(&target)).await;
                 assert_eq!(answer.status(), 404, "{} {target}: {}", route.method, answer.text());
                 assert!(answer.body.len() < 1024, "the answer repeats the question");
@@ -87,9 +94,7 @@ async fn unknown_ids_are_not_found() {
     for route in routes() {
         for param in route.params("path") {
             let unknown = format!("{}{UNKNOWN}", prefix(&param));
-            let mut target = route.path.replace(&format!("{{{param}}}"), &unknown);
-            target = target.replace("{session_id}", &scene.session);
-            target = target.replace("{turn_id}", &scene.turn).replace("{message_id}", &scene.queued);
+            let target = with(&route, &scene, &param, &unknown);
             let answer = daemon.send(&route.request(&daemon, &scene).target(&target)).await;
             let code = match param.as_str() {
                 "session_id" => "session_not_found",
