@@ -37,7 +37,8 @@ impl Bench {
     /// A quick one has small counts: it shows that everything works, and its figures mean nothing.
     pub fn new(binary: &Path, place: &Path, fixtures: Option<PathBuf>, quick: bool) -> Result<Bench> {
         let context = || format!("cannot make a directory in {}", place.display());
-        let work = tempfile::Builder::new().prefix("bench-").tempdir_in(place).with_context(context)?;
+        let place = place.canonicalize().with_context(context)?;
+        let work = tempfile::Builder::new().prefix("bench-").tempdir_in(&place).with_context(context)?;
         let fixtures = fixtures.unwrap_or_else(|| work.path().join("fixtures"));
         std::fs::create_dir(work.path().join("workspace"))?;
         let mock = Mock::start()?;

@@ -33,14 +33,15 @@ pub struct Mock {
 impl Mock {
     /// Starts a server on a free port.
     pub fn start() -> Result<Mock> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).context("cannot listen")?;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").context("cannot listen")?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("mock".to_owned()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = accept(&listener) => {}
+                    () = accept(listener) => {}
                     _ = stopped => {}
                 }
             });
@@ -59,7 +60,8 @@ impl Drop for Mock {
     }
 }
 
-async fn accept(listener: &TcpListener) {
+async fn accept(listener: std::net::TcpListener) {
+    let listener = TcpListener::from_std(listener).expect("the listener does not block");
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

@@ -63,7 +63,8 @@ pub(crate) async fn run_batch(turn: &mut Turn<'_>, batch: Batch) -> Result<(), F
     if !batch.started {
         turn.context.report(Report::BatchStarted { parallel: batch.parallel }).await?;
     }
-    let finished = if batch.parallel { side_by_side(turn, batch).await? } else { in_order(turn, batch).await? };
+    let finished =
+        if batch.parallel { side_by_side(turn, batch).await? } else { in_order(turn, batch).await? };
     turn.context.report(Report::BatchCompleted).await?;
     for (name, result, message_id) in finished.calls {
         let event = Event::ToolCallCompleted {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use futures_util::FutureExt;
 use ostler_agent::{Failed, TurnContext};
-use ostler_tools::{Tool, ToolContext, ToolOutcome};
+use ostler_tools::{OutputSink, Tool, ToolContext, ToolOutcome};
 use ostler_types::{
     Delta, DeltaKind, MessageId, Part, Report, ToolCall, ToolCallId, ToolKind, ToolResult, Verdict,
 };
@@ -36,7 +36,11 @@ pub(crate) async fn run_tool_call(turn: &Turn<'_>, mut call: ToolCall) -> Result
 }
 
 /// Records a call's result, and returns the id of the message that carries it.
-pub(crate) async fn finish_call(turn: &Turn<'_>, result: ToolResult, duration_ms: u64) -> Result<MessageId, Failed> {
+pub(crate) async fn finish_call(
+    turn: &Turn<'_>,
+    result: ToolResult,
+    duration_ms: u64,
+) -> Result<MessageId, Failed> {
     let message_id = turn.context.message_id();
     turn.context.report(Report::CallFinished { result, duration_ms, message_id }).await?;
     Ok(message_id)
@@ -48,14 +52,19 @@ fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<Arc<dyn Tool>, String
     match &mut call.input {
         Value::Object(input) => input.retain(|name, _| !name.starts_with('_')),
         other => {
-            let shown: String = other.as_str().map_or_else(|| other.to_string(), str::to_owned).chars().take(200).collect();
+            let shown: String =
+                other.as_str().map_or_else(|| other.to_string(), str::to_owned).chars().take(200).collect();
             return Err(format!("The arguments are not a JSON object; nothing was run. They were: {shown}"));
         }
     }
     Ok(Arc::clone(tool))
 }
 
-async fn run_prepared(turn: &Turn<'_>, call: ToolCall, tool: &Arc<dyn Tool>) -> Result<(ToolResult, bool), Failed> {
+async fn run_prepared(
+    turn: &Turn<'_>,
+    call: ToolCall,
+    tool: &Arc<dyn Tool>,
+) -> Result<(ToolResult, bool), Failed> {
     let kind = tool.kind();
     let (verdict, reason) = turn.context.ask(call.clone(), kind, tool.summary(&call.input)).await?;
     if verdict == Verdict::Deny {
@@ -83,7 +92,7 @@ async fn run_tool(context: &TurnContext, call: &ToolCall, tool: &Arc<dyn Tool>) 
 }
 
 /// Shows a tool's output as it comes, each stream with offsets of its own.
-fn output(context: TurnContext, id: ToolCallId) -> Arc<dyn Fn(&'static str, &str) + Send + Sync> {
+fn output(context: TurnContext, id: ToolCallId) -> Arc<OutputSink> {
     let offsets: Mutex<Vec<(&'static str, u64)>> = Mutex::default();
     Arc::new(move |stream, text| {
         let mut offsets = offsets.lock().expect("no code panics while it holds the offsets");

@@ -128,7 +128,10 @@ impl Answer {
         }
         Err(ModelError {
             code: "answer_too_long",
-            message: format!("the model's answer went beyond {} bytes and was stopped", Limits::MESSAGE_BYTES),
+            message: format!(
+                "the model's answer went beyond {} bytes and was stopped",
+                Limits::MESSAGE_BYTES
+            ),
             hint: Some("the text so far is kept; ask for a shorter answer".to_owned()),
         })
     }

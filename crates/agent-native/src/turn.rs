@@ -28,7 +28,8 @@ pub(crate) struct Turn<'a> {
 pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Completed, Failed> {
     let model = (agent.resolve)(&context.session.model).map_err(|error| model_failed(&error))?;
     let conversation = context.history.clone();
-    let call_ids = conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
+    let call_ids =
+        conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
     let mut turn = Turn { agent, context, model, conversation, call_ids, changed: context.open.changed };
     let (mut steps, mut rounds) = (context.open.steps, context.open.rounds);
 

@@ -24,7 +24,11 @@ pub(crate) enum Outcome {
 
 /// Checks the workspace, if the turn changed it and the policy has commands for it. Only a model that
 /// has steps left is told of a failure.
-pub(crate) async fn verify(turn: &mut Turn<'_>, rounds: &mut u32, steps_left: bool) -> Result<Outcome, Failed> {
+pub(crate) async fn verify(
+    turn: &mut Turn<'_>,
+    rounds: &mut u32,
+    steps_left: bool,
+) -> Result<Outcome, Failed> {
     let policy = turn.context.session.policy.verify.clone();
     if !turn.changed || !policy.auto || policy.commands.is_empty() {
         return Ok(Outcome::Settled(None));

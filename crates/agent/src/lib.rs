@@ -48,7 +48,9 @@ impl From<ReportError> for Failed {
         let (code, hint) = match &error {
             ReportError::Over => ("turn_over", None),
             ReportError::Refused(refusal) => (refusal.code.as_str(), refusal.hint.clone()),
-            ReportError::NotRecorded(_) => ("not_recorded", Some("free some disk space, then retry the turn".to_owned())),
+            ReportError::NotRecorded(_) => {
+                ("not_recorded", Some("free some disk space, then retry the turn".to_owned()))
+            }
         };
         let error = Failure { code: code.to_owned(), message: error.to_string(), hint };
         Failed { error, reason: code.to_owned() }

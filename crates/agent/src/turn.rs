@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ostler_types::{
-    Accepted, Clock, Delta, Message, MessageId, OpenTurn, Refusal, Report, Session, ToolCall, ToolKind, Verdict,
+    Accepted, Clock, Delta, Message, MessageId, OpenTurn, Refusal, Report, Session, ToolCall, ToolKind,
+    Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -90,7 +91,12 @@ impl TurnContext {
     }
 
     /// Asks whether a call may run, and waits for the answer however long it takes.
-    pub async fn ask(&self, call: ToolCall, kind: ToolKind, summary: String) -> Result<(Verdict, Option<String>), ReportError> {
+    pub async fn ask(
+        &self,
+        call: ToolCall,
+        kind: ToolKind,
+        summary: String,
+    ) -> Result<(Verdict, Option<String>), ReportError> {
         let report = Report::CallProposed { tool_call: call, kind, summary, standing: false };
         match self.report(report).await? {
             Accepted::Denied { reason } => Ok((Verdict::Deny, reason)),

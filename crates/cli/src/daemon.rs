@@ -68,7 +68,12 @@ pub enum StartError {
 
 impl DaemonSettings {
     /// The settings of an ordinary daemon.
-    pub fn new(data_dir: PathBuf, listen: Option<SocketAddr>, config: Config, environment: Environment) -> Self {
+    pub fn new(
+        data_dir: PathBuf,
+        listen: Option<SocketAddr>,
+        config: Config,
+        environment: Environment,
+    ) -> Self {
         let disk = Arc::new(RealDisk);
         DaemonSettings { data_dir, listen, config, environment, disk, idle_after: IDLE_AFTER }
     }
@@ -147,7 +152,8 @@ fn models(config: &Config, environment: &Environment) -> Models {
 
 fn http_settings(config: &Config, models: Arc<Models>, tools: &Tools) -> HttpSettings {
     let kinds: HashMap<&str, _> = tools.kinds().collect();
-    let kind = |spec: &ostler_types::ToolSpec| kinds.get(spec.name.as_str()).map(|kind| (spec.clone(), *kind));
+    let kind =
+        |spec: &ostler_types::ToolSpec| kinds.get(spec.name.as_str()).map(|kind| (spec.clone(), *kind));
     HttpSettings {
         default_model: config.models.default.clone(),
         policy: config.policy(),

@@ -29,14 +29,17 @@ pub struct HttpDoor {
     settings: Arc<HttpSettings>,
 }
 
+/// Says whether a model can be used, and why not.
+pub type CheckModel = dyn Fn(&str) -> Result<(), Refusal> + Send + Sync;
+
 /// What sessions get when a client does not say.
 pub struct HttpSettings {
     /// The model of a session that names none.
     pub default_model: String,
     /// The policy of a session that brings none.
     pub policy: Policy,
-    /// Whether a model can be used, and why not.
-    pub check_model: Box<dyn Fn(&str) -> Result<(), Refusal> + Send + Sync>,
+    /// Whether a model can be used.
+    pub check_model: Box<CheckModel>,
     /// The models that can be chosen.
     pub models: Vec<String>,
     /// The tools that the native agent has.

@@ -20,8 +20,8 @@ use tokio_util::task::TaskTracker;
 const CONNECTIONS: usize = 8192;
 /// How long a client may take to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of headers, and of what is read ahead.
-const BUFFER: usize = 64 * 1024;
+/// Bytes of headers, and of what is read ahead. The last read may go beyond it, at most by as much again.
+const BUFFER: usize = 32 * 1024;
 /// How long connections have to finish when the daemon stops.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -54,8 +54,8 @@ pub enum ServeError {
 }
 
 impl Listeners {
-    /// Binds the socket, and TCP if there is an address. The caller holds the data directory's lock, so a socket that is there is a
-    /// leftover and is replaced.
+    /// Binds the socket, and TCP if there is an address. The caller holds the data directory's lock, so a
+    /// socket that is there is a leftover and is replaced.
     pub async fn bind(address: Option<SocketAddr>, unix_path: &Path) -> Result<Listeners, ServeError> {
         let tcp = match address {
             Some(address) => {

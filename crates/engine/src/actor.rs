@@ -30,7 +30,11 @@ pub(crate) enum Input {
     /// A client wants to see how it stands.
     View { reply: oneshot::Sender<SessionView> },
     /// A client wants some of its messages.
-    Messages { before: Option<u64>, limit: usize, reply: oneshot::Sender<Result<history::MessagePage, EngineError>> },
+    Messages {
+        before: Option<u64>,
+        limit: usize,
+        reply: oneshot::Sender<Result<history::MessagePage, EngineError>>,
+    },
     /// A client wants to follow it.
     Subscribe { after: u64, reply: oneshot::Sender<Result<Subscription, EngineError>> },
     /// Its agent reports.
@@ -84,7 +88,9 @@ impl Actor {
         match (&self.unrecorded, &self.running) {
             (Some(_), _) => Instant::now() + RETRY_EVERY,
             (None, Some(_)) => Instant::now() + DRAFT_EVERY,
-            (None, None) => (self.idle_since + self.session.shared.idle_after).max(Instant::now() + RETRY_EVERY),
+            (None, None) => {
+                (self.idle_since + self.session.shared.idle_after).max(Instant::now() + RETRY_EVERY)
+            }
         }
     }
 
@@ -121,8 +127,12 @@ impl Actor {
     async fn command(&mut self, mut command: Command) -> Result<Accepted, EngineError> {
         self.record_what_is_due().await?;
         match &mut command {
-            Command::Cancel { partial, .. } | Command::Close { partial, .. } => *partial = self.session.hub.partial(),
-            Command::Submit { delivery: Delivery::Interrupt, partial, .. } => *partial = self.session.hub.partial(),
+            Command::Cancel { partial, .. } | Command::Close { partial, .. } => {
+                *partial = self.session.hub.partial()
+            }
+            Command::Submit { delivery: Delivery::Interrupt, partial, .. } => {
+                *partial = self.session.hub.partial()
+            }
             _ => {}
         }
         let rule = self.rule_to_remember(&command);
@@ -143,8 +153,11 @@ impl Actor {
     fn subscribe(&self, after: u64) -> Result<Subscription, EngineError> {
         let last_seq = self.session.state.last_seq;
         if after > last_seq {
-            let message = format!("the cursor {after} is ahead of this session, whose newest record is {last_seq}");
-            return Err(Refusal::invalid("cursor_ahead", message).hint("read from the start, without a cursor").into());
+            let message =
+                format!("the cursor {after} is ahead of this session, whose newest record is {last_seq}");
+            return Err(Refusal::invalid("cursor_ahead", message)
+                .hint("read from the start, without a cursor")
+                .into());
         }
         let log = self.session.shared.log.clone();
         Ok(Subscription::new(self.session.id, log, self.session.hub.clone(), after))
@@ -169,8 +182,10 @@ impl Actor {
             }
             TurnRequest::PutArtifact { name, content, reply } => {
                 let reference = format!("artifacts/{turn_id}/{name}");
-                let stored = self.session.shared.log.put_blob(self.session.id, reference.clone(), content).await;
-                _ = reply.send(stored.map(|()| reference).map_err(|e| ReportError::NotRecorded(e.to_string())));
+                let stored =
+                    self.session.shared.log.put_blob(self.session.id, reference.clone(), content).await;
+                _ = reply
+                    .send(stored.map(|()| reference).map_err(|e| ReportError::NotRecorded(e.to_string())));
             }
         }
     }
@@ -260,10 +275,11 @@ impl Actor {
         self.session.snapshot().await;
         catalogue::write_session(self.session.dir(), &self.session.state).await;
         let rests = self.session.state.turn.is_none() && self.session.state.queue.is_empty();
-        if rests && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
-            if let Err(error) = self.session.shared.log.settle(self.session.id).await {
-                tracing::warn!(id = %self.session.id, %error, "the session could not be settled");
-            }
+        if rests
+            && catalogue::is_caught_up(&self.session.shared, &self.session.state).await
+            && let Err(error) = self.session.shared.log.settle(self.session.id).await
+        {
+            tracing::warn!(id = %self.session.id, %error, "the session could not be settled");
         }
     }
 
@@ -300,7 +316,8 @@ impl Actor {
 
     /// The rule that an answer with scope `always` adds.
     fn rule_to_remember(&self, command: &Command) -> Option<Rule> {
-        let Command::Answer { tool_call_id, verdict: Verdict::Approve, scope: Scope::Always, .. } = command else {
+        let Command::Answer { tool_call_id, verdict: Verdict::Approve, scope: Scope::Always, .. } = command
+        else {
             return None;
         };
         let mut pending = self.session.state.pending_approvals();

@@ -94,17 +94,17 @@ fn text(record: &Record) -> Option<Text> {
 
 /// Whether a list of sessions looks different after this record.
 fn shows(record: &Record) -> bool {
-    match &record.event {
+    !matches!(
+        record.event,
         Event::ReasoningCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted {}
-        | Event::ToolCallStarted { .. }
-        | Event::ToolCallCompleted { .. }
-        | Event::VerificationStarted { .. }
-        | Event::VerificationCompleted { .. } => false,
-        _ => true,
-    }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted {}
+            | Event::ToolCallStarted { .. }
+            | Event::ToolCallCompleted { .. }
+            | Event::VerificationStarted { .. }
+            | Event::VerificationCompleted { .. }
+    )
 }
 
 /// Whether the session comes to rest, changes its settings, or starts to wait.
@@ -120,7 +120,9 @@ fn settles(record: &Record) -> bool {
     )
 }
 
-async fn blocking<E: std::fmt::Display + Send + 'static>(write: impl FnOnce() -> Result<(), E> + Send + 'static) {
+async fn blocking<E: std::fmt::Display + Send + 'static>(
+    write: impl FnOnce() -> Result<(), E> + Send + 'static,
+) {
     match tokio::task::spawn_blocking(write).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "a view was not written; it can be rebuilt from the log"),

@@ -19,9 +19,13 @@ impl DeltaLine {
     pub(crate) fn new(session_id: SessionId, turn_id: TurnId, ts: Timestamp, delta: &Delta) -> DeltaLine {
         let (Delta { kind, offset, text }, name) = (delta, delta.name());
         let data = match kind {
-            DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part } => {
-                DeltaData { message_id: Some(*message_id), part: Some(*part), offset: *offset, text, ..DeltaData::none() }
-            }
+            DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part } => DeltaData {
+                message_id: Some(*message_id),
+                part: Some(*part),
+                offset: *offset,
+                text,
+                ..DeltaData::none()
+            },
             DeltaKind::ToolOutput { tool_call_id, stream } => {
                 let (tool_call_id, stream) = (Some(tool_call_id.0.as_str()), Some(stream.as_str()));
                 DeltaData { tool_call_id, stream, offset: *offset, text, ..DeltaData::none() }
@@ -62,4 +66,3 @@ impl DeltaData<'_> {
         DeltaData { message_id: None, part: None, tool_call_id: None, stream: None, offset: 0, text: "" }
     }
 }
-

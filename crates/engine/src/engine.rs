@@ -10,7 +10,8 @@ use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log};
 use ostler_index::{Filter, Index, Listing};
 use ostler_types::{
-    Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Session, SessionId, SessionView, State, create,
+    Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Session, SessionId, SessionView, State,
+    create,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -211,7 +212,11 @@ impl Engine {
     }
 
     /// Asks an actor, waking it if it sleeps. One that falls asleep in between is woken again.
-    async fn ask<T>(&self, id: SessionId, input: impl Fn(oneshot::Sender<T>) -> Input) -> Result<T, EngineError> {
+    async fn ask<T>(
+        &self,
+        id: SessionId,
+        input: impl Fn(oneshot::Sender<T>) -> Input,
+    ) -> Result<T, EngineError> {
         loop {
             let handle = self.shared.handle(id);
             let (reply, answer) = oneshot::channel();
@@ -244,7 +249,8 @@ impl Engine {
         if self.shared.agents.contains_key(name) {
             return Ok(());
         }
-        let message = format!("this daemon has no agent called `{name}`; it has {}", self.agents().join(", "));
+        let message =
+            format!("this daemon has no agent called `{name}`; it has {}", self.agents().join(", "));
         Err(ostler_types::Refusal::invalid("unknown_agent", message).into())
     }
 }

@@ -42,7 +42,11 @@ pub enum FeedItem {
 }
 
 impl FeedSubscription {
-    pub(crate) fn new(log: Arc<dyn Log>, deltas: Arc<Deltas>, after: Option<FeedPosition>) -> FeedSubscription {
+    pub(crate) fn new(
+        log: Arc<dyn Log>,
+        deltas: Arc<Deltas>,
+        after: Option<FeedPosition>,
+    ) -> FeedSubscription {
         let queue = Arc::new(Queue::default());
         deltas.lock().push(Arc::clone(&queue));
         let end = log.feed_end();

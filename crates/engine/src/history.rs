@@ -35,7 +35,12 @@ pub(crate) async fn conversation(log: &dyn Log, id: SessionId) -> Result<Vec<Arc
 }
 
 /// The last `limit` messages before record `before`, found from the end of the log.
-pub(crate) async fn page(log: &dyn Log, id: SessionId, before: u64, limit: usize) -> Result<MessagePage, LogError> {
+pub(crate) async fn page(
+    log: &dyn Log,
+    id: SessionId,
+    before: u64,
+    limit: usize,
+) -> Result<MessagePage, LogError> {
     let mut found: Vec<(u64, Message)> = Vec::new();
     let (mut end, mut stride) = (before, STRIDE);
     while end > 1 && found.len() <= limit {

@@ -191,7 +191,8 @@ impl Inner {
         let stream = match self.streams.iter_mut().find(|stream| stream.kind == delta.kind) {
             Some(stream) => stream,
             None => {
-                let fresh = Stream { kind: delta.kind.clone(), start: delta.offset, text: String::new(), saved: 0 };
+                let fresh =
+                    Stream { kind: delta.kind.clone(), start: delta.offset, text: String::new(), saved: 0 };
                 self.streams.push(fresh);
                 self.streams.last_mut().expect("it was just pushed")
             }
@@ -249,9 +250,10 @@ pub(crate) enum Finished {
 impl Finished {
     fn covers(&self, kind: &DeltaKind) -> bool {
         match (self, kind) {
-            (Finished::Message(id), DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. }) => {
-                id == message_id
-            }
+            (
+                Finished::Message(id),
+                DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. },
+            ) => id == message_id,
             (Finished::Call(id), DeltaKind::ToolOutput { tool_call_id, .. }) => id == tool_call_id,
             (Finished::Message(_), DeltaKind::ToolOutput { .. }) => false,
             (Finished::Call(_), DeltaKind::Text { .. } | DeltaKind::Reasoning { .. }) => false,

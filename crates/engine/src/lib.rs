@@ -22,10 +22,10 @@ mod turn;
 mod wake;
 
 pub use config::{EngineConfig, SystemClock};
+pub use delta_line::DeltaLine;
 pub use engine::Engine;
 pub use error::EngineError;
 pub use feed::{FeedItem, FeedSubscription};
 pub use history::MessagePage;
-pub use delta_line::DeltaLine;
 pub use queue::Item;
 pub use subscription::Subscription;

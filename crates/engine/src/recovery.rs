@@ -27,10 +27,10 @@ pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
         Ok(ids) => stream::iter(ids).for_each_concurrent(AT_ONCE, |id| revive(&shared, id)).await,
         Err(error) => tracing::error!(%error, "the sessions that were left open cannot be found"),
     }
-    if index == Opened::Empty {
-        if let Err(error) = catalogue::rebuild(&shared).await {
-            tracing::error!(%error, "the index is not complete; run `ostler doctor --rebuild`");
-        }
+    if index == Opened::Empty
+        && let Err(error) = catalogue::rebuild(&shared).await
+    {
+        tracing::error!(%error, "the index is not complete; run `ostler doctor --rebuild`");
     }
     shared.set_recovered();
 }
@@ -62,7 +62,12 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, state: Option<(State, E
     handle
 }
 
-async fn live(shared: Arc<Shared>, id: SessionId, inputs: mpsc::Receiver<Input>, state: Option<(State, Epoch)>) {
+async fn live(
+    shared: Arc<Shared>,
+    id: SessionId,
+    inputs: mpsc::Receiver<Input>,
+    state: Option<(State, Epoch)>,
+) {
     let hub = shared.hub(id).expect("the actor was just registered");
     let loaded = match state {
         Some(loaded) => Ok(loaded),

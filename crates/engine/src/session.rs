@@ -80,7 +80,9 @@ impl Session {
         let records: Vec<Record> = lines.iter().zip(new).map(place).collect();
         for record in &records {
             self.state.apply(record);
-            if let (Some(conversation), Some(message)) = (&mut self.conversation, record.event.message(record.ts)) {
+            if let (Some(conversation), Some(message)) =
+                (&mut self.conversation, record.event.message(record.ts))
+            {
                 conversation.push(Arc::new(message));
             }
         }

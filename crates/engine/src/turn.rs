@@ -80,9 +80,15 @@ impl Actor {
         let session = Arc::new(self.session.state.session.clone());
         let clock = self.session.shared.clock.clone();
         let (hub, shared) = (self.session.hub.clone(), self.session.shared.clone());
-        self.running = Some(Running::start(agent, open, move |open, canceled, link| {
-            TurnContext::new(session, Arc::new(open), history, canceled, clock, link)
-        }, hub, shared));
+        self.running = Some(Running::start(
+            agent,
+            open,
+            move |open, canceled, link| {
+                TurnContext::new(session, Arc::new(open), history, canceled, clock, link)
+            },
+            hub,
+            shared,
+        ));
     }
 
     async fn fail_to_start(&mut self, turn_id: TurnId, error: Failure) {
@@ -222,7 +228,11 @@ fn unknown_agent(name: &str) -> Failure {
 
 fn unreadable(why: &str) -> Failure {
     let hint = Some("`ostler doctor` checks the logs".to_owned());
-    Failure { code: "log_unreadable".to_owned(), message: format!("the conversation cannot be read: {why}"), hint }
+    Failure {
+        code: "log_unreadable".to_owned(),
+        message: format!("the conversation cannot be read: {why}"),
+        hint,
+    }
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Failed {

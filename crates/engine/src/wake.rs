@@ -18,7 +18,8 @@ pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<St
         return Err(LogError::NotFound);
     }
     let dir = shared.session_dir(id);
-    let snapshot = tokio::task::spawn_blocking(move || ostler_recorder::read_snapshot(&dir)).await.unwrap_or_default();
+    let snapshot =
+        tokio::task::spawn_blocking(move || ostler_recorder::read_snapshot(&dir)).await.unwrap_or_default();
     let trusted = |state: &State| state.session.id == id && state.last_seq <= last_seq;
     let mut state = snapshot.filter(trusted);
     loop {

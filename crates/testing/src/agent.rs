@@ -8,8 +8,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
 use ostler_types::{
-    Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult,
-    TurnId, Usage, Verdict,
+    Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind,
+    ToolResult, TurnId, Usage, Verdict,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -132,7 +132,12 @@ pub async fn finish(turn: &TurnContext, id: MessageId, parts: Vec<Part>) -> Resu
 }
 
 /// Asks for one call in a message of its own, and begins its batch.
-pub async fn propose(turn: &TurnContext, id: &str, tool: &str, input: Value) -> Result<ToolCall, ReportError> {
+pub async fn propose(
+    turn: &TurnContext,
+    id: &str,
+    tool: &str,
+    input: Value,
+) -> Result<ToolCall, ReportError> {
     let call = ToolCall { id: ToolCallId(id.to_owned()), name: tool.to_owned(), input };
     finish(turn, turn.message_id(), vec![Part::ToolCall { call: call.clone() }]).await?;
     turn.report(Report::BatchStarted { parallel: false }).await?;

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink, TurnRequest};
 use ostler_types::{
-    Accepted, Clock, Command, Delivery, Delta, DeltaKind, Event, EventFor, Message, MessageId, NewSession, Part,
-    PendingApproval, Policy, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCallId, TurnId, Verdict,
-    create, decide,
+    Accepted, Clock, Command, Delivery, Delta, DeltaKind, Event, EventFor, Message, MessageId, NewSession,
+    Part, PendingApproval, Policy, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCallId,
+    TurnId, Verdict, create, decide,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -74,7 +74,10 @@ impl TurnHost {
 
     /// Lets every approval be answered at once by this, instead of by [`TurnHost::answer`].
     #[must_use]
-    pub fn answering(self, answerer: impl Fn(&PendingApproval) -> Option<(Verdict, Option<String>)> + Send + 'static) -> TurnHost {
+    pub fn answering(
+        self,
+        answerer: impl Fn(&PendingApproval) -> Option<(Verdict, Option<String>)> + Send + 'static,
+    ) -> TurnHost {
         self.held().answerer = Some(Box::new(answerer));
         self
     }
@@ -131,7 +134,14 @@ impl TurnHost {
         let turn_id = self.state().turn.map_or(TurnId::new(self.clock.uuid()), |turn| turn.id);
         let (tool_call_id, by) = (ToolCallId(id.to_owned()), "test".to_owned());
         let (scope, reason) = (Scope::Once, reason.map(str::to_owned));
-        self.command(Command::Answer { turn_id, tool_call_id: tool_call_id.clone(), verdict, scope, reason, by })?;
+        self.command(Command::Answer {
+            turn_id,
+            tool_call_id: tool_call_id.clone(),
+            verdict,
+            scope,
+            reason,
+            by,
+        })?;
         self.wake(turn_id, &tool_call_id);
         Ok(())
     }
@@ -200,6 +210,7 @@ impl TurnHost {
         });
         let mut held = self.held();
         held.canceled = CancellationToken::new();
+        held.waiters.clear();
         let open = Arc::new(held.state.turn.clone().expect("a message was submitted before the turn is run"));
         let (session, canceled) = (Arc::new(held.state.session.clone()), held.canceled.clone());
         let link = TurnLink { requests: sender, deltas };
@@ -290,7 +301,9 @@ impl TurnHost {
             if parts.last().is_none_or(|(last, _)| *last != part) {
                 parts.push((part, fresh));
             }
-            if let Some((_, Part::Text { text: so_far } | Part::Reasoning { text: so_far, .. })) = parts.last_mut() {
+            if let Some((_, Part::Text { text: so_far } | Part::Reasoning { text: so_far, .. })) =
+                parts.last_mut()
+            {
                 so_far.push_str(&text);
             }
         }

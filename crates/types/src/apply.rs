@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::{
     Answered, Batch, CallStatus, Delivery, Event, Limits, Message, OpenCall, OpenTurn, PendingApproval,
-    Queued, Record, Rule, Scope, Session, SessionStatus, State, ToolCallId, ToolKind, TurnId, TurnStatus,
-    TurnSummary,
+    Queued, Record, Rule, Scope, Session, SessionStatus, State, ToolCall, ToolCallId, ToolKind, TurnId,
+    TurnStatus, TurnSummary,
 };
 
 impl State {
@@ -99,22 +99,7 @@ impl State {
                 turn.set(&tool_call.id, CallStatus::Done { ok: tool_result.ok });
             }
             Event::ApprovalRequested { tool_call, kind, summary, rule } => {
-                let approval = Box::new(PendingApproval {
-                    session_id: record.session_id,
-                    turn_id: turn.id,
-                    tool_call_id: tool_call.id.clone(),
-                    tool: tool_call.name.clone(),
-                    input: tool_call.input.clone(),
-                    kind: *kind,
-                    summary: summary.clone(),
-                    rule: rule.clone(),
-                    requested_at: record.ts,
-                });
-                if let Some(open) = turn.call_mut(&tool_call.id) {
-                    // What was shown to the one who answers is what may run.
-                    open.call = tool_call.clone();
-                    open.status = CallStatus::Waiting { approval };
-                }
+                turn.wait(record, tool_call, *kind, summary, rule);
             }
             Event::ApprovalGranted { tool_call_id, by, scope, .. } => {
                 let rule = turn.call(tool_call_id).and_then(OpenCall::offered_rule);
@@ -234,6 +219,25 @@ impl State {
 }
 
 impl OpenTurn {
+    /// Lets a call wait for an answer. What was shown to the one who answers is what may run.
+    fn wait(&mut self, record: &Record, call: &ToolCall, kind: ToolKind, summary: &str, rule: &Rule) {
+        let turn_id = self.id;
+        let Some(open) = self.call_mut(&call.id) else { return };
+        open.call = call.clone();
+        let approval = Box::new(PendingApproval {
+            session_id: record.session_id,
+            turn_id,
+            tool_call_id: call.id.clone(),
+            tool: call.name.clone(),
+            input: call.input.clone(),
+            kind,
+            summary: summary.to_owned(),
+            rule: rule.clone(),
+            requested_at: record.ts,
+        });
+        open.status = CallStatus::Waiting { approval };
+    }
+
     fn set(&mut self, id: &ToolCallId, status: CallStatus) {
         if let Some(open) = self.call_mut(id) {
             open.status = status;

@@ -13,7 +13,9 @@ async fn a_text_is_streamed_and_recorded_whole() {
     let world = world([vec![said("Grüß "), said("Gott"), Cue::Event(ModelEvent::Usage(usage)), stop()]]);
     assert_eq!(world.ask("hello").await, Ok(completed("end_turn", None)));
 
-    let Event::ModelOutputCompleted { message, stop_reason, usage: cost } = world.last("model_output_completed") else {
+    let Event::ModelOutputCompleted { message, stop_reason, usage: cost } =
+        world.last("model_output_completed")
+    else {
         unreachable!()
     };
     assert_eq!((message.text().as_str(), stop_reason.as_str(), cost), ("Grüß Gott", "end_turn", usage));
@@ -30,15 +32,23 @@ async fn a_text_is_streamed_and_recorded_whole() {
 async fn deltas_name_the_part_that_the_message_has_in_the_end() {
     let thought = |text: &str| Cue::Event(ModelEvent::Reasoning(text.to_owned()));
     // Providers send empty pieces, and those make no part.
-    let world = world([vec![said(""), thought("hm"), thought("m"), said(""), said("yes"), thought(""), stop()]]);
+    let world =
+        world([vec![said(""), thought("hm"), thought("m"), said(""), said("yes"), thought(""), stop()]]);
     world.ask("think").await.unwrap();
-    let Event::ModelOutputCompleted { message, .. } = world.last("model_output_completed") else { unreachable!() };
+    let Event::ModelOutputCompleted { message, .. } = world.last("model_output_completed") else {
+        unreachable!()
+    };
     let reasoning = Part::Reasoning { text: "hmm".to_owned(), opaque: None };
     assert_eq!(message.parts, [reasoning, Part::text("yes")]);
-    let parts: Vec<(u32, String)> = world.host.deltas().into_iter().map(|delta| match delta.kind {
-        DeltaKind::Text { part, .. } | DeltaKind::Reasoning { part, .. } => (part, delta.text),
-        DeltaKind::ToolOutput { .. } => unreachable!(),
-    }).collect();
+    let parts: Vec<(u32, String)> = world
+        .host
+        .deltas()
+        .into_iter()
+        .map(|delta| match delta.kind {
+            DeltaKind::Text { part, .. } | DeltaKind::Reasoning { part, .. } => (part, delta.text),
+            DeltaKind::ToolOutput { .. } => unreachable!(),
+        })
+        .collect();
     assert_eq!(parts, [(0, "hm".to_owned()), (0, "m".to_owned()), (1, "yes".to_owned())]);
     assert_eq!(world.count("reasoning_completed"), 1);
 }
@@ -73,12 +83,14 @@ async fn an_error_before_the_first_token_fails_the_turn_with_its_cause() {
 
 #[tokio::test]
 async fn an_error_after_the_first_token_keeps_the_text() {
-    let world = world([vec![said("half of"), Cue::Error(ModelError::new("reset", "connection reset"))], text("all")]);
+    let world =
+        world([vec![said("half of"), Cue::Error(ModelError::new("reset", "connection reset"))], text("all")]);
     let failed = world.ask("hello").await.unwrap_err();
     assert_eq!(failed.reason, "reset");
     assert_eq!(world.host.deltas()[0].text, "half of");
     world.ask("go on").await.unwrap();
-    let shown: Vec<String> = world.model.requests()[1].messages.iter().map(|message| message.text()).collect();
+    let shown: Vec<String> =
+        world.model.requests()[1].messages.iter().map(|message| message.text()).collect();
     assert_eq!(shown, ["hello", "half of", "go on"]);
 }
 
@@ -87,7 +99,8 @@ async fn a_cut_stream_is_a_failure() {
     let world = world([vec![said("and then")]]);
     let failed = world.ask("hello").await.unwrap_err();
     assert_eq!(failed.reason, "cut_stream");
-    let Event::ModelOutputCompleted { message, stop_reason, .. } = world.last("model_output_completed") else {
+    let Event::ModelOutputCompleted { message, stop_reason, .. } = world.last("model_output_completed")
+    else {
         unreachable!()
     };
     assert_eq!((message.text().as_str(), stop_reason.as_str()), ("and then", "error"));
@@ -120,7 +133,8 @@ async fn as_many_calls_as_are_allowed_run_and_no_more() {
     let calls = |count: usize| -> Vec<Cue> {
         let name = "echo".to_owned();
         let events = (0..count).flat_map(|index| {
-            let started = ModelEvent::CallStarted { index, id: Some(format!("c{index}")), name: name.clone() };
+            let started =
+                ModelEvent::CallStarted { index, id: Some(format!("c{index}")), name: name.clone() };
             [started, ModelEvent::CallInput { index, fragment: "{}".to_owned() }]
         });
         events.map(Cue::Event).chain([stop()]).collect()

@@ -39,7 +39,9 @@ async fn calls_run_in_order_one_at_a_time() {
     world.bench.open("a");
     turn.await.unwrap().unwrap();
     assert_eq!(world.result_texts(), ["c1: a", "c2: b"]);
-    let Event::ToolBatchStarted { tool_calls, parallel } = world.last("tool_batch_started") else { unreachable!() };
+    let Event::ToolBatchStarted { tool_calls, parallel } = world.last("tool_batch_started") else {
+        unreachable!()
+    };
     assert_eq!(tool_calls, ["c1", "c2"].map(|id| ToolCallId(id.to_owned())));
     assert!(!parallel);
     world.check();

@@ -22,7 +22,9 @@ async fn arguments_for_the_loop_reach_neither_tool_nor_approval() {
     assert_eq!(world.bench.seen(), [("exec".to_owned(), stripped.clone())]);
     let Event::ToolCallStarted { tool_call, .. } = world.last("tool_call_started") else { unreachable!() };
     assert_eq!(tool_call.input, stripped);
-    let Event::ApprovalRequested { tool_call, rule, .. } = world.last("approval_requested") else { unreachable!() };
+    let Event::ApprovalRequested { tool_call, rule, .. } = world.last("approval_requested") else {
+        unreachable!()
+    };
     assert_eq!(tool_call.input, stripped);
     assert!(!rule.subject.contains("_why"), "{}", rule.subject);
     world.check();
@@ -32,7 +34,10 @@ async fn arguments_for_the_loop_reach_neither_tool_nor_approval() {
 async fn an_unknown_tool_is_a_result_and_halts_the_rest() {
     let world = world([calls(&[("c1", "nonsense", json!({})), ("c2", "echo", json!({}))]), text("sorry")]);
     world.ask("go").await.unwrap();
-    assert_eq!(world.result_texts(), ["c1: Unknown skill: nonsense".to_owned(), format!("c2: {}", results::HALTED)]);
+    assert_eq!(
+        world.result_texts(),
+        ["c1: Unknown skill: nonsense".to_owned(), format!("c2: {}", results::HALTED)]
+    );
     assert_eq!(world.count("tool_call_started"), 0);
     assert_eq!(world.count("approval_requested"), 0);
 }
@@ -40,7 +45,8 @@ async fn an_unknown_tool_is_a_result_and_halts_the_rest() {
 #[tokio::test]
 async fn input_that_is_no_object_is_a_result() {
     for fragment in ["{\"text\": ", "[1]", "7", "null", "\"text\"", "not json \u{2028}"] {
-        let started = ModelEvent::CallStarted { index: 0, id: Some("c1".to_owned()), name: "echo".to_owned() };
+        let started =
+            ModelEvent::CallStarted { index: 0, id: Some("c1".to_owned()), name: "echo".to_owned() };
         let input = ModelEvent::CallInput { index: 0, fragment: fragment.to_owned() };
         let world = world([vec![Cue::Event(started), Cue::Event(input), stop()], text("sorry")]);
         world.ask("go").await.unwrap();
@@ -52,7 +58,8 @@ async fn input_that_is_no_object_is_a_result() {
 
 #[tokio::test]
 async fn input_comes_in_fragments_and_may_be_missing() {
-    let started = |index| ModelEvent::CallStarted { index, id: Some(format!("c{index}")), name: "echo".to_owned() };
+    let started =
+        |index| ModelEvent::CallStarted { index, id: Some(format!("c{index}")), name: "echo".to_owned() };
     let piece = |index, fragment: &str| ModelEvent::CallInput { index, fragment: fragment.to_owned() };
     let events = [
         started(0),
@@ -90,7 +97,13 @@ async fn ids_that_are_missing_empty_or_used_are_replaced() {
     let started = |index, id: Option<&str>| {
         Cue::Event(ModelEvent::CallStarted { index, id: id.map(str::to_owned), name: "echo".to_owned() })
     };
-    let first = vec![started(0, Some("same")), started(1, Some("same")), started(2, None), started(3, Some("")), stop()];
+    let first = vec![
+        started(0, Some("same")),
+        started(1, Some("same")),
+        started(2, None),
+        started(3, Some("")),
+        stop(),
+    ];
     let again = vec![started(0, Some("same")), stop()];
     let world = world([first, again.clone(), text("done"), again, text("done again")]);
     world.ask("one").await.unwrap();

@@ -17,13 +17,15 @@ async fn in_mid_stream_the_request_ends_and_the_text_is_kept() {
     world.check();
     assert_eq!(world.count("turn_canceled"), 1);
     assert_eq!(world.count("turn_failed"), 0);
-    let Event::ModelOutputCompleted { message, stop_reason, .. } = world.last("model_output_completed") else {
+    let Event::ModelOutputCompleted { message, stop_reason, .. } = world.last("model_output_completed")
+    else {
         unreachable!()
     };
     assert_eq!((message.text().as_str(), stop_reason.as_str()), ("as far as", "canceled"));
 
     world.ask("and now").await.unwrap();
-    let shown: Vec<String> = world.model.requests()[1].messages.iter().map(|message| message.text()).collect();
+    let shown: Vec<String> =
+        world.model.requests()[1].messages.iter().map(|message| message.text()).collect();
     assert_eq!(shown, ["go", "as far as", "and now"]);
 }
 
@@ -42,7 +44,10 @@ async fn in_mid_tool_the_call_is_dropped_and_the_rest_do_not_run() {
     world.bench.dropped(1).await;
     let canceled = "Cancelled by user: tool execution was interrupted";
     assert_eq!(results::CANCELED, canceled);
-    assert_eq!(world.result_texts(), ["c1: one".to_owned(), format!("c2: {canceled}"), format!("c3: {canceled}")]);
+    assert_eq!(
+        world.result_texts(),
+        ["c1: one".to_owned(), format!("c2: {canceled}"), format!("c3: {canceled}")]
+    );
     assert_eq!(world.bench.seen().len(), 2);
 
     world.ask("and now").await.unwrap();
@@ -63,7 +68,8 @@ async fn side_by_side_all_calls_are_dropped() {
 
 #[tokio::test]
 async fn while_an_approval_waits_nothing_runs() {
-    let world = world_with(Policy::default(), [calls(&[("c1", "exec", json!({"text": "x"}))]), text("again")]);
+    let world =
+        world_with(Policy::default(), [calls(&[("c1", "exec", json!({"text": "x"}))]), text("again")]);
     let turn = world.begin("go");
     world.host.recorded("approval_requested", 1).await;
     world.host.cancel();

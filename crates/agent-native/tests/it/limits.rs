@@ -17,7 +17,8 @@ async fn after_the_last_step_the_loop_says_so_and_stops() {
     assert_eq!(world.model.requests().len(), 10);
     assert_eq!(world.results().len(), 10);
     assert_eq!(results::MAX_STEPS, "[Max tool iterations reached]");
-    let Event::ModelOutputCompleted { message, stop_reason, .. } = world.last("model_output_completed") else {
+    let Event::ModelOutputCompleted { message, stop_reason, .. } = world.last("model_output_completed")
+    else {
         unreachable!()
     };
     assert_eq!((message.role, message.text().as_str()), (Role::Assistant, results::MAX_STEPS));
@@ -42,12 +43,17 @@ async fn the_limit_is_per_turn_and_can_be_set() {
     assert_eq!(world.ask("go").await, Ok(completed("max_steps", None)));
     assert_eq!(world.ask("go on").await, Ok(completed("max_steps", None)));
     assert_eq!(world.model.requests().len(), 4);
-    assert_eq!(world.model.requests()[2].messages.iter().filter(|m| m.text() == results::MAX_STEPS).count(), 1);
+    assert_eq!(
+        world.model.requests()[2].messages.iter().filter(|m| m.text() == results::MAX_STEPS).count(),
+        1
+    );
 }
 
 #[tokio::test]
 async fn a_turn_that_runs_out_of_steps_is_still_checked() {
-    for (commands, verified) in [(vec![], None), (vec!["test -f made"], Some(true)), (vec!["false"], Some(false))] {
+    for (commands, verified) in
+        [(vec![], None), (vec!["test -f made"], Some(true)), (vec!["false"], Some(false))]
+    {
         let mut policy = ostler_types::Policy::default();
         policy.approval.require_for_kinds.clear();
         policy.verify.commands = commands.iter().map(|&command| command.to_owned()).collect();

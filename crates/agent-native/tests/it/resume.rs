@@ -36,8 +36,10 @@ async fn only_the_calls_that_have_no_result_run() {
 
 #[tokio::test]
 async fn an_answer_that_came_while_nobody_ran_is_heeded() {
-    for (verdict, expected) in [(Verdict::Approve, "c1: x"), (Verdict::Deny, "c1: The user denied this call")] {
-        let world = world_with(Policy::default(), [calls(&[("c1", "exec", json!({"text": "x"}))]), text("done")]);
+    for (verdict, expected) in [(Verdict::Approve, "c1: x"), (Verdict::Deny, "c1: The user denied this call")]
+    {
+        let world =
+            world_with(Policy::default(), [calls(&[("c1", "exec", json!({"text": "x"}))]), text("done")]);
         let first = world.begin("go");
         world.host.recorded("approval_requested", 1).await;
         first.abort();
@@ -90,7 +92,8 @@ async fn steps_are_counted_over_the_restart() {
 
 #[tokio::test]
 async fn calls_that_ran_side_by_side_still_do() {
-    let batch = [("c1", "exec", json!({"text": "x", "_parallel": true})), ("c2", "exec", json!({"text": "y"}))];
+    let batch =
+        [("c1", "exec", json!({"text": "x", "_parallel": true})), ("c2", "exec", json!({"text": "y"}))];
     let world = world_with(Policy::default(), [calls(&batch), text("done")]);
     let first = world.begin("go");
     world.host.recorded("approval_requested", 2).await;

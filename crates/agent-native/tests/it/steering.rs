@@ -16,8 +16,12 @@ async fn they_are_shown_before_the_next_step_in_order() {
     world.host.submit("later", Delivery::Queue);
     world.bench.open("a");
     turn.await.unwrap().unwrap();
-    let shown: Vec<(Role, String)> =
-        world.model.requests()[1].messages.iter().skip(2).map(|message| (message.role, message.text())).collect();
+    let shown: Vec<(Role, String)> = world.model.requests()[1]
+        .messages
+        .iter()
+        .skip(2)
+        .map(|message| (message.role, message.text()))
+        .collect();
     let expected = [(Role::Tool, "x"), (Role::User, "left"), (Role::User, "then right")];
     assert_eq!(shown, expected.map(|(role, text)| (role, text.to_owned())));
     // The queued one waited for its own turn.

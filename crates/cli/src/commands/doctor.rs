@@ -88,7 +88,8 @@ fn report(setting: &Setting, doctor: &Doctor, examined: &[Examined]) -> anyhow::
         let sessions: Vec<Value> = examined.iter().map(Examined::as_json).collect();
         println!("{:#}", json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}));
     } else {
-        let records: u64 = examined.iter().filter_map(|one| one.found.as_ref().ok()).map(|found| found.records).sum();
+        let records: u64 =
+            examined.iter().filter_map(|one| one.found.as_ref().ok()).map(|found| found.records).sum();
         println!("{}: {} sessions, {records} records", setting.data_dir.display(), examined.len());
         examined.iter().filter_map(Examined::as_text).for_each(|text| println!("{text}"));
         if well {
@@ -101,7 +102,9 @@ fn report(setting: &Setting, doctor: &Doctor, examined: &[Examined]) -> anyhow::
 async fn salvage(log: &FileLog, id: SessionId) -> anyhow::Result<()> {
     let salvaged = log.salvage(id).await?;
     match salvaged.kept_as {
-        Some(path) => eprintln!("{id}: kept {} records; the damaged log is {}", salvaged.records, path.display()),
+        Some(path) => {
+            eprintln!("{id}: kept {} records; the damaged log is {}", salvaged.records, path.display())
+        }
         None => eprintln!("{id}: the log is not damaged; nothing was done"),
     }
     Ok(())
@@ -146,10 +149,14 @@ async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -
     if doctor.rebuild || doctor.salvage.is_some() {
         anyhow::bail!("a daemon{who} uses {}; stop it first, then try again", setting.data_dir.display());
     }
-    let client = find(&setting.data_dir).await.context("a process has the data directory but does not answer")?;
+    let client =
+        find(&setting.data_dir).await.context("a process has the data directory but does not answer")?;
     let version = client.health().await?.version.unwrap_or_default();
     if doctor.json {
-        println!("{:#}", json!({"ok": true, "data_dir": setting.data_dir, "daemon": {"pid": pid, "version": version}}));
+        println!(
+            "{:#}",
+            json!({"ok": true, "data_dir": setting.data_dir, "daemon": {"pid": pid, "version": version}})
+        );
     } else {
         println!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());
         println!("stop it to have every log checked");

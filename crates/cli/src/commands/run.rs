@@ -34,7 +34,8 @@ async fn turn(client: &Client, setting: &Setting, run: &Run, prompt: String) -> 
         None => (create(client, run).await?, 0),
     };
     let events = client.events_resuming(id, after).await?;
-    let sent = client.send_message(id, &SendMessage { auto_run: Some(true), ..SendMessage::prompt(prompt) }).await?;
+    let sent =
+        client.send_message(id, &SendMessage { auto_run: Some(true), ..SendMessage::prompt(prompt) }).await?;
     let turn_id = sent.turn_id.context("the daemon started no turn")?;
     let screen = Screen::new(run.json, false, false, &setting.environment);
     let mut turn = Turn { client, id, turn_id, when, screen, refused: false };
@@ -85,7 +86,8 @@ impl Turn<'_> {
         if line.seq.is_none() {
             return Ok(None);
         }
-        let record: Record = serde_json::from_str(&line.raw).context("the daemon sent an event of an unknown kind")?;
+        let record: Record =
+            serde_json::from_str(&line.raw).context("the daemon sent an event of an unknown kind")?;
         if record.turn_id != Some(self.turn_id) {
             return Ok(None);
         }
@@ -107,7 +109,10 @@ impl Turn<'_> {
             ApproveWhen::Always => (Verdict::Approve, None),
             ApproveWhen::Never => {
                 self.refused = true;
-                (Verdict::Deny, Some("nobody is there to ask; run with --approve always to allow it".to_owned()))
+                (
+                    Verdict::Deny,
+                    Some("nobody is there to ask; run with --approve always to allow it".to_owned()),
+                )
             }
             ApproveWhen::Ask => match ask(summary).await? {
                 Verdict::Approve => (Verdict::Approve, None),
@@ -136,7 +141,8 @@ async fn ask(summary: &str) -> anyhow::Result<Verdict> {
 
 async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
     let workspace = run.workspace.as_deref().unwrap_or(Path::new("."));
-    let workspace = workspace.canonicalize().with_context(|| format!("{} cannot be used", workspace.display()))?;
+    let workspace =
+        workspace.canonicalize().with_context(|| format!("{} cannot be used", workspace.display()))?;
     let session = CreateSession {
         workspace_path: workspace.to_string_lossy().into_owned(),
         system_prompt: run.system_prompt.clone(),

@@ -15,7 +15,8 @@ pub(super) async fn serve(setting: Setting) -> anyhow::Result<Exit> {
     let (listen, auth) = (config.server.listen, config.server.auth);
     let data_dir = setting.data_dir;
     let daemon =
-        Daemon::start(DaemonSettings::new(data_dir.clone(), Some(listen), config, setting.environment)).await?;
+        Daemon::start(DaemonSettings::new(data_dir.clone(), Some(listen), config, setting.environment))
+            .await?;
     let address = daemon.address.unwrap_or(listen);
     let token = match auth {
         Auth::On => format!("the token is in {}", token_path(&data_dir).display()),

@@ -87,7 +87,8 @@ async fn show_list(client: &Client, filter: SessionFilter, json: bool) -> anyhow
 }
 
 fn line(session: &Session) -> String {
-    let title: String = session.title.as_deref().unwrap_or("(no title)").chars().filter(|c| !c.is_control()).collect();
+    let title: String =
+        session.title.as_deref().unwrap_or("(no title)").chars().filter(|c| !c.is_control()).collect();
     let at = session.updated_at.to_string();
     let at = at.get(..16).unwrap_or(&at).replace('T', " ");
     format!("{}  {at}  {:<16}  {title}", session.id, session.status.as_str())
@@ -99,18 +100,30 @@ fn describe(view: &SessionView) -> String {
     let mut row = |name: &str, value: String| text.push_str(&format!("  {name:<10} {value}\n"));
     row("workspace", session.workspace_path.clone());
     row("agent", format!("{} with {}", session.agent, session.model));
-    row("turns", format!("{}, the newest {}", view.turns.len(), session.last_turn_id.map_or("none".to_owned(), |id| id.to_string())));
+    row(
+        "turns",
+        format!(
+            "{}, the newest {}",
+            view.turns.len(),
+            session.last_turn_id.map_or("none".to_owned(), |id| id.to_string())
+        ),
+    );
     row("tokens", format!("{} in, {} out", session.usage.input_tokens, session.usage.output_tokens));
     row("queue", view.queue.len().to_string());
     for approval in &view.pending_approvals {
-        row("waits", format!("{} {}: {}", approval.tool_call_id, approval.tool, approval.summary.escape_debug()));
+        row(
+            "waits",
+            format!("{} {}: {}", approval.tool_call_id, approval.tool, approval.summary.escape_debug()),
+        );
     }
     text
 }
 
 async fn export(client: &Client, id: SessionId, output: Option<&std::path::Path>) -> anyhow::Result<()> {
     let mut out: Box<dyn Write> = match output {
-        Some(path) => Box::new(std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?),
+        Some(path) => {
+            Box::new(std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
+        }
         None => Box::new(std::io::stdout().lock()),
     };
     let mut events = client.export(id).await?;

@@ -32,7 +32,10 @@ impl World {
 
     async fn session(&self, policy: Option<Policy>) -> SessionId {
         let workspace_path = self.work.to_str().unwrap().to_owned();
-        self.client.create_session(&CreateSession { workspace_path, policy, ..CreateSession::default() }).await.unwrap()
+        self.client
+            .create_session(&CreateSession { workspace_path, policy, ..CreateSession::default() })
+            .await
+            .unwrap()
     }
 
     async fn send(&self, id: SessionId, text: &str) -> TurnId {
@@ -52,7 +55,10 @@ impl World {
 
     async fn names(&self, id: SessionId) -> Vec<String> {
         let lines = export(&self.client, id).await;
-        lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().to_owned()).collect()
+        lines
+            .iter()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().to_owned())
+            .collect()
     }
 }
 
@@ -108,7 +114,13 @@ async fn approvals_gate_what_the_policy_says() {
     let waiting = world.client.approvals().await.unwrap();
     assert_eq!(waiting.len(), 1);
     let tool_call_id = waiting[0].tool_call_id.clone();
-    let answer = Approve { turn_id, tool_call_id, action: Verdict::Approve, scope: None, reason: Some("ok".to_owned()) };
+    let answer = Approve {
+        turn_id,
+        tool_call_id,
+        action: Verdict::Approve,
+        scope: None,
+        reason: Some("ok".to_owned()),
+    };
     world.client.approve(id, &answer).await.unwrap();
     world.until(id, "turn_completed").await;
     assert!(world.work.join("made.txt").exists());
@@ -122,13 +134,24 @@ async fn approvals_gate_what_the_policy_says() {
             break view;
         }
     };
-    let (turn_id, tool_call_id) = (view.pending_approvals[0].turn_id, view.pending_approvals[0].tool_call_id.clone());
-    let no = Approve { turn_id, tool_call_id, action: Verdict::Deny, scope: None, reason: Some("not that".to_owned()) };
+    let (turn_id, tool_call_id) =
+        (view.pending_approvals[0].turn_id, view.pending_approvals[0].tool_call_id.clone());
+    let no = Approve {
+        turn_id,
+        tool_call_id,
+        action: Verdict::Deny,
+        scope: None,
+        reason: Some("not that".to_owned()),
+    };
     world.client.approve(id, &no).await.unwrap();
     world.until(id, "approval_denied").await;
     while world.client.session(id).await.unwrap().running_turn_id.is_some() {}
     assert!(!world.work.join("other.txt").exists());
-    assert_eq!(world.names(id).await.iter().filter(|name| *name == "turn_completed").count(), 2, "the turn goes on");
+    assert_eq!(
+        world.names(id).await.iter().filter(|name| *name == "turn_completed").count(),
+        2,
+        "the turn goes on"
+    );
 }
 
 #[tokio::test]
@@ -163,7 +186,8 @@ async fn the_log_on_disk_is_what_clients_see() {
     world.send(id, "read README.md then run `echo hi`").await;
     world.until(id, "turn_completed").await;
     let shown = export(&world.client, id).await;
-    let log = std::fs::read_to_string(world.data.join("sessions").join(id.to_string()).join("events.ndjson")).unwrap();
+    let log = std::fs::read_to_string(world.data.join("sessions").join(id.to_string()).join("events.ndjson"))
+        .unwrap();
     let kept: Vec<&str> = log.lines().map(str::trim_end).collect();
     assert_eq!(shown, kept);
     let types: HashSet<String> = world.names(id).await.into_iter().collect();

@@ -26,7 +26,10 @@ async fn a_second_daemon_gives_up_and_the_others_are_clients() {
     let second = ostler(&data, &["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(second.status.code(), Some(1));
     let said = text(&second.stderr);
-    assert!(said.contains(&format!("(pid {})", daemon.pid())) && said.contains("talk to that daemon"), "{said}");
+    assert!(
+        said.contains(&format!("(pid {})", daemon.pid())) && said.contains("talk to that daemon"),
+        "{said}"
+    );
 
     let ran = ostler(&data, &["run", "say hello there"]);
     assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
@@ -79,7 +82,8 @@ async fn stopped_by(signal: Signal) {
     let daemon = Process::serve(&data, &provider.config());
     let client = daemon.tcp_client().await;
     let workspace_path = dir.path().to_str().unwrap().to_owned();
-    let id = client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
+    let id =
+        client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
     let mut events = client.events(id, 0, true).await.unwrap();
     client.send_message(id, &SendMessage::prompt("go")).await.unwrap();
     let next = client.send_message(id, &SendMessage::prompt("and then this")).await.unwrap();
@@ -103,7 +107,8 @@ async fn stopped_by(signal: Signal) {
             assert!(line.raw.contains("half of it"), "the partial text is kept");
         }
     }
-    let canceled = seen.iter().position(|name| name == "turn_canceled").expect("the turn was canceled in order");
+    let canceled =
+        seen.iter().position(|name| name == "turn_canceled").expect("the turn was canceled in order");
     assert_eq!(seen[canceled + 1], "session_canceled");
     assert!(seen[..canceled].contains(&"model_output_completed".to_owned()));
 }

@@ -48,7 +48,8 @@ impl Rest {
 
 async fn turn(client: &Client, work: &Path, text: &str) -> SessionId {
     let workspace_path = work.to_str().unwrap().to_owned();
-    let id = client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
+    let id =
+        client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
     turn_in(client, id, text).await;
     id
 }
@@ -99,7 +100,8 @@ async fn a_flipped_byte_is_reported_and_hurts_nobody_else() {
     daemon.kill();
 
     let doctor = |arguments: &[&str]| {
-        let output = binary().arg("doctor").args(arguments).arg("--data-dir").arg(&rest.data).output().unwrap();
+        let output =
+            binary().arg("doctor").args(arguments).arg("--data-dir").arg(&rest.data).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     let (code, said) = doctor(&[]);
@@ -120,7 +122,8 @@ async fn a_line_of_five_megabytes_is_damage_and_no_more() {
     log.write_all(format!("{{\"seq\":6,\"junk\":\"{}\"}}\n", "x".repeat(5 << 20)).as_bytes()).unwrap();
     let daemon = Process::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
-    let (status, code) = refusal(client.send_message(rest.sessions[0], &SendMessage::prompt("on")).await.unwrap_err());
+    let (status, code) =
+        refusal(client.send_message(rest.sessions[0], &SendMessage::prompt("on")).await.unwrap_err());
     assert_eq!((status, code.as_str()), (409, "log_damaged"));
     rest.check_the_other(&client).await;
 }
@@ -132,7 +135,10 @@ async fn without_its_index_a_daemon_lists_and_finds_the_same() {
     let look = async |faults: &str| {
         let daemon = Process::faulty(&rest.data, faults);
         let client = daemon.client().await.unwrap();
-        (client.list_sessions(&SessionFilter::default()).await.unwrap(), client.list_sessions(&search).await.unwrap())
+        (
+            client.list_sessions(&SessionFilter::default()).await.unwrap(),
+            client.list_sessions(&search).await.unwrap(),
+        )
     };
     let before = look("").await;
     assert_eq!((before.0.sessions.len(), before.1.sessions.len()), (2, 1));
@@ -148,7 +154,8 @@ async fn refused_with(faults: &str, expected: &str) {
     let work = rest.dir.path().join("work");
     let daemon = Process::faulty(&rest.data, faults);
     let client = daemon.client().await.unwrap();
-    let (status, code) = refusal(client.send_message(rest.sessions[0], &SendMessage::prompt("on")).await.unwrap_err());
+    let (status, code) =
+        refusal(client.send_message(rest.sessions[0], &SendMessage::prompt("on")).await.unwrap_err());
     assert_eq!((status, code.as_str()), (503, expected));
     assert_eq!(export(&client, rest.sessions[0]).await.len(), 5, "nothing was recorded");
     daemon.kill();

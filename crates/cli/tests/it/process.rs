@@ -20,7 +20,11 @@ impl Process {
         let mut command = binary();
         let file = data_dir.parent().unwrap().join("config.toml");
         std::fs::write(&file, config).unwrap();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file).arg("--data-dir").arg(data_dir);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+            .arg(&file)
+            .arg("--data-dir")
+            .arg(data_dir);
         let (child, line) = start(command, "ostler is ready at http://");
         let address = line.and_then(|line| line.strip_prefix("ostler is ready at http://")?.parse().ok());
         Process { child, data_dir: data_dir.to_owned(), address: Some(address.expect("the daemon starts")) }

@@ -70,7 +70,7 @@ async fn serve(mut stream: TcpStream, answers: Answers, gate: Arc<Semaphore>) ->
         let pieces = answers.lock().await.recv().await?;
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         stream.write_all(head.as_bytes()).await.ok()?;
-                for piece in pieces {
+        for piece in pieces {
             let delta = match piece {
                 Piece::Text(text) => json!({"content": text}),
                 Piece::Gate => {
@@ -80,7 +80,11 @@ async fn serve(mut stream: TcpStream, answers: Answers, gate: Arc<Semaphore>) ->
             };
             send(&mut stream, &json!({"choices": [{"index": 0, "delta": delta}]}).to_string()).await?;
         }
-        send(&mut stream, &json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}).to_string()).await?;
+        send(
+            &mut stream,
+            &json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}).to_string(),
+        )
+        .await?;
         send(&mut stream, "[DONE]").await?;
         stream.write_all(b"0\r\n\r\n").await.ok()?;
     }

@@ -37,7 +37,12 @@ pub(crate) async fn play(client: &Client, workspace: &Path, told: &mut Told) -> 
 }
 
 /// Follows a turn to its end, answering its approval.
-async fn finish(client: &Client, id: SessionId, mut events: EventStream, told: &mut Told) -> Result<(), ClientError> {
+async fn finish(
+    client: &Client,
+    id: SessionId,
+    mut events: EventStream,
+    told: &mut Told,
+) -> Result<(), ClientError> {
     while let Some(line) = events.next().await {
         let line = line?;
         let Some(seq) = line.seq else { continue };
@@ -47,11 +52,14 @@ async fn finish(client: &Client, id: SessionId, mut events: EventStream, told: &
             Event::ApprovalRequested { tool_call, .. } => {
                 let turn_id = record.turn_id.unwrap();
                 let tool_call_id = tool_call.id;
-                let answer = Approve { turn_id, tool_call_id, action: Verdict::Approve, scope: None, reason: None };
+                let answer =
+                    Approve { turn_id, tool_call_id, action: Verdict::Approve, scope: None, reason: None };
                 client.approve(id, &answer).await?;
                 told.approved = true;
             }
-            Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => return Ok(()),
+            Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
+                return Ok(());
+            }
             _ => {}
         }
     }
@@ -122,7 +130,12 @@ async fn follow_to_end(mut events: EventStream) {
 
 pub(crate) async fn export(client: &Client, id: SessionId) -> Vec<String> {
     let events = client.export(id).await.unwrap();
-    events.map(|line| line.unwrap()).filter(|line| std::future::ready(line.seq.is_some())).map(|line| line.raw).collect().await
+    events
+        .map(|line| line.unwrap())
+        .filter(|line| std::future::ready(line.seq.is_some()))
+        .map(|line| line.raw)
+        .collect()
+        .await
 }
 
 fn calls(records: &[Record]) -> usize {

@@ -39,7 +39,8 @@ impl Screen {
         }
         let event: Value = serde_json::from_str(&line.raw).unwrap();
         if line.name == "model_output_delta" {
-            let text = self.texts.entry(event["data"]["message_id"].as_str().unwrap().to_owned()).or_default();
+            let text =
+                self.texts.entry(event["data"]["message_id"].as_str().unwrap().to_owned()).or_default();
             let offset = usize::try_from(event["data"]["offset"].as_u64().unwrap()).unwrap();
             assert!(offset <= text.len(), "a hole in the text");
             let more = event["data"]["text"].as_str().unwrap();
@@ -130,7 +131,10 @@ async fn a_client_that_stops_reading_catches_up_and_costs_little() {
     }
     let grown = daemon.memory().saturating_sub(before);
     let streamed = (TURNS - WARM) * OUTPUT;
-    assert!(grown < streamed / 2, "the daemon grew by {grown} bytes while {streamed} went past a client that slept");
+    assert!(
+        grown < streamed / 2,
+        "the daemon grew by {grown} bytes while {streamed} went past a client that slept"
+    );
     let last = export(&client, id).await.len() as u64;
     let seen = read_up_to(sleeper, last).await;
     assert_eq!(seen, (1..=last).collect::<Vec<_>>(), "no gap and no duplicate after the sleep");

@@ -41,29 +41,48 @@ fn session_routes(api: Api) -> Api {
             .body::<sessions::NewSessionBody>(g)
     })
     .route(&Method::GET, "/v1/sessions", get(sessions::list), |g| {
-        Operation::new::<sessions::SessionList>(g, "list_sessions", "List sessions, newest activity first", OK)
-            .query::<sessions::ListParams>()
+        Operation::new::<sessions::SessionList>(
+            g,
+            "list_sessions",
+            "List sessions, newest activity first",
+            OK,
+        )
+        .query::<sessions::ListParams>()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}", get(sessions::show), |g| {
         Operation::new::<sessions::Shown>(g, "get_session", "A session and its latest state", OK)
     })
     .route(&Method::PATCH, "/v1/sessions/{session_id}", patch(sessions::update), |g| {
-        Operation::new::<sessions::Shown>(g, "update_session", "Change title, archive flag, model or policy", OK)
-            .body::<sessions::UpdateBody>(g)
+        Operation::new::<sessions::Shown>(
+            g,
+            "update_session",
+            "Change title, archive flag, model or policy",
+            OK,
+        )
+        .body::<sessions::UpdateBody>(g)
     })
     .route(&Method::DELETE, "/v1/sessions/{session_id}", delete(sessions::close), |g| {
-        Operation::new::<sessions::Closed>(g, "close_session", "Close a session, and remove it if asked to", OK)
-            .query::<sessions::CloseParams>()
+        Operation::new::<sessions::Closed>(
+            g,
+            "close_session",
+            "Close a session, and remove it if asked to",
+            OK,
+        )
+        .query::<sessions::CloseParams>()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/events", get(events::session), |_| {
-        Operation::stream("session_events", "History, then live")
-            .query::<events::SessionParams>()
-            .header("Last-Event-ID", &cursor(), "Go on after this seq; it beats `after`")
+        Operation::stream("session_events", "History, then live").query::<events::SessionParams>().header(
+            "Last-Event-ID",
+            &cursor(),
+            "Go on after this seq; it beats `after`",
+        )
     })
     .route(&Method::GET, "/v1/events", get(events::all), |_| {
-        Operation::stream("all_events", "What happens in every session")
-            .query::<events::AllParams>()
-            .header("Last-Event-ID", &cursor(), "Go on after this cursor; it beats `after`")
+        Operation::stream("all_events", "What happens in every session").query::<events::AllParams>().header(
+            "Last-Event-ID",
+            &cursor(),
+            "Go on after this cursor; it beats `after`",
+        )
     })
 }
 
@@ -79,9 +98,12 @@ fn message_routes(api: Api) -> Api {
     .route(&Method::GET, "/v1/sessions/{session_id}/queue", get(messages::queue), |g| {
         Operation::new::<messages::Queue>(g, "list_queue", "The messages that wait for their turn", OK)
     })
-    .route(&Method::DELETE, "/v1/sessions/{session_id}/queue/{message_id}", delete(messages::withdraw), |g| {
-        Operation::new::<messages::Withdrawn>(g, "withdraw_message", "Take back a waiting message", OK)
-    })
+    .route(
+        &Method::DELETE,
+        "/v1/sessions/{session_id}/queue/{message_id}",
+        delete(messages::withdraw),
+        |g| Operation::new::<messages::Withdrawn>(g, "withdraw_message", "Take back a waiting message", OK),
+    )
 }
 
 fn turn_routes(api: Api) -> Api {
@@ -89,7 +111,12 @@ fn turn_routes(api: Api) -> Api {
         Operation::new::<messages::Started>(g, "run", "Start a turn on what is there", ACCEPTED)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/turns/{turn_id}/retry", post(messages::retry), |g| {
-        Operation::new::<messages::Started>(g, "retry_turn", "Repeat a turn that failed or was canceled", ACCEPTED)
+        Operation::new::<messages::Started>(
+            g,
+            "retry_turn",
+            "Repeat a turn that failed or was canceled",
+            ACCEPTED,
+        )
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/cancel", post(messages::cancel), |g| {
         Operation::new::<messages::Canceled>(g, "cancel", "Stop the running turn", OK)

@@ -72,8 +72,9 @@ impl From<EngineError> for ApiError {
             EngineError::NotFound => ApiError::no_session(),
             EngineError::Refused(refusal) => refusal.clone().into(),
             EngineError::Log(log) => from_log(log),
-            EngineError::BadCursor => ApiError::bad_request("bad_cursor", error.to_string())
-                .hint("start again without a cursor"),
+            EngineError::BadCursor => {
+                ApiError::bad_request("bad_cursor", error.to_string()).hint("start again without a cursor")
+            }
             EngineError::Index(_) => unavailable("index_unavailable", "run `ostler doctor --rebuild`"),
             EngineError::Rebuilding => unavailable("index_rebuilding", "try again in a moment"),
             EngineError::ShuttingDown => unavailable("shutting_down", "try again when the daemon is back"),
@@ -83,14 +84,15 @@ impl From<EngineError> for ApiError {
 
 fn from_log(error: &LogError) -> ApiError {
     let message = error.to_string();
-    let unavailable = |code, hint: &str| {
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message.clone()).hint(hint)
-    };
+    let unavailable =
+        |code, hint: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message.clone()).hint(hint);
     match error {
         LogError::NotFound => ApiError::no_session(),
         LogError::Damaged { .. } => ApiError::new(StatusCode::CONFLICT, "log_damaged", message.clone())
             .hint("`ostler doctor` says more; `ostler doctor --salvage ID` keeps what is before the damage"),
-        LogError::TooLarge { .. } => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message.clone()),
+        LogError::TooLarge { .. } => {
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message.clone())
+        }
         LogError::Full => unavailable("disk_full", "nothing was recorded; free some space and try again"),
         LogError::Io(_) => unavailable("disk_failed", "nothing was recorded; look at the disk and try again"),
         LogError::Conflict { .. } | LogError::Fenced => unavailable("not_owner", "try again"),

@@ -75,7 +75,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
             Ok(Query(params)) => Ok(Params(params)),
             Err(rejection) => {
                 let message = rejection.body_text();
-                let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(&message);
+                let message =
+                    message.strip_prefix("Failed to deserialize query string: ").unwrap_or(&message);
                 Err(ApiError::bad_request("bad_query", format!("the query is not valid: {message}")))
             }
         }
@@ -130,5 +131,6 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 
 fn invalid(what: &str) -> ApiError {
     let message = format!("the body does not have the right shape: {what}");
-    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", message).hint("/openapi.json describes it")
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", message)
+        .hint("/openapi.json describes it")
 }

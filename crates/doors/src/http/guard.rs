@@ -54,10 +54,15 @@ fn refusal(denied: Denied) -> ApiError {
             "this request was meant for another host, or for none",
         )
         .hint("use the address that the daemon printed when it started"),
-        Denied::Origin => {
-            ApiError::new(StatusCode::FORBIDDEN, "bad_origin", "pages of other origins may not talk to this daemon")
+        Denied::Origin => ApiError::new(
+            StatusCode::FORBIDDEN,
+            "bad_origin",
+            "pages of other origins may not talk to this daemon",
+        ),
+        Denied::Token => {
+            ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "the token is missing or wrong").hint(
+                "send `Authorization: Bearer TOKEN`; the token is in the file `token` of the data directory",
+            )
         }
-        Denied::Token => ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "the token is missing or wrong")
-            .hint("send `Authorization: Bearer TOKEN`; the token is in the file `token` of the data directory"),
     }
 }

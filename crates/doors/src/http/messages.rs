@@ -228,7 +228,8 @@ async fn checked(door: &HttpDoor, id: SessionId, part: InputPart) -> Result<Part
 async fn attached(door: &HttpDoor, id: SessionId, reference: String) -> Result<String, ApiError> {
     let name = reference.strip_prefix("attachments/").unwrap_or_default();
     let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
-    let there = plain && tokio::fs::try_exists(door.engine.session_dir(id).join(&reference)).await.unwrap_or(false);
+    let there =
+        plain && tokio::fs::try_exists(door.engine.session_dir(id).join(&reference)).await.unwrap_or(false);
     if there {
         return Ok(reference);
     }

@@ -77,8 +77,12 @@ impl Api {
                 .hint("/openapi.json lists what there is")
         };
         let wrong_method = || async {
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take this method")
-                .hint("/openapi.json lists what there is")
+            ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "this path does not take this method",
+            )
+            .hint("/openapi.json lists what there is")
         };
         self.router.fallback(missing).method_not_allowed_fallback(wrong_method).with_state(door)
     }
@@ -121,7 +125,14 @@ impl Operation {
     pub(super) fn stream(name: &'static str, summary: &'static str) -> Operation {
         // A schema would be of the body as a whole, which has no end.
         let content = json!({"text/event-stream": {}, "application/x-ndjson": {}});
-        Operation { name, summary, body: None, params: Vec::new(), success: (StatusCode::OK, content), public: false }
+        Operation {
+            name,
+            summary,
+            body: None,
+            params: Vec::new(),
+            success: (StatusCode::OK, content),
+            public: false,
+        }
     }
 
     /// It takes a `T` as JSON.

@@ -44,10 +44,15 @@ async fn with_everything_right_every_route_lets_in() {
         let scene = Scene::new(&daemon).await;
         let answer = daemon.send(&route.request(&daemon, &scene)).await;
         // A turn runs in the scene, so it cannot be run or retried.
-        let expected: &[u16] = if ["run", "retry_turn"].contains(&route.name()) { &[409] } else { &[200, 201, 202] };
+        let expected: &[u16] =
+            if ["run", "retry_turn"].contains(&route.name()) { &[409] } else { &[200, 201, 202] };
         assert!(expected.contains(&answer.status()), "{}: {}", route.name(), answer.text());
         if answer.status() < 300 {
-            assert!(route.operation["responses"].get(answer.status().to_string()).is_some(), "{}", route.name());
+            assert!(
+                route.operation["responses"].get(answer.status().to_string()).is_some(),
+                "{}",
+                route.name()
+            );
         }
     }
 }
@@ -93,15 +98,18 @@ async fn a_wrong_token_is_not_enough() {
         is_unauthorized(&daemon.send(&health).await);
     }
     // One of them on every route; the check is the same for all.
-    refused(&daemon, secret_routes(), |request| request.set("authorization", &wrong[0]), is_unauthorized).await;
-    refused(&daemon, secret_routes(), |request| request.set("authorization", &wrong[7]), is_unauthorized).await;
+    refused(&daemon, secret_routes(), |request| request.set("authorization", &wrong[0]), is_unauthorized)
+        .await;
+    refused(&daemon, secret_routes(), |request| request.set("authorization", &wrong[7]), is_unauthorized)
+        .await;
 }
 
 #[tokio::test]
 async fn two_tokens_are_one_too_many() {
     let daemon = Daemon::start().await;
     let right = format!("Bearer {}", daemon.token());
-    refused(&daemon, secret_routes(), |request| request.add("authorization", "Bearer x"), is_unauthorized).await;
+    refused(&daemon, secret_routes(), |request| request.add("authorization", "Bearer x"), is_unauthorized)
+        .await;
     refused(&daemon, secret_routes(), |request| request.add("authorization", &right), is_unauthorized).await;
 }
 
@@ -115,7 +123,8 @@ async fn a_token_in_the_address_is_not_looked_at() {
             let target = format!("{}?{name}={}", route.target(&scene), daemon.token());
             let request = route.request(&daemon, &scene).target(&target).remove("authorization");
             is_unauthorized(&daemon.send(&request).await);
-            let cookie = request.target(&route.target(&scene)).add("cookie", &format!("{name}={}", daemon.token()));
+            let cookie =
+                request.target(&route.target(&scene)).add("cookie", &format!("{name}={}", daemon.token()));
             is_unauthorized(&daemon.send(&cookie).await);
         }
     }
@@ -136,7 +145,8 @@ async fn only_the_exact_host_will_do() {
     let daemon = Daemon::start().await;
     let port = daemon.address.port();
     for host in ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"] {
-        let answer = daemon.send(&daemon.request("GET", "/healthz").set("host", &format!("{host}:{port}"))).await;
+        let answer =
+            daemon.send(&daemon.request("GET", "/healthz").set("host", &format!("{host}:{port}"))).await;
         assert_eq!(answer.status(), 200, "{host}");
     }
     let another = port.wrapping_add(1).max(1);
@@ -196,7 +206,10 @@ async fn only_the_exact_origin_will_do() {
     let with = |origin: &str| daemon.request("GET", "/healthz").add("origin", origin);
     assert_eq!(daemon.send(&with(&own)).await.status(), 200);
     assert_eq!(daemon.send(&with(&own).add("sec-fetch-site", "same-origin")).await.status(), 200);
-    assert_eq!(daemon.send(&daemon.request("GET", "/healthz").add("sec-fetch-site", "none")).await.status(), 200);
+    assert_eq!(
+        daemon.send(&daemon.request("GET", "/healthz").add("sec-fetch-site", "none")).await.status(),
+        200
+    );
     for origin in [
         format!("https://127.0.0.1:{port}"),
         "http://127.0.0.1".to_owned(),
@@ -213,7 +226,8 @@ async fn only_the_exact_origin_will_do() {
     }
     // One good origin does not excuse a bad one.
     is_bad_origin(&daemon.send(&with(&own).add("origin", "http://evil.example")).await);
-    let sites = daemon.request("GET", "/healthz").add("sec-fetch-site", "none").add("sec-fetch-site", "cross-site");
+    let sites =
+        daemon.request("GET", "/healthz").add("sec-fetch-site", "none").add("sec-fetch-site", "cross-site");
     is_bad_origin(&daemon.send(&sites).await);
 }
 
@@ -232,7 +246,9 @@ async fn a_preflight_of_another_origin_gets_no_leave() {
 #[tokio::test]
 async fn paths_that_are_not_there_need_a_token_too() {
     let daemon = Daemon::start().await;
-    for path in ["/", "/v1", "/v2/sessions", "/favicon.ico", "//healthz", "/healthz/", "/HEALTHZ", "/./healthz"] {
+    for path in
+        ["/", "/v1", "/v2/sessions", "/favicon.ico", "//healthz", "/healthz/", "/HEALTHZ", "/./healthz"]
+    {
         is_unauthorized(&daemon.send(&daemon.request("GET", path).remove("authorization")).await);
         assert_eq!(daemon.get(path).await.status(), 404, "{path}");
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_types::{
-    Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult,
-    Usage, Verdict,
+    Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind,
+    ToolResult, Usage, Verdict,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;

@@ -15,12 +15,19 @@ async fn refused(daemon: &Daemon, kind: &str, bodies: &[(Vec<u8>, u16, &str)]) {
     let scene = Scene::new(daemon).await;
     let before = daemon.recorded();
     for route in routes_with_body() {
-        for (body, status, code) in bodies.iter().filter(|(body, ..)| route.needs_body() || !body.is_empty()) {
+        for (body, status, code) in bodies.iter().filter(|(body, ..)| route.needs_body() || !body.is_empty())
+        {
             let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
             let request = route.request(daemon, &scene).set("content-type", kind).body(body);
             let answer = daemon.send(&request).await;
             let expected = (*status, (*code).to_owned());
-            assert_eq!((answer.status(), answer.code()), expected, "{} {shown:?}: {}", route.name(), answer.text());
+            assert_eq!(
+                (answer.status(), answer.code()),
+                expected,
+                "{} {shown:?}: {}",
+                route.name(),
+                answer.text()
+            );
         }
     }
     assert_eq!(daemon.recorded(), before);
@@ -114,7 +121,9 @@ fn first_member(object: &Value) -> String {
 async fn other_types_of_content_are_refused() {
     let daemon = Daemon::start().await;
     let unsupported = |body: &str| [(body.as_bytes().to_vec(), 415, "unsupported_media_type")];
-    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "json"] {
+    for kind in
+        ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "json"]
+    {
         refused(&daemon, kind, &unsupported(r#"{"reason":"x"}"#)).await;
     }
     let scene = Scene::new(&daemon).await;
@@ -144,7 +153,11 @@ async fn a_large_body_of_unknown_length_is_cut_off() {
     let scene = Scene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes_with_body() {
-        let head = route.request(&daemon, &scene).body(b"").remove("content-length").add("transfer-encoding", "chunked");
+        let head = route
+            .request(&daemon, &scene)
+            .body(b"")
+            .remove("content-length")
+            .add("transfer-encoding", "chunked");
         let mut bytes = head.bytes();
         let mebibyte = format!("100000\r\n{}\r\n", " ".repeat(1 << 20));
         bytes.extend(mebibyte.repeat(3).into_bytes());
@@ -177,17 +190,27 @@ async fn an_unknown_or_wrong_query_is_refused() {
     for route in routes().into_iter().filter(|route| !route.params("query").is_empty()) {
         let target = route.target(&scene);
         let mut queries = vec!["surprise=1".to_owned(), "token=x".to_owned(), "=".to_owned()];
-        for param in route.operation["parameters"].as_array().unwrap().iter().filter(|param| param["in"] == "query") {
+        for param in
+            route.operation["parameters"].as_array().unwrap().iter().filter(|param| param["in"] == "query")
+        {
             let name = param["name"].as_str().unwrap();
             queries.push(format!("{name}=1&{name}=2"));
             if param["schema"]["type"] != "string" || param["schema"].get("enum").is_some() {
-                queries.extend(["", "x", "-1", "1.5", "%00", "18446744073709551616"].map(|value| format!("{name}={value}")));
+                queries.extend(
+                    ["", "x", "-1", "1.5", "%00", "18446744073709551616"]
+                        .map(|value| format!("{name}={value}")),
+                );
             }
         }
         for query in queries {
             let request = daemon.request(&route.method, &format!("{target}?{query}"));
             let answer = daemon.send(&request).await;
-            assert_eq!((answer.status(), answer.code().as_str()), (400, "bad_query"), "{} {query}", route.name());
+            assert_eq!(
+                (answer.status(), answer.code().as_str()),
+                (400, "bad_query"),
+                "{} {query}",
+                route.name()
+            );
         }
     }
     assert_eq!(daemon.recorded(), before);

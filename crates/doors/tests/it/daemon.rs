@@ -147,10 +147,11 @@ impl Daemon {
         Stream::open(self.connect().await, &self.request("GET", target)).await
     }
 
-    /// The lines of a session's log, as they are on disk.
+    /// The records of a session's log, as they are on disk. A space after one says that it was appended
+    /// together with the next, and is not part of it.
     pub(crate) fn log(&self, session: &str) -> Vec<String> {
         let path = self.data().join("sessions").join(session).join("events.ndjson");
-        std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+        std::fs::read_to_string(path).unwrap().lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
     /// All that is recorded: each session's folder and its log.

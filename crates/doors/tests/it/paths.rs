@@ -142,8 +142,11 @@ async fn methods_that_there_are_not_are_told_apart_from_paths() {
     let before = daemon.recorded();
     let routes = routes();
     for route in &routes {
-        let known: Vec<&str> =
-            routes.iter().filter(|other| other.path == route.path).map(|other| other.method.as_str()).collect();
+        let known: Vec<&str> = routes
+            .iter()
+            .filter(|other| other.path == route.path)
+            .map(|other| other.method.as_str())
+            .collect();
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW", "get"] {
             if known.contains(&method) {
                 continue;

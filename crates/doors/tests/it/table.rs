@@ -90,7 +90,9 @@ impl Route {
             "update_session" => json!({"title": "another"}),
             "send_message" => said("hello"),
             "cancel" => json!({"reason": "enough"}),
-            "answer_approval" => json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"}),
+            "answer_approval" => {
+                json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"})
+            }
             other => panic!("say what a good body for {other} is"),
         })
     }

@@ -19,7 +19,12 @@ pub(crate) struct Request {
 
 impl Request {
     pub(crate) fn new(method: &str, target: &str) -> Request {
-        Request { method: method.to_owned(), target: target.to_owned(), headers: Vec::new(), body: Vec::new() }
+        Request {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
     }
 
     /// Adds a header, beside others of its name.
@@ -147,7 +152,8 @@ impl Connection {
     /// done with the connection then.
     pub(crate) async fn exchange(self, bytes: &[u8]) -> Answer {
         let (read, mut write) = tokio::io::split(self.stream);
-        let mut reader = Connection { stream: Box::new(tokio::io::join(read, tokio::io::sink())), ahead: self.ahead };
+        let mut reader =
+            Connection { stream: Box::new(tokio::io::join(read, tokio::io::sink())), ahead: self.ahead };
         let sent = async {
             // A daemon that has heard enough closes the connection, which is its right.
             _ = write.write_all(bytes).await;

@@ -86,7 +86,7 @@ fn tree(directory: &str) -> Option<CallWish> {
     one_word(directory).then(|| call.with("path", directory))
 }
 
-/// `search for main`, `grep TODO in src`, `where is Session`.
+/// `search for main`, `grep main in src`, `where is Session`.
 pub(super) fn search(text: &str) -> Option<CallWish> {
     let text = text.trim_end_matches(['?', '!']);
     let verbs = [

@@ -84,7 +84,7 @@ async fn searching() {
     let cases = [
         ("search for main", json!({"query": "main"})),
         ("find Session", json!({"query": "Session"})),
-        ("grep TODO", json!({"query": "TODO"})),
+        ("grep Main", json!({"query": "Main"})),
         ("Search the code for \"salt and pepper\"", json!({"query": "salt and pepper"})),
         ("search for salt and pepper", json!({"query": "salt and pepper"})),
         ("look for the word main", json!({"query": "main"})),
