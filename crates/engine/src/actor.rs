@@ -57,11 +57,12 @@ pub(crate) struct Actor {
     /// A turn's end that the disk would not take yet.
     unrecorded: Option<Command>,
     idle_since: Instant,
+    tick_at: Option<Instant>,
 }
 
 impl Actor {
     pub(crate) fn new(session: Session, inputs: mpsc::Receiver<Input>) -> Actor {
-        Actor { session, running: None, inputs, unrecorded: None, idle_since: Instant::now() }
+        Actor { session, running: None, inputs, unrecorded: None, idle_since: Instant::now(), tick_at: None }
     }
 
     /// Lives until the session sleeps, is removed, or the daemon stops.
@@ -76,20 +77,21 @@ impl Actor {
     }
 
     async fn next_input(&mut self) -> Input {
-        let tick = self.next_tick();
+        // The earliest tick counts, so that a busy session is not too busy for it.
+        let patience = match (&self.unrecorded, &self.running) {
+            (Some(_), _) => RETRY_EVERY,
+            (None, Some(_)) => DRAFT_EVERY,
+            (None, None) => self.session.shared.idle_after,
+        };
+        let due = Instant::now() + patience;
+        let tick = self.tick_at.map_or(due, |tick| tick.min(due));
+        self.tick_at = Some(tick);
         tokio::select! {
             input = self.inputs.recv() => input.unwrap_or(Input::Stop),
             input = Running::next(&mut self.running) => input,
-            () = tokio::time::sleep_until(tick) => Input::Tick,
-        }
-    }
-
-    fn next_tick(&self) -> Instant {
-        match (&self.unrecorded, &self.running) {
-            (Some(_), _) => Instant::now() + RETRY_EVERY,
-            (None, Some(_)) => Instant::now() + DRAFT_EVERY,
-            (None, None) => {
-                (self.idle_since + self.session.shared.idle_after).max(Instant::now() + RETRY_EVERY)
+            () = tokio::time::sleep_until(tick) => {
+                self.tick_at = None;
+                Input::Tick
             }
         }
     }
@@ -215,7 +217,12 @@ impl Actor {
         }
     }
 
-    fn keep_unrecorded(&mut self, command: Command, error: &EngineError) {
+    /// Whether the end of a turn waits for the disk; until then no agent may run.
+    pub(crate) fn owes_a_record(&self) -> bool {
+        self.unrecorded.is_some()
+    }
+
+    pub(crate) fn keep_unrecorded(&mut self, command: Command, error: &EngineError) {
         tracing::error!(id = %self.session.id, %error, "a turn's end could not be recorded yet");
         self.unrecorded = Some(command);
     }

@@ -136,7 +136,10 @@ pub(crate) async fn rebuild(shared: &Arc<Shared>) -> Result<(), LogError> {
         match crate::wake::read_state(shared, id).await {
             Ok(state) => {
                 catch_up(shared, &state).await?;
-                write_session(shared.session_dir(id), &state).await;
+                // A session that is awake writes its own, and knows better.
+                if shared.hub(id).is_none() {
+                    write_session(shared.session_dir(id), &state).await;
+                }
             }
             Err(error) => tracing::warn!(%id, %error, "a session is left out of the index"),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ostler_agent::Agent;
-use ostler_eventlog::{FeedPosition, Log};
+use ostler_eventlog::{FeedPosition, Log, LogError};
 use ostler_index::{Filter, Index, Listing};
 use ostler_types::{
     Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Session, SessionId, SessionView, State,
@@ -29,6 +29,8 @@ use crate::subscription::Subscription;
 const INPUTS: usize = 64;
 /// How long a client waits for the list while the index is being rebuilt.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How often a session is woken for one request.
+const TRIES: u32 = 10;
 /// This process's name in leases.
 const NODE: &str = "local";
 /// How long a lease holds; the data directory's lock makes it moot for files.
@@ -166,7 +168,15 @@ impl Engine {
     /// Removes a session and all its files.
     pub async fn purge(&self, id: SessionId) -> Result<(), EngineError> {
         self.refuse_if_stopping()?;
-        self.ask(id, |reply| Input::Purge { reply }).await?
+        match self.ask(id, |reply| Input::Purge { reply }).await {
+            Ok(purged) => purged,
+            // What cannot be read can still be removed.
+            Err(EngineError::Log(LogError::Damaged { .. })) => {
+                self.shared.log.remove(id).await?;
+                Ok(self.shared.index.remove(id).await?)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The names of the agents that sessions can have.
@@ -217,22 +227,17 @@ impl Engine {
         id: SessionId,
         input: impl Fn(oneshot::Sender<T>) -> Input,
     ) -> Result<T, EngineError> {
-        loop {
-            let handle = self.shared.handle(id);
+        for _ in 0..TRIES {
             let (reply, answer) = oneshot::channel();
-            if handle.inputs.send(input(reply)).await.is_err() {
-                self.refuse_if_stopping()?;
-                recovery::failed_to_wake(&self.shared, id).await?;
-                continue;
+            if self.shared.handle(id).inputs.send(input(reply)).await.is_ok()
+                && let Ok(answer) = answer.await
+            {
+                return Ok(answer);
             }
-            match answer.await {
-                Ok(answer) => return Ok(answer),
-                Err(_) => {
-                    self.refuse_if_stopping()?;
-                    recovery::failed_to_wake(&self.shared, id).await?;
-                }
-            }
+            self.refuse_if_stopping()?;
+            recovery::failed_to_wake(&self.shared, id).await?;
         }
+        Err(LogError::Io("the session breaks down each time that it is woken".to_owned()).into())
     }
 
     async fn until_recovered(&self) -> Result<(), EngineError> {

@@ -83,9 +83,7 @@ async fn live(
     };
     hub.start_from(state.last_seq, state.pending_approvals().cloned().collect());
     let mut actor = Actor::new(Session::new(state, epoch, hub, Arc::clone(&shared)), inputs);
-    if let Err(error) = set_right(&mut actor).await {
-        tracing::error!(%id, %error, "a session's open turn cannot be ended yet");
-    }
+    set_right(&mut actor).await;
     actor.run().await;
 }
 
@@ -97,19 +95,28 @@ async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(State, Epoch), Log
 }
 
 /// Ends a turn that nobody runs, unless it only waits; starts what is queued.
-async fn set_right(actor: &mut Actor) -> Result<(), EngineError> {
+async fn set_right(actor: &mut Actor) {
     let partial = match &actor.session.state.turn {
-        Some(turn) => wake::read_partial(&actor.session.shared, actor.session.id, turn.id).await?,
+        Some(turn) => wake::read_partial(&actor.session.shared, actor.session.id, turn).await,
         None => None,
     };
-    let resumable = actor.agent_resumes();
-    actor.decide_and_record(Command::Recover { resumable, partial }).await?;
-    Ok(())
+    let command = Command::Recover { resumable: actor.agent_resumes(), partial };
+    if let Err(error) = actor.decide_and_record(command.clone()).await {
+        actor.keep_unrecorded(command, &error);
+    }
 }
 
 /// Says why an actor did not answer: `Err` when the session cannot be woken, `Ok` to try again.
 pub(crate) async fn failed_to_wake(shared: &Arc<Shared>, id: SessionId) -> Result<(), EngineError> {
-    wake::read_state(shared, id).await?;
-    tokio::task::yield_now().await;
-    Ok(())
+    match wake::read_state(shared, id).await {
+        Ok(_) => Ok(()),
+        Err(LogError::NotFound) => {
+            // A session that was removed in a hurry may still be listed.
+            if shared.index.position(id).await.is_ok_and(|position| position > 0) {
+                shared.index.remove(id).await?;
+            }
+            Err(EngineError::NotFound)
+        }
+        Err(error) => Err(error.into()),
+    }
 }

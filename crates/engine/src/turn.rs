@@ -50,6 +50,7 @@ impl Actor {
     /// never touch a workspace at once.
     pub(crate) async fn follow_turn(&mut self) {
         let open = self.session.state.turn.as_ref().map(|turn| turn.id);
+        let owes = self.owes_a_record();
         match &mut self.running {
             Some(running) if Some(running.turn_id) == open => {
                 if let Some(turn) = &self.session.state.turn {
@@ -60,7 +61,13 @@ impl Actor {
                 self.session.hub.set_turn(None);
                 running.cancel();
             }
-            None if open.is_some() => self.start_turn().await,
+            None if owes => {}
+            // A turn that cannot start fails, and the next one may have begun by that.
+            None if open.is_some() => {
+                while self.session.state.turn.is_some() && self.running.is_none() && !self.owes_a_record() {
+                    self.start_turn().await;
+                }
+            }
             None => self.session.hub.set_turn(None),
         }
     }
@@ -94,8 +101,9 @@ impl Actor {
     async fn fail_to_start(&mut self, turn_id: TurnId, error: Failure) {
         let reason = error.code.clone();
         let report = Report::Failed { error, reason, partial: None };
-        if let Err(error) = self.decide_and_record(Command::Report { turn_id, report }).await {
-            tracing::error!(id = %self.session.id, %error, "a turn could neither start nor fail");
+        let command = Command::Report { turn_id, report };
+        if let Err(error) = self.decide_and_record(command.clone()).await {
+            self.keep_unrecorded(command, &error);
         }
     }
 

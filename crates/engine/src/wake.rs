@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ostler_eventlog::LogError;
-use ostler_types::{Delta, DeltaKind, Message, SessionId, State, TurnId};
+use ostler_types::{Delta, DeltaKind, Message, MessageId, OpenTurn, SessionId, State};
 
 use crate::engine::Shared;
 use crate::hub::partial_message;
@@ -42,17 +42,30 @@ pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<St
     }
 }
 
-/// What the model had written of its message when the daemon died, as far as a draft kept it.
-pub(crate) async fn read_partial(
-    shared: &Arc<Shared>,
-    id: SessionId,
-    turn: TurnId,
-) -> Result<Option<Message>, LogError> {
+/// What the model had written of its message when the daemon died, as far as a draft kept it. A
+/// message that was recorded may still have its draft; it is not taken for another one.
+pub(crate) async fn read_partial(shared: &Arc<Shared>, id: SessionId, turn: &OpenTurn) -> Option<Message> {
+    let drafts = match shared.log.drafts(id).await {
+        Ok(drafts) => drafts,
+        Err(error) => {
+            tracing::warn!(%id, %error, "what the model was writing is lost");
+            return None;
+        }
+    };
     let mut streams: Vec<(DeltaKind, String)> = Vec::new();
-    for (_, delta) in shared.log.drafts(id).await?.into_iter().filter(|(of, _)| *of == turn) {
-        splice(&mut streams, delta);
+    for (of, delta) in drafts {
+        if of == turn.id && message_of(&delta.kind) != turn.said {
+            splice(&mut streams, delta);
+        }
     }
-    Ok(partial_message(streams.iter().map(|(kind, text)| (kind, text.as_str())), shared.clock.now()))
+    partial_message(streams.iter().map(|(kind, text)| (kind, text.as_str())), shared.clock.now())
+}
+
+fn message_of(kind: &DeltaKind) -> Option<MessageId> {
+    match kind {
+        DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. } => Some(*message_id),
+        DeltaKind::ToolOutput { .. } => None,
+    }
 }
 
 /// Puts a delta's text where it belongs; one that would leave a hole is dropped.

@@ -72,6 +72,7 @@ impl State {
         match &record.event {
             Event::ModelOutputCompleted { message, usage, .. } => {
                 turn.steps += 1;
+                turn.said = Some(message.id);
                 turn.usage += *usage;
                 self.session.usage += *usage;
                 turn.calls = message.tool_calls().cloned().map(OpenCall::proposed).collect();
@@ -170,6 +171,7 @@ impl State {
             started_at: at,
             steps: 0,
             calls: Vec::new(),
+            said: None,
             used: VecDeque::new(),
             batch: None,
             rounds: 0,

@@ -78,6 +78,8 @@ pub struct OpenTurn {
     pub steps: u32,
     /// The calls of the last message, in its order; empty once each has its result.
     pub calls: Vec<OpenCall>,
+    /// The message that the model finished last.
+    pub said: Option<MessageId>,
     /// The ids of its newest calls; none may come twice.
     pub used: VecDeque<ToolCallId>,
     /// The batch that runs those calls, once it has begun.

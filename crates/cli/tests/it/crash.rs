@@ -1,8 +1,12 @@
 //! SIGKILL at every operation on the disk, all of them, not a sample: before it, in the middle of
 //! it, and after it. Then the daemon starts again, and nothing that was acknowledged is missing.
 
+use futures_util::StreamExt;
+use ostler_client::{CreateSession, SendMessage};
+use ostler_types::{Event, Record};
+
 use crate::process::Process;
-use crate::scenario::{Told, check, play, workspace};
+use crate::scenario::{Told, check, export, play, workspace};
 
 #[tokio::test]
 async fn killed_before_any_operation() {
@@ -48,4 +52,47 @@ async fn kill_at(fault: &str) -> bool {
     println!("{fault}: {told:?}");
     check(&client, &work, &told).await;
     survived
+}
+
+#[tokio::test]
+async fn killed_while_a_draft_is_written_or_put_away() {
+    for (fault, keeps) in [
+        ("kill-before:write_at@drafts.ndjson", false),
+        ("kill-mid:write_at@drafts.ndjson", false),
+        ("kill-after:write_at@drafts.ndjson", true),
+        ("kill-before:truncate@drafts.ndjson", true),
+        ("kill-after:truncate@drafts.ndjson", true),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let daemon = Process::faulty(&data, fault);
+        let client = daemon.client().await.unwrap();
+        let workspace_path = dir.path().to_str().unwrap().to_owned();
+        let new = CreateSession { workspace_path, ..CreateSession::default() };
+        let id = client.create_session(&new).await.unwrap();
+        let mut events = client.events(id, 0, true).await.unwrap();
+        let words = "one two three four five six seven eight nine ten eleven twelve";
+        client.send_message(id, &SendMessage::prompt(format!("say {words} slowly"))).await.unwrap();
+        while events.next().await.is_some_and(|line| line.is_ok()) {}
+        daemon.kill();
+
+        let again = Process::faulty(&data, "");
+        let client = again.client().await.unwrap();
+        let view = client.session(id).await.unwrap();
+        assert!(view.running_turn_id.is_none(), "{fault}: the turn is over");
+        let said: Vec<String> = export(&client, id)
+            .await
+            .iter()
+            .map(|line| serde_json::from_str::<Record>(line).unwrap())
+            .filter_map(|record| match record.event {
+                Event::ModelOutputCompleted { message, .. } => Some(message.text()),
+                _ => None,
+            })
+            .collect();
+        match &said[..] {
+            [] => assert!(!keeps, "{fault}: what the draft kept is lost"),
+            [text] => assert!(!text.is_empty() && words.starts_with(text.trim_end()), "{fault}: {text}"),
+            more => panic!("{fault}: said {} times", more.len()),
+        }
+    }
 }

@@ -36,6 +36,11 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) async fn start() -> Daemon {
+        Daemon::start_with(Duration::from_secs(600)).await
+    }
+
+    /// One in which sessions go to sleep when they have been idle for so long.
+    pub(crate) async fn start_with(idle_after: Duration) -> Daemon {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("workspace")).unwrap();
         let data = dir.path().join("data");
@@ -52,7 +57,7 @@ impl Daemon {
             agents: HashMap::from([("native".to_owned(), agent)]),
             clock: Arc::new(SystemClock),
             rules: Vec::new(),
-            idle_after: Duration::from_secs(600),
+            idle_after,
         });
         let door = HttpDoor::new(engine.clone(), settings());
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

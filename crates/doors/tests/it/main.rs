@@ -5,13 +5,18 @@
 
 mod access;
 mod agent;
+mod approvals;
 mod bodies;
 mod daemon;
+mod document;
 mod events;
 mod feed;
+mod messages;
 mod paths;
 mod protocol;
+mod sessions;
 mod stream;
 mod table;
 mod token;
+mod turns;
 mod wire;

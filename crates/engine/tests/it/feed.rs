@@ -1,0 +1,111 @@
+//! Following all sessions with one cursor.
+
+use std::collections::HashMap;
+
+use ostler_engine::{Engine, FeedItem, FeedSubscription};
+use ostler_eventlog::{FeedPosition, FeedRecord};
+use ostler_testing::agent::ScriptedAgent;
+use ostler_types::SessionId;
+
+use crate::fixture::Place;
+
+const SESSIONS: usize = 5;
+const TURNS: usize = 8;
+
+/// Reads records until so many turns have ended.
+async fn read_until(feed: &mut FeedSubscription, ends: usize) -> Vec<FeedRecord> {
+    let (mut records, mut ended) = (Vec::new(), 0);
+    while ended < ends {
+        if let FeedItem::Record(record) = feed.next().await.unwrap() {
+            assert_eq!(record.next, feed.position());
+            ended += usize::from(record.line.name() == "turn_completed");
+            records.push(record);
+        }
+    }
+    records
+}
+
+async fn assert_whole(engine: &Engine, records: &[FeedRecord]) {
+    let mut seen: HashMap<SessionId, u64> = HashMap::new();
+    for record in records {
+        let last = seen.entry(record.session_id).or_default();
+        assert_eq!(record.line.seq, *last + 1, "a gap or a record twice in {}", record.session_id);
+        *last += 1;
+    }
+    for (id, last) in seen {
+        assert_eq!(engine.view(id).await.unwrap().last_seq, last);
+    }
+    assert!(records.is_sorted_by(|one, two| one.next < two.next));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_record_of_every_session_comes_once_and_in_order() {
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    (0..SESSIONS * TURNS).for_each(|_| agent.push_text("an answer"));
+    let mut feed = daemon.engine.subscribe_all(None);
+    let talks = (0..SESSIONS).map(|_| async {
+        let id = daemon.create().await;
+        for _ in 0..TURNS {
+            daemon.say(id, "go").await;
+        }
+    });
+    let (live, _) = tokio::join!(read_until(&mut feed, SESSIONS * TURNS), futures_util::future::join_all(talks));
+    assert_whole(&daemon.engine, &live).await;
+
+    let mut again = daemon.engine.subscribe_all(Some(FeedPosition(0)));
+    let history = read_until(&mut again, SESSIONS * TURNS).await;
+    let lines = |records: &[FeedRecord]| records.iter().map(|r| (r.next, r.line.clone())).collect::<Vec<_>>();
+    assert_eq!(lines(&history), lines(&live));
+    for cut in [1, live.len() / 2, live.len() - 1] {
+        let mut rest = daemon.engine.subscribe_all(Some(live[cut - 1].next));
+        let ends = live[cut..].iter().filter(|record| record.line.name() == "turn_completed").count();
+        assert_eq!(lines(&read_until(&mut rest, ends).await), lines(&live[cut..]));
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_holds_over_a_restart() {
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    (0..3).for_each(|_| agent.push_text("an answer"));
+    let mut feed = daemon.engine.subscribe_all(None);
+    let id = daemon.create().await;
+    daemon.say(id, "go").await;
+    let first = read_until(&mut feed, 1).await;
+    daemon.say(id, "while nobody looks").await;
+    daemon.recorded(id, "turn_completed", 2).await;
+    drop(feed);
+    daemon.engine.stop().await;
+    drop(daemon);
+
+    let daemon = place.open(&agent).await;
+    let mut feed = daemon.engine.subscribe_all(Some(first.last().unwrap().next));
+    daemon.say(id, "and now").await;
+    let rest = read_until(&mut feed, 2).await;
+    let all: Vec<FeedRecord> = first.into_iter().chain(rest).collect();
+    assert_whole(&daemon.engine, &all).await;
+}
+
+#[tokio::test]
+async fn deltas_are_shown_too() {
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    agent.push(|turn| async move {
+        ostler_testing::agent::stream(&turn, turn.message_id(), 0, "as it comes");
+        turn.canceled.cancelled().await;
+        ostler_testing::agent::done()
+    });
+    let mut feed = daemon.engine.subscribe_all(None);
+    let id = daemon.create().await;
+    daemon.say(id, "go").await;
+    let shown = loop {
+        if let FeedItem::Delta(line) = feed.next().await.unwrap() {
+            break line;
+        }
+    };
+    assert_eq!(shown.name, "model_output_delta");
+    let delta: serde_json::Value = serde_json::from_slice(&shown.bytes).unwrap();
+    assert_eq!((&delta["session_id"], &delta["data"]["text"]), (&id.to_string().into(), &"as it comes".into()));
+    daemon.cancel(id).await.unwrap();
+}

@@ -1,0 +1,15 @@
+//! The engine with a real log and a real index in a temporary directory, and an agent that does what
+//! each test says.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
+
+mod approvals;
+mod faults;
+mod feed;
+mod fixture;
+mod reader;
+mod restarts;
+mod sessions;
+mod streams;
+mod turns;
+mod views;
