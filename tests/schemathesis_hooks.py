@@ -1,12 +1,13 @@
 """Gives schemathesis real things to work with: sessions, turns, messages and approvals that exist.
 
 What is made up but well-formed (an id, a path, a model) is replaced by one that the daemon knows, so
-that requests reach the handlers. What is malformed on purpose is left as it is. The ids that are used
-are kept in OSTLER_SCENES for the script; nothing here judges an answer.
+that requests reach the handlers. What is malformed on purpose is left as it is, and so are ids that an
+earlier answer gave out. Nothing here judges an answer.
 """
 
 import json
 import os
+import pathlib
 import re
 import time
 import urllib.request
@@ -17,11 +18,14 @@ BASE = os.environ["OSTLER_BASE"]
 TOKEN = os.environ["OSTLER_TOKEN"]
 WORKSPACE = os.environ["OSTLER_WORKSPACE"]
 
-ID = re.compile(r"(sess|turn|msg)_[0-9a-f]{32}")
+ID = re.compile(r"(?:sess|turn|msg)_[0-9a-f]{32}")
 # What uses its scene up when it succeeds, so that the next request needs a fresh one.
 CONSUMING = {"close_session", "withdraw_message", "answer_approval", "cancel", "retry_turn", "run"}
 
+# A session for each operation in which that operation can succeed.
 scenes = {}
+# The ids that answers gave out.
+given_out = set()
 
 
 def call(method, path, body=None):
@@ -64,6 +68,11 @@ def make_scene(operation):
         call("POST", f"/v1/sessions/{session}/cancel")
     if operation == "run":
         say(session, "hello", auto_run=False)
+    if operation == "send_message":
+        folder = pathlib.Path(call("GET", f"/v1/sessions/{session}")["log_dir"], "attachments")
+        folder.mkdir()
+        folder.joinpath("picture.png").write_bytes(b"not really a picture")
+        scene["attachment"] = "attachments/picture.png"
     return scene
 
 
@@ -77,19 +86,49 @@ def name_of(case):
     return case.operation.definition.raw["operationId"]
 
 
+def made_up(value):
+    return isinstance(value, str) and ID.fullmatch(value) and value not in given_out
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     name = name_of(case)
-    if isinstance(case.query, dict) and name == "session_events":
-        # A stream without end is no answer that could be checked.
-        if case.query.get("follow") in (None, True, "true"):
-            case.query["follow"] = "false"
-    if isinstance(case.path_parameters, dict) and "session_id" in case.path_parameters:
+    if isinstance(case.query, dict):
+        known_query(name, case.query)
+    if isinstance(case.headers, dict) or hasattr(case.headers, "items"):
+        for key, value in list((case.headers or {}).items()):
+            if key.lower() == "last-event-id" and isinstance(value, str) and value.isdigit():
+                case.headers[key] = "0"
+    if isinstance(case.path_parameters, dict):
         for key, value in case.path_parameters.items():
-            if isinstance(value, str) and ID.fullmatch(value) and key in scene_of(name):
+            if made_up(value) and key in scene_of(name):
                 case.path_parameters[key] = scene_of(name)[key]
     if isinstance(case.body, dict):
+        case.body = whole_numbers(case.body)
         known_words(name, case.body)
+
+
+def known_query(name, query):
+    """A cursor must have been given out, and a stream without end is no answer that could be checked."""
+    if name == "list_sessions" and isinstance(query.get("cursor"), str):
+        del query["cursor"]
+    if name == "session_events":
+        if query.get("follow") in (None, True, "true"):
+            query["follow"] = "false"
+        after = query.get("after")
+        if type(after) is int and 0 <= after < 2**64:
+            query["after"] = 0
+
+
+def whole_numbers(value):
+    """Writes 3.0 as 3: a schema takes both for an integer, but no client would send the former."""
+    if isinstance(value, dict):
+        return {key: whole_numbers(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [whole_numbers(member) for member in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 def known_words(name, body):
@@ -102,13 +141,17 @@ def known_words(name, body):
     if name == "create_session":
         replace("workspace_path", WORKSPACE)
         replace("agent", "native")
-        if isinstance(body.get("parent_session_id"), str) and ID.fullmatch(body["parent_session_id"]):
+        if made_up(body.get("parent_session_id")):
             body["parent_session_id"] = scene_of(name)["session_id"]
     if name in ("create_session", "update_session"):
         replace("model", "demo:demo")
+    if name == "send_message" and isinstance(body.get("parts"), list):
+        for part in body["parts"]:
+            if isinstance(part, dict) and isinstance(part.get("ref"), str):
+                part["ref"] = scene_of(name)["attachment"]
     if name == "answer_approval":
         approval = scene_of(name)["approval"]
-        if isinstance(body.get("turn_id"), str) and ID.fullmatch(body["turn_id"]):
+        if made_up(body.get("turn_id")):
             body["turn_id"] = approval["turn_id"]
         replace("tool_call_id", approval["tool_call_id"])
 
@@ -116,5 +159,7 @@ def known_words(name, body):
 @schemathesis.hook
 def after_call(context, case, response):
     name = name_of(case)
-    if name in CONSUMING and response.status_code < 300:
-        scenes.pop(name, None)
+    if response.status_code < 300:
+        given_out.update(ID.findall(response.text))
+        if name in CONSUMING:
+            scenes.pop(name, None)

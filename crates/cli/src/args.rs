@@ -10,7 +10,7 @@ use crate::config::{Auth, Flag};
 
 /// Keep many coding-agent sessions going, and drive them from anywhere.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "ostler", version, about, after_help = EXAMPLES, propagate_version = true)]
+#[command(name = "ostler", version, after_help = EXAMPLES, propagate_version = true)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
     /// What to do.

@@ -36,7 +36,7 @@ pub struct Listeners {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address is taken or not ours.
-    #[error("cannot listen on {address}: {source}; choose another address with --listen")]
+    #[error("cannot listen on {address}; choose another address with --listen")]
     Tcp {
         /// The address.
         address: SocketAddr,
@@ -44,7 +44,7 @@ pub enum ServeError {
         source: std::io::Error,
     },
     /// The socket cannot be made.
-    #[error("cannot listen on the socket {path}: {source}")]
+    #[error("cannot listen on the socket {path}")]
     Unix {
         /// Its path.
         path: PathBuf,

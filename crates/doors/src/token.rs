@@ -37,7 +37,7 @@ pub enum TokenError {
         mode: u32,
     },
     /// The file cannot be read or made.
-    #[error("the token file {path} cannot be used: {source}")]
+    #[error("the token file {path} cannot be used")]
     Io {
         /// The file.
         path: PathBuf,

@@ -33,7 +33,7 @@ async fn a_full_disk_is_told_and_felt_by_one_session() {
         let before = daemon.engine.view(id).await.unwrap();
         let refused = daemon.engine.submit(id, daemon.message("lost", Default::default())).await;
         let full = fault.contains("enospc");
-        assert!(matches!(refused, Err(EngineError::Log(LogError::Full)) == full), "{fault}: {refused:?}");
+        assert_eq!(matches!(refused, Err(EngineError::Log(LogError::Full))), full, "{fault}: {refused:?}");
         assert!(matches!(refused, Err(EngineError::Log(LogError::Full | LogError::Io(_)))), "{fault}: {refused:?}");
         assert_eq!(daemon.engine.view(id).await.unwrap(), before, "{fault}");
 

@@ -12,7 +12,7 @@ use ostler_index::Index;
 use ostler_testing::agent::ScriptedAgent;
 use ostler_testing::clock::FixedClock;
 use ostler_types::{
-    Accepted, Clock, Command, Delivery, Message, MessageId, NewSession, Part, PendingApproval, Policy, Role, Scope,
+    Accepted, Command, Delivery, Message, MessageId, NewSession, Part, PendingApproval, Policy, Role, Scope,
     SessionId, TurnId, Verdict,
 };
 use tempfile::TempDir;
@@ -86,7 +86,7 @@ impl Place {
     /// Runs a daemon in a runtime of its own until the test is done with it, then ends it as a crash
     /// does: nothing is told, and every task is dropped where it stands.
     pub(crate) fn until_crash<T>(&self, agent: &Arc<ScriptedAgent>, test: impl AsyncFnOnce(&Daemon) -> T) -> T {
-        let runtime = Runtime::new().unwrap();
+        let runtime = runtime();
         let result = runtime.block_on(async {
             let daemon = self.open(agent).await;
             test(&daemon).await
@@ -203,6 +203,11 @@ impl Daemon {
     pub(crate) async fn recorded(&self, id: SessionId, name: &str, count: usize) {
         eventually(name, async || self.names(id).await.iter().filter(|found| **found == name).count() >= count).await;
     }
+}
+
+/// A runtime of one thread: when it is dropped, no task sees another one go.
+pub(crate) fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 /// Asks again and again until it holds, for a long while but not for ever. For what nobody tells of.

@@ -239,7 +239,7 @@ async fn a_stopped_engine_does_nothing_more() {
 fn turns_of_an_agent_that_is_gone_fail_one_after_the_other() {
     let (place, agent) = (Place::new(), ScriptedAgent::new());
     agent.push(|_| std::future::pending());
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let runtime = crate::fixture::runtime();
     let id = runtime.block_on(async {
         let daemon = place.open_as(&agent, &["native", "other"]).await;
         let mut new = daemon.new_session();
