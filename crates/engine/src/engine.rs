@@ -273,7 +273,7 @@ impl Shared {
         recovery::spawn(self, id, None)
     }
 
-    /// Registers an actor, unless there is one.
+    /// Registers an actor, unless there is one or the engine stops.
     pub(crate) fn register(&self, id: SessionId) -> Result<(Handle, mpsc::Receiver<Input>), Handle> {
         let mut awake = self.awake();
         if let Some(handle) = awake.get(&id) {
@@ -281,6 +281,10 @@ impl Shared {
         }
         let (inputs, receiver) = mpsc::channel(INPUTS);
         let handle = Handle { inputs, hub: Arc::new(Hub::new(id, 0, self.clock.clone())) };
+        if *self.stopping.borrow() {
+            // Nobody is woken any more, or it would start what is queued: this handle leads nowhere.
+            return Err(handle);
+        }
         awake.insert(id, handle.clone());
         Ok((handle, receiver))
     }

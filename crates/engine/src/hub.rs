@@ -19,6 +19,9 @@ use crate::queue::{Item, Queue};
 /// Bytes of a running tool's output that are kept for subscribers who come late.
 const TOOL_OUTPUT_BYTES: usize = 32 * 1024;
 
+/// Bytes that an unfinished message may take in its record; what is beyond is lost.
+const PARTIAL_BYTES: usize = 2 << 20;
+
 /// One session's fan-out, shared by its actor, its agent and its subscribers.
 pub(crate) struct Hub {
     session_id: SessionId,
@@ -103,6 +106,10 @@ impl Hub {
         inner.approvals = approvals;
         for finished in finished {
             inner.streams.retain(|stream| !finished.covers(&stream.kind));
+            if matches!(finished, Finished::Turn) {
+                // Its agent may not have heard of it yet, and whatever it shows is too late.
+                inner.turn_id = None;
+            }
         }
         for line in lines {
             inner.last_seq = line.seq;
@@ -245,6 +252,8 @@ pub(crate) enum Finished {
     Message(MessageId),
     /// The call's output is in the record.
     Call(ToolCallId),
+    /// The turn is over, and all its text with it.
+    Turn,
 }
 
 impl Finished {
@@ -255,21 +264,23 @@ impl Finished {
                 DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. },
             ) => id == message_id,
             (Finished::Call(id), DeltaKind::ToolOutput { tool_call_id, .. }) => id == tool_call_id,
+            (Finished::Turn, _) => true,
             (Finished::Message(_), DeltaKind::ToolOutput { .. }) => false,
             (Finished::Call(_), DeltaKind::Text { .. } | DeltaKind::Reasoning { .. }) => false,
         }
     }
 }
 
-/// An unfinished message from the streams of its parts.
+/// An unfinished message from the streams of its parts, cut to what a record can hold.
 pub(crate) fn partial_message<'a>(
     streams: impl Iterator<Item = (&'a DeltaKind, &'a str)>,
     now: Timestamp,
 ) -> Option<Message> {
     let mut parts: Vec<(u32, Part)> = Vec::new();
     let mut id = None;
+    let mut room = PARTIAL_BYTES;
     for (kind, text) in streams {
-        let text = text.to_owned();
+        let text = fitting(text, &mut room).to_owned();
         match kind {
             DeltaKind::Text { message_id, part } => {
                 id = Some(*message_id);
@@ -285,4 +296,20 @@ pub(crate) fn partial_message<'a>(
     parts.sort_by_key(|(index, _)| *index);
     let parts = parts.into_iter().map(|(_, part)| part).collect();
     Some(Message { id: id?, role: Role::Assistant, parts, created_at: now })
+}
+
+/// As much of a text as there is room for once it is written as JSON.
+fn fitting<'a>(text: &'a str, room: &mut usize) -> &'a str {
+    for (index, c) in text.char_indices() {
+        let size = match c {
+            '"' | '\\' => 2,
+            '\0'..'\u{20}' => 6,
+            c => c.len_utf8(),
+        };
+        if size > *room {
+            return &text[..index];
+        }
+        *room -= size;
+    }
+    text
 }

@@ -143,7 +143,10 @@ impl Running {
                     let result = joined.unwrap_or_else(|error| Err(panicked(&error)));
                     return Input::Returned(Returned { turn_id, result });
                 }
-                () = tokio::time::sleep_until(patience), if running.deadline.is_some() => running.task.abort(),
+                () = tokio::time::sleep_until(patience), if running.deadline.is_some() => {
+                    running.deadline = None;
+                    running.task.abort();
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ mod config;
 mod crash;
 mod daemons;
 mod damage;
+mod golden;
 mod process;
 mod provider;
 mod render;
