@@ -82,11 +82,12 @@ export OSTLER_BASE=$base OSTLER_WORKSPACE=$work/workspace OSTLER_TOKEN
 OSTLER_TOKEN=$(cat "$work/data/token")
 export SCHEMATHESIS_HOOKS=$root/tests/schemathesis_hooks.py
 
-# /v1/events never ends by itself; the Rust tests of the door read it.
+# /v1/events never ends by itself; the Rust tests of the door read it. A deleted session can still be read
+# unless it was purged, so that check does not hold here.
 held=0
 (cd "$work" && schemathesis --no-color run "$base/openapi.json" \
     -H "Authorization: Bearer $OSTLER_TOKEN" \
-    --checks all \
+    --checks all --exclude-checks use_after_free \
     --exclude-path /v1/events \
     --max-examples "$examples" --seed "$seed" --generation-deterministic \
     --request-timeout 5 --continue-on-failure \

@@ -22,6 +22,8 @@ WORKSPACE = os.environ["OSTLER_WORKSPACE"]
 ID = re.compile(r"(?:sess|turn|msg)_[0-9a-f]{32}")
 # What uses its scene up when it succeeds, so that the next request needs a fresh one.
 CONSUMING = {"close_session", "withdraw_message", "answer_approval", "cancel", "retry_turn", "run"}
+# What names a session and something in it.
+TOGETHER = {"withdraw_message", "answer_approval", "retry_turn"}
 
 # A session for each operation in which that operation can succeed.
 scenes = {}
@@ -46,8 +48,9 @@ def say(session, text, **more):
 
 
 def waiting(session):
-    """Lets a turn run into an approval, and returns what waits."""
-    say(session, "run `true`")
+    """Lets a turn run into an approval, and returns what waits. Each asks for a command of its own, since an
+    answer with the scope `always` allows that command in every session."""
+    say(session, f"run `echo {session}`")
     for _ in range(200):
         pending = call("GET", f"/v1/sessions/{session}")["pending_approvals"]
         if pending:
@@ -92,21 +95,27 @@ def name_of(case):
     return case.operation.definition.raw["operationId"]
 
 
-def made_up(value):
-    return isinstance(value, str) and ID.fullmatch(value) and value not in given_out
+def made_up(name, value):
+    """Whether an id is only well-formed; some operations need several that belong together."""
+    return isinstance(value, str) and ID.fullmatch(value) and (name in TOGETHER or value not in given_out)
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
     name = name_of(case)
     if isinstance(case.query, dict):
+        declared = {param["name"] for param in case.operation.definition.raw["parameters"]}
+        for key, value in case.query.items():
+            # Nothing would be sent of these, and so nothing could be refused.
+            if key not in declared and value in (None, []):
+                case.query[key] = "nothing"
         known_query(name, case.query)
     for key, value in list((case.headers or {}).items()):
-        if key.lower() == "last-event-id" and str(value).isdecimal():
+        if key.lower() == "last-event-id" and re.fullmatch("[0-9]+", str(value)):
             case.headers[key] = "0"
     if isinstance(case.path_parameters, dict):
         for key, value in case.path_parameters.items():
-            if made_up(value) and key in scene_of(name):
+            if made_up(name, value) and key in scene_of(name):
                 case.path_parameters[key] = scene_of(name)[key]
     if isinstance(case.body, dict):
         case.body = whole_numbers(case.body)
@@ -123,7 +132,7 @@ def known_query(name, query):
         if query.get("follow") in (None, True, "true"):
             query["follow"] = "false"
         after = str(query.get("after"))
-        if after.isdecimal() and int(after) < 2**64:
+        if re.fullmatch("[0-9]+", after) and int(after) < 2**64:
             query["after"] = "0"
 
 
@@ -148,7 +157,7 @@ def known_words(name, body):
     if name == "create_session":
         replace("workspace_path", WORKSPACE)
         replace("agent", "native")
-        if made_up(body.get("parent_session_id")):
+        if made_up(name, body.get("parent_session_id")):
             body["parent_session_id"] = scene_of(name)["session_id"]
     if name in ("create_session", "update_session"):
         replace("model", "demo:demo")
@@ -158,7 +167,7 @@ def known_words(name, body):
                 part["ref"] = "attachments/picture.png"
     if name == "answer_approval":
         approval = scene_of(name)["approval"]
-        if made_up(body.get("turn_id")):
+        if made_up(name, body.get("turn_id")):
             body["turn_id"] = approval["turn_id"]
         replace("tool_call_id", approval["tool_call_id"])
 

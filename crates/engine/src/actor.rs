@@ -130,15 +130,18 @@ impl Actor {
         self.record_what_is_due().await?;
         match &mut command {
             Command::Cancel { partial, .. } | Command::Close { partial, .. } => {
-                *partial = self.session.hub.partial()
+                *partial = self.session.hub.hold();
             }
             Command::Submit { delivery: Delivery::Interrupt, partial, .. } => {
-                *partial = self.session.hub.partial()
+                *partial = self.session.hub.hold();
             }
             _ => {}
         }
         let rule = self.rule_to_remember(&command);
-        let accepted = self.decide_and_record(command).await?;
+        let accepted = self.decide_and_record(command).await;
+        // Nothing is held any more once the turn has ended; if it did not, the text comes late.
+        self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
+        let accepted = accepted?;
         if let Some(rule) = rule {
             self.remember(rule).await;
         }
@@ -294,7 +297,7 @@ impl Actor {
     async fn stop(&mut self) {
         self.save_drafts(1);
         let resumable = self.agent_resumes();
-        let partial = self.session.hub.partial();
+        let partial = self.session.hub.hold();
         if let Err(error) = self.decide_and_record(Command::Suspend { resumable, partial }).await {
             tracing::error!(id = %self.session.id, %error, "the turn is left to be recovered at the next start");
         }

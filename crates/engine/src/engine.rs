@@ -10,7 +10,7 @@ use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log, LogError};
 use ostler_index::{Filter, Index, Listing};
 use ostler_types::{
-    Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Session, SessionId, SessionView, State,
+    Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Refusal, Session, SessionId, SessionView, State,
     create,
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -146,8 +146,13 @@ impl Engine {
     }
 
     /// Follows all sessions, from a position or from now.
-    pub fn subscribe_all(&self, after: Option<FeedPosition>) -> FeedSubscription {
-        FeedSubscription::new(self.shared.log.clone(), self.shared.deltas.clone(), after)
+    pub fn subscribe_all(&self, after: Option<FeedPosition>) -> Result<FeedSubscription, EngineError> {
+        let (log, deltas) = (self.shared.log.clone(), self.shared.deltas.clone());
+        if after.is_some_and(|after| after > *log.feed_end().borrow()) {
+            let message = "the cursor is ahead of everything that has been recorded";
+            return Err(Refusal::invalid("cursor_ahead", message).hint("start again without a cursor").into());
+        }
+        Ok(FeedSubscription::new(log, deltas, after))
     }
 
     /// Lists and searches sessions.
@@ -256,7 +261,7 @@ impl Engine {
         }
         let message =
             format!("this daemon has no agent called `{name}`; it has {}", self.agents().join(", "));
-        Err(ostler_types::Refusal::invalid("unknown_agent", message).into())
+        Err(Refusal::invalid("unknown_agent", message).into())
     }
 }
 

@@ -36,6 +36,8 @@ struct Inner {
     streams: Vec<Stream>,
     queues: Vec<Arc<Queue>>,
     approvals: Vec<PendingApproval>,
+    /// What came while the end of the turn was being recorded.
+    held: Option<Vec<Delta>>,
     closed: bool,
 }
 
@@ -69,6 +71,7 @@ impl Hub {
             streams: Vec::new(),
             queues: Vec::new(),
             approvals: Vec::new(),
+            held: None,
             closed: false,
         };
         Hub { session_id, clock, inner: Mutex::new(inner) }
@@ -108,7 +111,7 @@ impl Hub {
             inner.streams.retain(|stream| !finished.covers(&stream.kind));
             if matches!(finished, Finished::Turn) {
                 // Its agent may not have heard of it yet, and whatever it shows is too late.
-                inner.turn_id = None;
+                (inner.turn_id, inner.held) = (None, None);
             }
         }
         for line in lines {
@@ -129,22 +132,45 @@ impl Hub {
     /// Says which turn the deltas belong to from now on.
     pub(crate) fn set_turn(&self, turn_id: Option<TurnId>) {
         let mut inner = self.lock();
-        inner.turn_id = turn_id;
+        (inner.turn_id, inner.held) = (turn_id, None);
         inner.streams.clear();
     }
 
     /// Shows text as it streams. A delta of a turn that is over is dropped. Returns what was shown.
     pub(crate) fn delta(&self, turn_id: TurnId, delta: &Delta) -> Option<DeltaLine> {
-        let line = DeltaLine::new(self.session_id, turn_id, self.clock.now(), delta);
         let mut inner = self.lock();
         if inner.turn_id != Some(turn_id) {
             return None;
         }
+        if let Some(held) = &mut inner.held {
+            held.push(delta.clone());
+            return None;
+        }
+        Some(self.show(&mut inner, turn_id, delta))
+    }
+
+    /// What the model has written of its current message. Nothing more is shown until the end of the
+    /// turn is published, or [`Hub::go_on`]: so all that was shown is kept.
+    pub(crate) fn hold(&self) -> Option<Message> {
+        let mut inner = self.lock();
+        inner.held.get_or_insert_default();
+        self.partial_of(&inner)
+    }
+
+    /// Shows what was held back, if the turn goes on after all. Returns what was shown.
+    pub(crate) fn go_on(&self) -> Vec<DeltaLine> {
+        let mut inner = self.lock();
+        let (Some(held), Some(turn_id)) = (inner.held.take(), inner.turn_id) else { return Vec::new() };
+        held.iter().map(|delta| self.show(&mut inner, turn_id, delta)).collect()
+    }
+
+    fn show(&self, inner: &mut Inner, turn_id: TurnId, delta: &Delta) -> DeltaLine {
+        let line = DeltaLine::new(self.session_id, turn_id, self.clock.now(), delta);
         inner.keep(delta);
         for queue in &inner.queues {
             queue.push(Item::Delta(line.clone()), line.bytes.len());
         }
-        Some(line)
+        line
     }
 
     /// The text that no draft holds yet, if there is any; at least `least` bytes of it.
@@ -160,7 +186,10 @@ impl Hub {
 
     /// What the model has written of its current message.
     pub(crate) fn partial(&self) -> Option<Message> {
-        let inner = self.lock();
+        self.partial_of(&self.lock())
+    }
+
+    fn partial_of(&self, inner: &Inner) -> Option<Message> {
         let streamed = inner.streams.iter().map(|stream| (&stream.kind, stream.text.as_str()));
         partial_message(streamed, self.clock.now())
     }

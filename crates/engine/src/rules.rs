@@ -7,6 +7,9 @@ use std::sync::Mutex;
 
 use ostler_types::{Rule, ToolCall};
 
+/// How many rules are remembered.
+const LIMIT: usize = 10_000;
+
 /// The standing rules of a data directory.
 #[derive(Debug)]
 pub(crate) struct Rules {
@@ -38,6 +41,9 @@ impl Rules {
         let mut remembered = self.remembered.lock().expect("no code panics while it holds the rules");
         if remembered.contains(&rule) {
             return Ok(());
+        }
+        if remembered.len() >= LIMIT {
+            return Err(std::io::Error::other("rules.json is full; remove rules that are no longer wanted"));
         }
         remembered.push(rule);
         replace(&self.path, &serde_json::to_vec_pretty(&*remembered)?)

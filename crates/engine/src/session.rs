@@ -107,7 +107,9 @@ fn finished(record: &Record) -> Option<Finished> {
     match &record.event {
         Event::ModelOutputCompleted { message, .. } => Some(Finished::Message(message.id)),
         Event::ToolCallCompleted { tool_call, .. } => Some(Finished::Call(tool_call.id.clone())),
-        Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => Some(Finished::Turn),
+        Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
+            Some(Finished::Turn)
+        }
         _ => None,
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn api() -> Api {
             Operation::new::<Health>(g, "health", "Whether the daemon is there", OK).public()
         })
         .route(&Method::GET, "/openapi.json", get(document), |g| {
-            Operation::new::<serde_json::Value>(g, "openapi", "This document", OK)
+            Operation::new::<serde_json::Map<String, serde_json::Value>>(g, "openapi", "This document", OK)
         })
         .route(&Method::GET, "/v1/agents", get(choices::agents), |g| {
             Operation::new::<choices::Agents>(g, "list_agents", "The agents that sessions can have", OK)

@@ -234,7 +234,10 @@ fn not_null(schema: &Value) -> Value {
     }
     if let Some(options) = schema.get("anyOf").and_then(Value::as_array) {
         let options: Vec<Value> = options.iter().filter(|option| option["type"] != "null").cloned().collect();
-        schema["anyOf"] = options.into();
+        match <[Value; 1]>::try_from(options) {
+            Ok([only]) => return only,
+            Err(options) => schema["anyOf"] = options.into(),
+        }
     }
     if let Some(members) = schema.get("enum").and_then(Value::as_array) {
         let members: Vec<Value> = members.iter().filter(|member| !member.is_null()).cloned().collect();

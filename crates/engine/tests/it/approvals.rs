@@ -42,15 +42,24 @@ async fn they_are_listed_over_all_sessions_and_wait() {
     assert_eq!((waiting[0].tool.as_str(), &waiting[0].input), ("shell", &json!({"command": "ls"})));
     assert_eq!(waiting[0].rule, Rule { tool: "shell".to_owned(), subject: "ls".to_owned() });
     let view = daemon.engine.view(one).await.unwrap();
-    assert_eq!((view.session.status, &view.pending_approvals[..]), (SessionStatus::WaitingApproval, &waiting[..1]));
+    assert_eq!(
+        (view.session.status, &view.pending_approvals[..]),
+        (SessionStatus::WaitingApproval, &waiting[..1])
+    );
 
     daemon.answer(&waiting[0], Verdict::Approve, Scope::Once).await.unwrap();
     daemon.answer(&waiting[1], Verdict::Deny, Scope::Once).await.unwrap();
     daemon.recorded(one, "turn_completed", 1).await;
     daemon.recorded(two, "turn_completed", 1).await;
-    assert_eq!((last_text(&daemon, one).await, last_text(&daemon, two).await), ("it ran".into(), "it did not".into()));
+    assert_eq!(
+        (last_text(&daemon, one).await, last_text(&daemon, two).await),
+        ("it ran".into(), "it did not".into())
+    );
     daemon.approvals(0).await;
-    assert_eq!((count(&daemon, one, "tool_call_started").await, count(&daemon, two, "tool_call_started").await), (1, 0));
+    assert_eq!(
+        (count(&daemon, one, "tool_call_started").await, count(&daemon, two, "tool_call_started").await),
+        (1, 0)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,9 +81,13 @@ async fn the_first_answer_wins_and_the_other_is_told() {
         assert_eq!(refusal.code, "already_answered");
         assert!(refusal.message.ends_with("by test"), "{}", refusal.message);
         daemon.recorded(id, "turn_completed", 1).await;
-        let answers = count(&daemon, id, "approval_granted").await + count(&daemon, id, "approval_denied").await;
+        let answers =
+            count(&daemon, id, "approval_granted").await + count(&daemon, id, "approval_denied").await;
         assert_eq!(answers, 1);
-        assert_eq!(refusal_code(daemon.answer(&waiting, Verdict::Approve, Scope::Once).await), "already_answered");
+        assert_eq!(
+            refusal_code(daemon.answer(&waiting, Verdict::Approve, Scope::Once).await),
+            "already_answered"
+        );
     }
 }
 
@@ -108,7 +121,8 @@ async fn for_ever_holds_in_every_session_and_after_a_restart() {
     let waiting = daemon.approvals(1).await.remove(0);
     daemon.answer(&waiting, Verdict::Approve, Scope::Always).await.unwrap();
     // The rule is on disk when the answer has been taken.
-    let rules: Vec<Rule> = serde_json::from_slice(&std::fs::read(place.data().join("rules.json")).unwrap()).unwrap();
+    let rules: Vec<Rule> =
+        serde_json::from_slice(&std::fs::read(place.data().join("rules.json")).unwrap()).unwrap();
     assert_eq!(rules, [waiting.rule]);
     daemon.recorded(id, "turn_completed", 1).await;
     runs_by_rule(&daemon).await;

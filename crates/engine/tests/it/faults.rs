@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ostler_engine::EngineError;
 use ostler_eventlog::LogError;
-use ostler_testing::agent::{ScriptedAgent, done, propose, say};
+use ostler_testing::agent::{ScriptedAgent, done, finish, propose, say, stream};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
-use ostler_types::{Event, Report, ToolKind};
+use ostler_types::{Event, Part, Report, ToolKind};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -34,7 +34,10 @@ async fn a_full_disk_is_told_and_felt_by_one_session() {
         let refused = daemon.engine.submit(id, daemon.message("lost", Default::default())).await;
         let full = fault.contains("enospc");
         assert_eq!(matches!(refused, Err(EngineError::Log(LogError::Full))), full, "{fault}: {refused:?}");
-        assert!(matches!(refused, Err(EngineError::Log(LogError::Full | LogError::Io(_)))), "{fault}: {refused:?}");
+        assert!(
+            matches!(refused, Err(EngineError::Log(LogError::Full | LogError::Io(_)))),
+            "{fault}: {refused:?}"
+        );
         assert_eq!(daemon.engine.view(id).await.unwrap(), before, "{fault}");
 
         agent.push_text("unmoved");
@@ -48,8 +51,15 @@ async fn a_full_disk_is_told_and_felt_by_one_session() {
         daemon.say(id, "kept").await;
         reader.until("turn_completed", turns + 1).await;
     }
-    let texts: Vec<String> =
-        daemon.engine.messages(id, None, 100).await.unwrap().messages.iter().map(|message| message.text()).collect();
+    let texts: Vec<String> = daemon
+        .engine
+        .messages(id, None, 100)
+        .await
+        .unwrap()
+        .messages
+        .iter()
+        .map(|message| message.text())
+        .collect();
     assert_eq!(texts, ["kept", "well again"].repeat(4));
 }
 
@@ -98,6 +108,38 @@ async fn the_end_of_a_turn_is_recorded_once_the_disk_is_well() {
     agent.push_text("as usual");
     daemon.say(id, "next").await;
     reader.until("turn_completed", 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_that_could_not_be_canceled_goes_on_without_a_gap() {
+    let ((place, disk), agent) = (faulty(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    let (enough, told) = tokio::sync::watch::channel(false);
+    agent.push(|turn| async move {
+        let (id, mut text) = (turn.message_id(), String::new());
+        while !*told.borrow() {
+            stream(&turn, id, text.len(), "word ");
+            text.push_str("word ");
+            tokio::task::yield_now().await;
+        }
+        finish(&turn, id, vec![Part::text(text)]).await?;
+        done()
+    });
+    let id = daemon.create().await;
+    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    daemon.say(id, "go").await;
+    reader.until("turn_started", 1).await;
+    disk.set_plan(plan(format!("enospc:write_at@{id}/events.ndjson..")));
+    for _ in 0..5 {
+        let refused = daemon.cancel(id).await;
+        assert!(matches!(refused, Err(EngineError::Log(LogError::Full))), "{refused:?}");
+        reader.step().await;
+    }
+    disk.set_plan(FaultPlan::default());
+    enough.send_replace(true);
+    // The reader itself fails on a gap in the text.
+    reader.until("turn_completed", 1).await;
+    assert_eq!(reader.count("turn_canceled"), 0);
 }
 
 #[tokio::test]

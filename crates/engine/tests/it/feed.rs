@@ -43,22 +43,23 @@ async fn every_record_of_every_session_comes_once_and_in_order() {
     let (place, agent) = (Place::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     (0..SESSIONS * TURNS).for_each(|_| agent.push_text("an answer"));
-    let mut feed = daemon.engine.subscribe_all(None);
+    let mut feed = daemon.engine.subscribe_all(None).unwrap();
     let talks = (0..SESSIONS).map(|_| async {
         let id = daemon.create().await;
         for _ in 0..TURNS {
             daemon.say(id, "go").await;
         }
     });
-    let (live, _) = tokio::join!(read_until(&mut feed, SESSIONS * TURNS), futures_util::future::join_all(talks));
+    let (live, _) =
+        tokio::join!(read_until(&mut feed, SESSIONS * TURNS), futures_util::future::join_all(talks));
     assert_whole(&daemon.engine, &live).await;
 
-    let mut again = daemon.engine.subscribe_all(Some(FeedPosition(0)));
+    let mut again = daemon.engine.subscribe_all(Some(FeedPosition(0))).unwrap();
     let history = read_until(&mut again, SESSIONS * TURNS).await;
     let lines = |records: &[FeedRecord]| records.iter().map(|r| (r.next, r.line.clone())).collect::<Vec<_>>();
     assert_eq!(lines(&history), lines(&live));
     for cut in [1, live.len() / 2, live.len() - 1] {
-        let mut rest = daemon.engine.subscribe_all(Some(live[cut - 1].next));
+        let mut rest = daemon.engine.subscribe_all(Some(live[cut - 1].next)).unwrap();
         let ends = live[cut..].iter().filter(|record| record.line.name() == "turn_completed").count();
         assert_eq!(lines(&read_until(&mut rest, ends).await), lines(&live[cut..]));
     }
@@ -69,7 +70,7 @@ async fn a_cursor_holds_over_a_restart() {
     let (place, agent) = (Place::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     (0..3).for_each(|_| agent.push_text("an answer"));
-    let mut feed = daemon.engine.subscribe_all(None);
+    let mut feed = daemon.engine.subscribe_all(None).unwrap();
     let id = daemon.create().await;
     daemon.say(id, "go").await;
     let first = read_until(&mut feed, 1).await;
@@ -80,7 +81,7 @@ async fn a_cursor_holds_over_a_restart() {
     drop(daemon);
 
     let daemon = place.open(&agent).await;
-    let mut feed = daemon.engine.subscribe_all(Some(first.last().unwrap().next));
+    let mut feed = daemon.engine.subscribe_all(Some(first.last().unwrap().next)).unwrap();
     daemon.say(id, "and now").await;
     let rest = read_until(&mut feed, 2).await;
     let all: Vec<FeedRecord> = first.into_iter().chain(rest).collect();
@@ -96,7 +97,7 @@ async fn deltas_are_shown_too() {
         turn.canceled.cancelled().await;
         ostler_testing::agent::done()
     });
-    let mut feed = daemon.engine.subscribe_all(None);
+    let mut feed = daemon.engine.subscribe_all(None).unwrap();
     let id = daemon.create().await;
     daemon.say(id, "go").await;
     let shown = loop {
@@ -106,6 +107,9 @@ async fn deltas_are_shown_too() {
     };
     assert_eq!(shown.name, "model_output_delta");
     let delta: serde_json::Value = serde_json::from_slice(&shown.bytes).unwrap();
-    assert_eq!((&delta["session_id"], &delta["data"]["text"]), (&id.to_string().into(), &"as it comes".into()));
+    assert_eq!(
+        (&delta["session_id"], &delta["data"]["text"]),
+        (&id.to_string().into(), &"as it comes".into())
+    );
     daemon.cancel(id).await.unwrap();
 }

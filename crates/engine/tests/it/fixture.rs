@@ -85,7 +85,11 @@ impl Place {
 
     /// Runs a daemon in a runtime of its own until the test is done with it, then ends it as a crash
     /// does: nothing is told, and every task is dropped where it stands.
-    pub(crate) fn until_crash<T>(&self, agent: &Arc<ScriptedAgent>, test: impl AsyncFnOnce(&Daemon) -> T) -> T {
+    pub(crate) fn until_crash<T>(
+        &self,
+        agent: &Arc<ScriptedAgent>,
+        test: impl AsyncFnOnce(&Daemon) -> T,
+    ) -> T {
         let runtime = runtime();
         let result = runtime.block_on(async {
             let daemon = self.open(agent).await;
@@ -96,7 +100,11 @@ impl Place {
     }
 
     /// Runs a daemon and stops it in order.
-    pub(crate) fn until_stop<T>(&self, agent: &Arc<ScriptedAgent>, test: impl AsyncFnOnce(&Daemon) -> T) -> T {
+    pub(crate) fn until_stop<T>(
+        &self,
+        agent: &Arc<ScriptedAgent>,
+        test: impl AsyncFnOnce(&Daemon) -> T,
+    ) -> T {
         self.until_crash(agent, async |daemon| {
             let result = test(daemon).await;
             daemon.engine.stop().await;
@@ -201,7 +209,10 @@ impl Daemon {
 
     /// Waits until a session has this many records of a name.
     pub(crate) async fn recorded(&self, id: SessionId, name: &str, count: usize) {
-        eventually(name, async || self.names(id).await.iter().filter(|found| **found == name).count() >= count).await;
+        eventually(name, async || {
+            self.names(id).await.iter().filter(|found| **found == name).count() >= count
+        })
+        .await;
     }
 }
 

@@ -64,7 +64,11 @@ impl Reader {
     fn take(&mut self, record: Record) {
         if let Event::ModelOutputCompleted { message, .. } = &record.event {
             let streamed = self.texts.remove(&message.id).unwrap_or_default();
-            assert!(message.text().starts_with(&streamed), "{streamed:?} is not the start of {:?}", message.text());
+            assert!(
+                message.text().starts_with(&streamed),
+                "{streamed:?} is not the start of {:?}",
+                message.text()
+            );
             self.finished.insert(message.id, message.text());
         }
         self.records.push(record);

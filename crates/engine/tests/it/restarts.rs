@@ -107,7 +107,10 @@ fn a_call_that_may_have_run_is_not_run_again() {
     });
     // A third start finds nothing left to do.
     let last = place.until_crash(&agent, async |daemon| daemon.engine.view(id).await.unwrap().last_seq);
-    assert_eq!(place.until_crash(&agent, async |daemon| daemon.engine.view(id).await.unwrap().last_seq), last);
+    assert_eq!(
+        place.until_crash(&agent, async |daemon| daemon.engine.view(id).await.unwrap().last_seq),
+        last
+    );
     assert_eq!(agent.turns().len(), 1);
 }
 
@@ -255,13 +258,19 @@ fn turns_of_an_agent_that_is_gone_fail_one_after_the_other() {
     place.until_crash(&agent, async |daemon| {
         daemon.recorded(id, "turn_failed", 3).await;
         let view = daemon.engine.view(id).await.unwrap();
-        assert_eq!((view.running_turn_id, view.queue.len(), view.session.status), (None, 0, SessionStatus::Failed));
-        let reasons: Vec<String> = daemon
-            .records(id)
-            .await
-            .into_iter()
-            .filter_map(|record| if let Event::TurnFailed { reason, .. } = record.event { Some(reason) } else { None })
-            .collect();
+        assert_eq!(
+            (view.running_turn_id, view.queue.len(), view.session.status),
+            (None, 0, SessionStatus::Failed)
+        );
+        let reasons: Vec<String> =
+            daemon
+                .records(id)
+                .await
+                .into_iter()
+                .filter_map(|record| {
+                    if let Event::TurnFailed { reason, .. } = record.event { Some(reason) } else { None }
+                })
+                .collect();
         assert_eq!(reasons, ["interrupted", "unknown_agent", "unknown_agent"]);
     });
 }

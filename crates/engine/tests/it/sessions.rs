@@ -19,7 +19,8 @@ async fn a_message_is_answered_and_everybody_can_see_it() {
     let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
     let turn_id = daemon.say(id, "hello there").await;
     reader.until("turn_completed", 1).await;
-    let expected = ["session_created", "message_added", "turn_started", "model_output_completed", "turn_completed"];
+    let expected =
+        ["session_created", "message_added", "turn_started", "model_output_completed", "turn_completed"];
     assert_eq!(reader.names(), expected);
 
     let view = daemon.engine.view(id).await.unwrap();
@@ -34,7 +35,8 @@ async fn a_message_is_answered_and_everybody_can_see_it() {
     let listed = daemon.engine.list(Filter::default()).await.unwrap();
     assert_eq!(listed.sessions.len(), 1);
     assert_eq!((&listed.sessions[0].session, listed.sessions[0].last_seq), (&view.session, 5));
-    let found = daemon.engine.list(Filter { q: Some("yourself".to_owned()), ..Filter::default() }).await.unwrap();
+    let found =
+        daemon.engine.list(Filter { q: Some("yourself".to_owned()), ..Filter::default() }).await.unwrap();
     assert_eq!(found.sessions.len(), 1);
     let file = std::fs::read_to_string(daemon.engine.session_dir(id).join("session.json")).unwrap();
     assert!(file.contains("hello there"));
@@ -170,7 +172,10 @@ async fn settings_change_and_a_closed_session_takes_no_more() {
     let listed = daemon.engine.list(Filter { archived: Some(true), ..Filter::default() }).await.unwrap();
     assert_eq!(listed.sessions[0].session.title.as_deref(), Some("a name"));
     daemon.engine.submit(id, Command::Close { by: "test".to_owned(), partial: None }).await.unwrap();
-    assert_eq!(refusal_code(daemon.engine.submit(id, daemon.message("x", Default::default())).await), "session_closed");
+    assert_eq!(
+        refusal_code(daemon.engine.submit(id, daemon.message("x", Default::default())).await),
+        "session_closed"
+    );
     assert_eq!(daemon.names(id).await, ["session_created", "session_updated", "session_completed"]);
 }
 

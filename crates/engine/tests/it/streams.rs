@@ -24,7 +24,8 @@ impl Random {
 }
 
 const MESSAGES: u64 = 30;
-const PIECES: [&str; 6] = ["x", "ein Stück ", "漢字", "🦀🦀", "\n", "a rather longer piece of text, of which there are many "];
+const PIECES: [&str; 6] =
+    ["x", "ein Stück ", "漢字", "🦀🦀", "\n", "a rather longer piece of text, of which there are many "];
 
 /// A turn of many messages in many pieces, with calls between them. Says how far it is.
 fn push_talk(agent: &ScriptedAgent, seed: u64, progress: watch::Sender<u64>) {
@@ -181,7 +182,9 @@ async fn a_cursor_from_the_future_is_refused() {
     let (place, agent) = (Place::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = daemon.create().await;
-    let Err(EngineError::Refused(refusal)) = daemon.engine.subscribe(id, 2).await else { panic!("it was taken") };
+    let Err(EngineError::Refused(refusal)) = daemon.engine.subscribe(id, 2).await else {
+        panic!("it was taken")
+    };
     assert_eq!(refusal.code, "cursor_ahead");
     assert!(daemon.engine.subscribe(id, 1).await.is_ok());
 }
