@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use ostler_engine::{EngineError, FeedItem, FeedSubscription, Item, Subscription};
 use ostler_eventlog::FeedPosition;
-use ostler_types::{Refusal, SessionId};
+use ostler_types::SessionId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
