@@ -1,6 +1,7 @@
 //! The figures, each in a file of its own, and what they share: the mock, the daemons that they
 //! start, and a place for files.
 
+mod disk;
 mod idle;
 mod latency;
 mod list;
@@ -20,8 +21,8 @@ use crate::mock::Mock;
 use crate::report::Row;
 
 /// The names of the figures, in the order of the table.
-pub const FIGURES: [&str; 10] =
-    ["start", "idle", "sleeping", "thousand", "latency", "first", "list", "open", "size", "fifty"];
+pub const FIGURES: [&str; 11] =
+    ["disk", "start", "idle", "sleeping", "thousand", "latency", "first", "list", "open", "size", "fifty"];
 
 /// What figures are measured with. Its files are removed with it, fixtures that are to be kept excepted.
 pub struct Bench {
@@ -49,6 +50,7 @@ impl Bench {
     /// Measures one figure, which may have several rows.
     pub async fn measure(&self, figure: &str) -> Result<Vec<Row>> {
         match figure {
+            "disk" => disk::measure(self),
             "start" => start::measure(self).await,
             "idle" => idle::empty(self),
             "sleeping" => idle::sleeping(self).await,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use ostler_bench::figures::{Bench, FIGURES};
 use ostler_bench::mock::Mock;
 use ostler_bench::process;
-use ostler_bench::report;
+use ostler_bench::report::{self, Row};
 
 const HELP: &str = "\
 Measures a released daemon against a mock model server, and prints a table.
@@ -90,14 +90,24 @@ fn run(flags: &Flags) -> Result<()> {
     std::fs::create_dir_all(&place)?;
     let bench = Bench::new(&flags.binary, &place, flags.fixtures.clone(), flags.quick)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut rows = Vec::new();
+    let (mut rows, mut failed, load) = (Vec::new(), 0, process::load());
     for figure in &flags.figures {
         eprintln!("{figure} … (load {})", process::load());
-        let measured = runtime.block_on(bench.measure(figure));
-        rows.extend(measured.with_context(|| format!("the figure `{figure}` could not be measured"))?);
+        match runtime.block_on(bench.measure(figure)) {
+            Ok(measured) => rows.extend(measured),
+            Err(error) => {
+                failed += 1;
+                rows.push(Row::new(figure, "", format!("could not be measured: {error:#}"), false));
+            }
+        }
     }
-    let table = report::table(&rows);
+    let began =
+        format!("\nThe load of the machine (`/proc/loadavg`, one minute) was {load} when the run began.\n");
+    let table = report::table(&rows) + &began;
     print!("{table}");
+    if failed > 0 {
+        bail!("{failed} figures could not be measured");
+    }
     if flags.write {
         report::write(&Path::new(HOME).join("README.md"), &table)?;
     }
