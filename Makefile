@@ -25,7 +25,8 @@ test-crate: ## test one crate: make test-crate C=engine (T="..." filters by name
 	$(CARGO) nextest run --package $(if $(wildcard crates/$(C)),ostler-$(C),$(C)) $(T)
 
 bench: ## measure (ARGS="..." are passed on)
-	$(CARGO) run --release --locked --package ostler-bench -- $(ARGS)
+	$(CARGO) build --release --locked --package ostler-cli --package ostler-bench
+	target/release/ostler-bench $(ARGS)
 
 fmt: ## format the Rust code
 	$(CARGO) fmt --all

@@ -26,7 +26,7 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// All that can happen to a session.
 pub(crate) enum Input {
     /// A client asks for something.
-    Command { command: Command, reply: oneshot::Sender<Result<Accepted, EngineError>> },
+    Command { command: Box<Command>, reply: oneshot::Sender<Result<Accepted, EngineError>> },
     /// A client wants to see how it stands.
     View { reply: oneshot::Sender<SessionView> },
     /// A client wants some of its messages.
@@ -38,7 +38,7 @@ pub(crate) enum Input {
     /// A client wants to follow it.
     Subscribe { after: u64, reply: oneshot::Sender<Result<Subscription, EngineError>> },
     /// Its agent reports.
-    Turn { turn_id: TurnId, request: TurnRequest },
+    Turn { turn_id: TurnId, request: Box<TurnRequest> },
     /// Its agent has returned.
     Returned(Returned),
     /// Some time has passed.
@@ -67,7 +67,7 @@ impl Actor {
 
     /// Lives until the session sleeps, is removed, or the daemon stops.
     pub(crate) async fn run(mut self) {
-        self.follow_turn().await;
+        Box::pin(self.follow_turn()).await;
         loop {
             let input = self.next_input().await;
             if self.handle(input).await.is_break() {
@@ -81,7 +81,7 @@ impl Actor {
         let patience = match (&self.unrecorded, &self.running) {
             (Some(_), _) => RETRY_EVERY,
             (None, Some(_)) => DRAFT_EVERY,
-            (None, None) => self.session.shared.idle_after,
+            (None, None) => self.session.shared.idle_patience(),
         };
         let due = Instant::now() + patience;
         let tick = self.tick_at.map_or(due, |tick| tick.min(due));
@@ -99,25 +99,26 @@ impl Actor {
     async fn handle(&mut self, input: Input) -> ControlFlow<()> {
         match input {
             Input::Command { command, reply } => {
-                let answer = self.command(command).await;
+                let answer = Box::pin(self.command(*command)).await;
                 _ = reply.send(answer);
             }
             Input::View { reply } => _ = reply.send(self.session.state.view()),
             Input::Messages { before, limit, reply } => {
                 let before = before.unwrap_or(u64::MAX).min(self.session.state.last_seq + 1);
-                let page = history::page(&*self.session.shared.log, self.session.id, before, limit).await;
+                let log = &*self.session.shared.log;
+                let page = Box::pin(history::page(log, self.session.id, before, limit)).await;
                 _ = reply.send(page.map_err(EngineError::from));
             }
             Input::Subscribe { after, reply } => _ = reply.send(self.subscribe(after)),
-            Input::Turn { turn_id, request } => self.turn_request(turn_id, request).await,
-            Input::Returned(returned) => self.returned(returned).await,
-            Input::Tick => return self.tick().await,
+            Input::Turn { turn_id, request } => Box::pin(self.turn_request(turn_id, *request)).await,
+            Input::Returned(returned) => Box::pin(self.returned(returned)).await,
+            Input::Tick => return Box::pin(self.tick()).await,
             Input::Purge { reply } => {
-                _ = reply.send(self.purge().await);
+                _ = reply.send(Box::pin(self.purge()).await);
                 return ControlFlow::Break(());
             }
             Input::Stop => {
-                self.stop().await;
+                Box::pin(self.stop()).await;
                 return ControlFlow::Break(());
             }
         }
@@ -243,7 +244,7 @@ impl Actor {
     async fn tick(&mut self) -> ControlFlow<()> {
         self.save_drafts(1);
         _ = self.record_what_is_due().await;
-        if self.idle_since.elapsed() >= self.session.shared.idle_after {
+        if self.idle_since.elapsed() >= self.session.shared.idle_patience() {
             if self.is_at_rest() {
                 return self.sleep().await;
             }
@@ -282,14 +283,21 @@ impl Actor {
 
     /// Brings the views up to date, and tells the log that the session rests.
     async fn rest(&mut self) {
+        if self.session.rested {
+            return;
+        }
+        let shared = self.session.shared.clone();
+        let _bed = shared.beds.acquire().await;
         self.session.snapshot().await;
         catalogue::write_session(self.session.dir(), &self.session.state).await;
         let rests = self.session.state.turn.is_none() && self.session.state.queue.is_empty();
-        if rests
-            && catalogue::is_caught_up(&self.session.shared, &self.session.state).await
-            && let Err(error) = self.session.shared.log.settle(self.session.id).await
-        {
-            tracing::warn!(id = %self.session.id, %error, "the session could not be settled");
+        if rests && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
+            match shared.log.settle(self.session.id).await {
+                Ok(()) => self.session.rested = true,
+                Err(error) => {
+                    tracing::warn!(id = %self.session.id, %error, "the session could not be settled")
+                }
+            }
         }
     }
 

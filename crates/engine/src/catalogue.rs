@@ -9,6 +9,7 @@ use ostler_index::{Text, Update};
 use ostler_types::{Event, Record, Role, SessionId, State};
 
 use crate::engine::Shared;
+use crate::wake::Woken;
 
 /// Bytes read from a log at a time.
 const PAGE_BYTES: usize = 1 << 20;
@@ -134,7 +135,7 @@ async fn blocking<E: std::fmt::Display + Send + 'static>(
 pub(crate) async fn rebuild(shared: &Arc<Shared>) -> Result<(), LogError> {
     for id in shared.log.sessions().await? {
         match crate::wake::read_state(shared, id).await {
-            Ok(state) => {
+            Ok(Woken { state, .. }) => {
                 catch_up(shared, &state).await?;
                 // A session that is awake writes its own, and knows better.
                 if shared.hub(id).is_none() {

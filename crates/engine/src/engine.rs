@@ -10,8 +10,8 @@ use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log, LogError};
 use ostler_index::{Filter, Index, Listing};
 use ostler_types::{
-    Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Refusal, Session, SessionId, SessionView, State,
-    create,
+    Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Refusal, Session, SessionId,
+    SessionView, State, create,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -21,7 +21,7 @@ use crate::error::EngineError;
 use crate::feed::{Deltas, FeedSubscription};
 use crate::history::MessagePage;
 use crate::hub::Hub;
-use crate::recovery;
+use crate::recovery::{self, Origin};
 use crate::rules::Rules;
 use crate::subscription::Subscription;
 
@@ -29,6 +29,12 @@ use crate::subscription::Subscription;
 const INPUTS: usize = 64;
 /// How long a client waits for the list while the index is being rebuilt.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Sessions that may be awake without hurry to sleep.
+const AT_EASE: usize = 256;
+/// How long an idle session stays awake when there are more.
+const CROWDED: Duration = Duration::from_millis(100);
+/// Sessions that are put to rest at the same time.
+const BEDS: usize = 4;
 /// How often a session is woken for one request.
 const TRIES: u32 = 10;
 /// This process's name in leases.
@@ -49,7 +55,9 @@ pub(crate) struct Shared {
     pub(crate) agents: HashMap<String, Arc<dyn Agent>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rules: Rules,
-    pub(crate) idle_after: Duration,
+    idle_after: Duration,
+    /// How many sessions may be put to rest at the same time.
+    pub(crate) beds: tokio::sync::Semaphore,
     pub(crate) deltas: Arc<Deltas>,
     data_dir: PathBuf,
     awake: Mutex<HashMap<SessionId, Handle>>,
@@ -77,6 +85,7 @@ impl Engine {
             agents: config.agents,
             clock: config.clock,
             idle_after: config.idle_after,
+            beds: tokio::sync::Semaphore::new(BEDS),
             deltas: Arc::default(),
             data_dir: config.data_dir,
             awake: Mutex::default(),
@@ -115,14 +124,14 @@ impl Engine {
         crate::catalogue::write_session(self.shared.session_dir(id), &state).await;
         crate::catalogue::follow(&self.shared, &state, &[record], &mut 0).await;
         let session = state.session.clone();
-        recovery::spawn(&self.shared, id, Some((state, epoch)));
+        recovery::spawn(&self.shared, id, Origin::New(Box::new(state), epoch));
         Ok(session)
     }
 
     /// Asks a session for something, and returns once it is on disk.
     pub async fn submit(&self, id: SessionId, command: Command) -> Result<Accepted, EngineError> {
         self.refuse_if_stopping()?;
-        self.ask(id, |reply| Input::Command { command: command.clone(), reply }).await?
+        self.ask(id, |reply| Input::Command { command: Box::new(command.clone()), reply }).await?
     }
 
     /// How a session stands.
@@ -150,7 +159,9 @@ impl Engine {
         let (log, deltas) = (self.shared.log.clone(), self.shared.deltas.clone());
         if after.is_some_and(|after| after > *log.feed_end().borrow()) {
             let message = "the cursor is ahead of everything that has been recorded";
-            return Err(Refusal::invalid("cursor_ahead", message).hint("start again without a cursor").into());
+            return Err(Refusal::invalid("cursor_ahead", message)
+                .hint("start again without a cursor")
+                .into());
         }
         Ok(FeedSubscription::new(log, deltas, after))
     }
@@ -270,12 +281,17 @@ impl Shared {
         self.data_dir.join("sessions").join(id.to_string())
     }
 
+    /// How long an idle session stays awake: not long, when many are.
+    pub(crate) fn idle_patience(&self) -> Duration {
+        if self.awake().len() > AT_EASE { self.idle_after.min(CROWDED) } else { self.idle_after }
+    }
+
     /// The actor of a session, started if there is none.
     fn handle(self: &Arc<Self>, id: SessionId) -> Handle {
         if let Some(handle) = self.awake().get(&id) {
             return handle.clone();
         }
-        recovery::spawn(self, id, None)
+        recovery::spawn(self, id, Origin::Asleep)
     }
 
     /// Registers an actor, unless there is one or the engine stops.

@@ -11,10 +11,12 @@ use ostler_types::{Command, SessionId, State};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::actor::{Actor, Input};
+use crate::catalogue;
 use crate::engine::{Handle, Shared};
 use crate::error::EngineError;
+use crate::hub::Hub;
 use crate::session::Session;
-use crate::{catalogue, wake};
+use crate::wake::{self, Woken};
 
 /// Sessions that are recovered at the same time.
 const AT_ONCE: usize = 8;
@@ -37,21 +39,37 @@ pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
 
 /// Wakes a session, which sets right whatever was left open in it.
 async fn revive(shared: &Arc<Shared>, id: SessionId) {
-    let handle = spawn(shared, id, None);
+    let handle = spawn(shared, id, Origin::LeftOpen);
     let (reply, answer) = oneshot::channel();
     _ = handle.inputs.send(Input::View { reply }).await;
     _ = answer.await;
 }
 
-/// Starts the actor of a session; one that is just made brings its state along.
-pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, state: Option<(State, Epoch)>) -> Handle {
+/// Where an actor starts from.
+pub(crate) enum Origin {
+    /// The session was just made; this is its state.
+    New(Box<State>, Epoch),
+    /// It slept.
+    Asleep,
+    /// The daemon died, or stopped, before it could go to sleep.
+    LeftOpen,
+}
+
+/// Starts the actor of a session, unless it has one.
+pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Handle {
     let (handle, inputs) = match shared.register(id) {
         Ok(registered) => registered,
         Err(handle) => return handle,
     };
     let (shared, hub) = (Arc::clone(shared), handle.hub.clone());
     tokio::spawn(async move {
-        let life = live(Arc::clone(&shared), id, inputs, state);
+        // What only the beginning needs is boxed, so that an actor at rest stays small.
+        let life = async {
+            let started = Box::pin(start(Arc::clone(&shared), id, Arc::clone(&hub), inputs, origin)).await;
+            if let Some(actor) = started {
+                actor.run().await;
+            }
+        };
         if AssertUnwindSafe(life).catch_unwind().await.is_err() {
             tracing::error!(%id, "the session's actor panicked; it is recovered from its log on the next use");
         }
@@ -62,36 +80,39 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, state: Option<(State, E
     handle
 }
 
-async fn live(
+/// Reads a session's state and sets it right. `None` when it cannot be read.
+async fn start(
     shared: Arc<Shared>,
     id: SessionId,
+    hub: Arc<Hub>,
     inputs: mpsc::Receiver<Input>,
-    state: Option<(State, Epoch)>,
-) {
-    let hub = shared.hub(id).expect("the actor was just registered");
-    let loaded = match state {
-        Some(loaded) => Ok(loaded),
-        None => load(&shared, id).await,
+    origin: Origin,
+) -> Option<Actor> {
+    let left_open = matches!(origin, Origin::LeftOpen);
+    let loaded = match origin {
+        Origin::New(state, epoch) => Ok((Woken { state: *state, snapshot_seq: 0 }, epoch)),
+        Origin::Asleep | Origin::LeftOpen => load(&shared, id).await,
     };
-    let (state, epoch) = match loaded {
+    let (woken, epoch) = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
             // The clients that wait get no answer and look for the reason themselves.
             tracing::debug!(%id, %error, "a session cannot be woken");
-            return;
+            return None;
         }
     };
-    hub.start_from(state.last_seq, state.pending_approvals().cloned().collect());
-    let mut actor = Actor::new(Session::new(state, epoch, hub, Arc::clone(&shared)), inputs);
+    hub.start_from(woken.state.last_seq, woken.state.pending_approvals().cloned().collect());
+    let session = Session::new(woken, epoch, hub, Arc::clone(&shared), left_open);
+    let mut actor = Actor::new(session, inputs);
     set_right(&mut actor).await;
-    actor.run().await;
+    Some(actor)
 }
 
-async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(State, Epoch), LogError> {
-    let state = wake::read_state(shared, id).await?;
+async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(Woken, Epoch), LogError> {
+    let woken = wake::read_state(shared, id).await?;
     let epoch = shared.log.lease(id, NODE, LEASE).await?;
-    catalogue::catch_up(shared, &state).await?;
-    Ok((state, epoch))
+    catalogue::catch_up(shared, &woken.state).await?;
+    Ok((woken, epoch))
 }
 
 /// Ends a turn that nobody runs, unless it only waits; starts what is queued.

@@ -8,6 +8,7 @@ use ostler_types::{Event, EventFor, Message, NewRecord, Record, SessionId, State
 
 use crate::engine::Shared;
 use crate::hub::{Finished, Hub};
+use crate::wake::Woken;
 use crate::{catalogue, history};
 
 /// Records between two snapshots of the state.
@@ -25,12 +26,23 @@ pub(crate) struct Session {
     snapshot_seq: u64,
     /// The newest record that the index was told of.
     told: u64,
+    /// Whether the views and the log's marker are as they should be for a session that sleeps.
+    pub(crate) rested: bool,
 }
 
 impl Session {
-    pub(crate) fn new(state: State, epoch: Epoch, hub: Arc<Hub>, shared: Arc<Shared>) -> Session {
+    pub(crate) fn new(
+        woken: Woken,
+        epoch: Epoch,
+        hub: Arc<Hub>,
+        shared: Arc<Shared>,
+        left_open: bool,
+    ) -> Session {
+        let Woken { state, snapshot_seq } = woken;
         let (id, told) = (state.session.id, state.last_seq);
-        Session { id, state, hub, shared, epoch, conversation: None, snapshot_seq: told, told }
+        // A log that goes on after its snapshot was not put to rest.
+        let rested = !left_open && snapshot_seq == told;
+        Session { id, state, hub, shared, epoch, conversation: None, snapshot_seq, told, rested }
     }
 
     /// Append, apply, publish: the only place where anything becomes true. On an error nothing has
@@ -43,6 +55,7 @@ impl Session {
         let new = |EventFor { turn_id, event }| NewRecord { ts, turn_id, event };
         let records: Vec<NewRecord> = events.into_iter().map(new).collect();
         let next_seq = self.state.last_seq + 1;
+        self.rested = false;
         let lines = self.shared.log.append(self.id, self.epoch, next_seq, records.clone()).await?;
         let records = self.apply(&lines, records);
         let finished: Vec<Finished> = records.iter().filter_map(finished).collect();

@@ -138,7 +138,7 @@ impl Running {
             let patience = running.deadline.unwrap_or_else(|| Instant::now() + GRACE);
             tokio::select! {
                 biased;
-                Some(request) = running.requests.recv() => return Input::Turn { turn_id, request },
+                Some(request) = running.requests.recv() => return Input::Turn { turn_id, request: Box::new(request) },
                 joined = &mut running.task => {
                     let result = joined.unwrap_or_else(|error| Err(panicked(&error)));
                     return Input::Returned(Returned { turn_id, result });

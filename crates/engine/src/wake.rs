@@ -11,8 +11,15 @@ use crate::hub::partial_message;
 /// Bytes read from a log at a time.
 const PAGE_BYTES: usize = 1 << 20;
 
+/// A session's state as it was read.
+pub(crate) struct Woken {
+    pub(crate) state: State,
+    /// Up to which record the snapshot on disk goes; 0 when there is none.
+    pub(crate) snapshot_seq: u64,
+}
+
 /// The fold of a session's log, from its snapshot where there is one to be trusted.
-pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<State, LogError> {
+pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<Woken, LogError> {
     let last_seq = shared.log.last_seq(id).await?;
     if last_seq == 0 {
         return Err(LogError::NotFound);
@@ -22,11 +29,12 @@ pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<St
         tokio::task::spawn_blocking(move || ostler_recorder::read_snapshot(&dir)).await.unwrap_or_default();
     let trusted = |state: &State| state.session.id == id && state.last_seq <= last_seq;
     let mut state = snapshot.filter(trusted);
+    let snapshot_seq = state.as_ref().map_or(0, |state| state.last_seq);
     loop {
         let from = state.as_ref().map_or(1, |state| state.last_seq + 1);
         let lines = shared.log.read(id, from, PAGE_BYTES).await?;
         if lines.is_empty() {
-            return state.ok_or(LogError::NotFound);
+            return state.map(|state| Woken { state, snapshot_seq }).ok_or(LogError::NotFound);
         }
         for line in &lines {
             let unreadable = |what: String| LogError::Damaged { seq: line.seq, offset: 0, what };

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 
 pub(super) async fn serve(setting: Setting) -> anyhow::Result<Exit> {
     let mut signals = Signals::new()?;
+    raise_file_limit();
     let config = setting.loaded.config;
     let (listen, auth) = (config.server.listen, config.server.auth);
     let data_dir = setting.data_dir;
@@ -60,5 +61,15 @@ impl Signals {
             _ = self.terminate.recv() => {}
             _ = self.hang_up.recv() => {}
         }
+    }
+}
+
+/// Lets the daemon have as many files and connections as the system allows; the usual limit is meant
+/// for programs that serve nobody.
+fn raise_file_limit() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = rustix::process::setrlimit(rustix::process::Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit on open files stays as it is");
     }
 }

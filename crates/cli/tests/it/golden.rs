@@ -42,7 +42,8 @@ fn the_examples_in_the_documentation_are_records() {
     let examples: Vec<&str> = events.lines().filter(|line| line.starts_with("{\"seq\":")).collect();
     assert!(examples.len() >= 25, "{} examples", examples.len());
     for example in examples {
-        let record: Record = serde_json::from_str(example).unwrap_or_else(|error| panic!("{error}: {example}"));
+        let record: Record =
+            serde_json::from_str(example).unwrap_or_else(|error| panic!("{error}: {example}"));
         let again = serde_json::to_value(&record).unwrap();
         let mut shown: Value = serde_json::from_str(example).unwrap();
         shown.as_object_mut().unwrap().remove("chain");
