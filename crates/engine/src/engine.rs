@@ -30,7 +30,7 @@ const INPUTS: usize = 64;
 /// How long a client waits for the list while the index is being rebuilt.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Sessions that may be awake without hurry to sleep.
-const AT_EASE: usize = 256;
+const AT_EASE: usize = 64;
 /// How long an idle session stays awake when there are more.
 const CROWDED: Duration = Duration::from_millis(100);
 /// Sessions that are put to rest at the same time.

@@ -97,7 +97,7 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, IndexError> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(LOCK_WAIT)?;
     connection
-        .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")?;
+        .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY;")?;
     Ok(connection)
 }
 
@@ -150,7 +150,7 @@ fn connect(path: &Path) -> Result<Connection, IndexError> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(LOCK_WAIT)?;
     connection.execute_batch(
-        "PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;",
+        "PRAGMA cache_size = -2048; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;",
     )?;
     Ok(connection)
 }
