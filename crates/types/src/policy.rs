@@ -10,10 +10,13 @@ use crate::{ToolCall, ToolKind};
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
     /// Which calls wait for an answer.
+    #[serde(deserialize_with = "crate::object")]
     pub approval: ApprovalPolicy,
     /// What is checked after a turn that changed the workspace.
+    #[serde(deserialize_with = "crate::object")]
     pub verify: VerifyPolicy,
     /// Whether a person reviews the turn's diff.
+    #[serde(deserialize_with = "crate::object")]
     pub patch_review: PatchReview,
 }
 

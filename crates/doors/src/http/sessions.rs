@@ -40,6 +40,7 @@ pub(super) struct NewSessionBody {
     /// `repl`, `serve` or `agent`.
     mode: Option<Mode>,
     /// What it may do by itself.
+    #[serde(default, deserialize_with = "ostler_types::optional_object")]
     policy: Option<Policy>,
     /// Asking twice with one key makes one session.
     idempotency_key: Option<String>,
@@ -185,6 +186,7 @@ pub(super) struct UpdateBody {
     /// Another model, from the next turn on.
     model: Option<String>,
     /// Another policy, from now on.
+    #[serde(default, deserialize_with = "ostler_types::optional_object")]
     policy: Option<Policy>,
 }
 
