@@ -1,5 +1,5 @@
 //! A model server with exact timing: OpenAI's Chat Completions, streamed. What it answers is the
-//! [`Plan`](crate::answer::Plan) in the last message of the user.
+//! [`Plan`] in the last message of the user.
 //!
 //! It runs on a thread of its own, so that the clients of the same process do not hold it up. A
 //! delta has a deadline counted from the first one, so that delays do not add up.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
 
-use crate::token::Token;
+use crate::token::{Token, digest};
 
 /// The rules of one listener.
 #[derive(Clone)]
@@ -61,14 +61,24 @@ impl Access {
     }
 
     /// Checks the token.
-    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), Denied> {
-        let Some(token) = &self.token else { return Ok(()) };
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<Pass, Denied> {
+        let Some(token) = &self.token else { return Ok(Pass(None)) };
         let mut shown = headers.get_all(header::AUTHORIZATION).iter();
         let bearer = shown.next().and_then(|value| value.to_str().ok()).and_then(bearer);
-        match bearer {
-            Some(bearer) if shown.next().is_none() && token.matches(bearer) => Ok(()),
-            _ => Err(Denied::Token),
-        }
+        let digest = bearer.filter(|_| shown.next().is_none()).map(digest).ok_or(Denied::Token)?;
+        let pass = Pass(Some((Arc::clone(token), digest)));
+        if pass.holds() { Ok(pass) } else { Err(Denied::Token) }
+    }
+}
+
+/// What a request was let in with. A stream asks now and then whether it still holds, so that a
+/// token that was replaced opens nothing any more.
+#[derive(Clone)]
+pub(crate) struct Pass(Option<(Arc<Token>, [u8; 32])>);
+
+impl Pass {
+    pub(crate) fn holds(&self) -> bool {
+        self.0.as_ref().is_none_or(|(token, digest)| token.has_digest(digest))
     }
 }
 

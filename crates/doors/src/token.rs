@@ -66,7 +66,11 @@ impl Token {
 
     /// Whether this is the token. Takes the same time however much of it is right.
     pub fn matches(&self, shown: &str) -> bool {
-        let digest: [u8; 32] = Sha256::digest(shown.as_bytes()).into();
+        self.has_digest(&digest(shown))
+    }
+
+    /// Whether this is the token's digest, still.
+    pub(crate) fn has_digest(&self, digest: &[u8; 32]) -> bool {
         let mut known = self.known.lock().expect("no code panics while it holds the token");
         match std::fs::metadata(&self.path).map(|metadata| version(&metadata)) {
             Ok(version) if version == known.version => {}
@@ -83,6 +87,11 @@ impl Token {
     }
 }
 
+/// What is kept of a token that was shown.
+pub(crate) fn digest(shown: &str) -> [u8; 32] {
+    Sha256::digest(shown.as_bytes()).into()
+}
+
 fn read(path: &Path) -> Result<Known, TokenError> {
     let io = |source| TokenError::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
@@ -97,7 +106,7 @@ fn read(path: &Path) -> Result<Known, TokenError> {
     if content.len() < 32 {
         return Err(io(std::io::Error::other("it is empty or too short; remove it, and a new one is made")));
     }
-    Ok(Known { version: version(&metadata), digest: Sha256::digest(content.as_bytes()).into() })
+    Ok(Known { version: version(&metadata), digest: digest(content) })
 }
 
 fn version(metadata: &std::fs::Metadata) -> (u64, i64, i64) {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -18,14 +19,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::HttpDoor;
 use super::error::ApiError;
 use super::extract::{Ids, Params};
 use super::frames::Framing;
+use crate::access::Pass;
 
 /// How often a silent stream shows that it is alive. As data, since page code cannot see comments.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How often a stream asks whether its client may still be there.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// Bytes that are put into one chunk.
 const CHUNK: usize = 64 * 1024;
 
@@ -55,18 +60,20 @@ pub(super) async fn session(
     State(door): State<HttpDoor>,
     Ids(id): Ids<SessionId>,
     Params(params): Params<SessionParams>,
+    Extension(pass): Extension<Pass>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let after = last_event_id(&headers)?.or(params.after).unwrap_or(0);
     let subscription = door.engine.subscribe(id, after).await?;
     let follow = params.follow.unwrap_or(true);
     let source = Source::Session { id, subscription: Box::new(subscription), follow };
-    Ok(respond(&door, source, params.types.as_deref(), &headers))
+    Ok(respond(&door, source, pass, params.types.as_deref(), &headers))
 }
 
 pub(super) async fn all(
     State(door): State<HttpDoor>,
     Params(params): Params<AllParams>,
+    Extension(pass): Extension<Pass>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let after = match (last_event_id(&headers)?, params.after.as_deref()) {
@@ -76,7 +83,7 @@ pub(super) async fn all(
         (None, None) => None,
     };
     let subscription = door.engine.subscribe_all(after)?;
-    Ok(respond(&door, Source::All(Box::new(subscription)), params.types.as_deref(), &headers))
+    Ok(respond(&door, Source::All(Box::new(subscription)), pass, params.types.as_deref(), &headers))
 }
 
 /// A stream in the making.
@@ -85,6 +92,11 @@ struct Events {
     framing: Framing,
     types: Option<HashSet<String>>,
     stopping: watch::Receiver<bool>,
+    /// What the client was let in with, and when that was last looked at.
+    pass: Pass,
+    checked: Instant,
+    /// When the client last got something.
+    sent: Instant,
     /// The first chunk goes out at once, so that the client knows that it is connected.
     greeted: bool,
     done: bool,
@@ -102,11 +114,28 @@ struct Frame {
     data: Bytes,
 }
 
-fn respond(door: &HttpDoor, source: Source, types: Option<&str>, headers: &HeaderMap) -> Response {
+fn respond(
+    door: &HttpDoor,
+    source: Source,
+    pass: Pass,
+    types: Option<&str>,
+    headers: &HeaderMap,
+) -> Response {
     let framing = Framing::wanted(headers);
     let types = types.map(|types| types.split(',').map(|name| name.trim().to_owned()).collect());
     let stopping = door.engine.stopping();
-    let events = Events { source, framing, types, stopping, greeted: false, done: false };
+    let now = Instant::now();
+    let events = Events {
+        source,
+        framing,
+        types,
+        stopping,
+        pass,
+        checked: now,
+        sent: now,
+        greeted: false,
+        done: false,
+    };
     let chunks = stream::unfold(events, |mut events| async move {
         let chunk = events.chunk().await?;
         Some((Ok::<Bytes, Infallible>(chunk), events))
@@ -122,6 +151,7 @@ impl Events {
     /// All that is ready, or the next thing that comes; `None` when the stream is over.
     async fn chunk(&mut self) -> Option<Bytes> {
         let mut chunk = BytesMut::new();
+        self.check_pass();
         while !self.done && chunk.len() < CHUNK {
             match self.source.ready().await {
                 Ok(Some(frame)) => self.put(&mut chunk, &frame),
@@ -133,14 +163,23 @@ impl Events {
             }
             self.greeted |= !chunk.is_empty();
         }
+        self.sent = Instant::now();
         (!chunk.is_empty()).then(|| chunk.freeze())
+    }
+
+    /// Ends the stream of a client whose token was replaced.
+    fn check_pass(&mut self) {
+        if self.checked.elapsed() >= CHECK_EVERY {
+            self.checked = Instant::now();
+            self.done |= !self.pass.holds();
+        }
     }
 
     /// Waits for something to happen; too long a silence is broken by a heartbeat.
     async fn wait(&mut self, chunk: &mut BytesMut) {
         let frame = tokio::select! {
             frame = self.source.next() => frame,
-            () = tokio::time::sleep(HEARTBEAT) => Ok(Some(self.source.heartbeat())),
+            () = tokio::time::sleep_until(self.sent + HEARTBEAT) => Ok(Some(self.source.heartbeat())),
             // A session's own stream ends with its actor, so that it shows how the turn ended.
             _ = self.stopping.wait_for(|stopping| *stopping), if self.source.is_all() => Ok(None),
         };

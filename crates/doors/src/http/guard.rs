@@ -21,13 +21,22 @@ pub(super) fn guarded(router: Router, access: Access) -> Router {
     }))
 }
 
-async fn guard(access: &Access, request: Request, next: Next) -> Response {
+async fn guard(access: &Access, mut request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str());
     let checked = access.check_source(request.headers(), authority).and_then(|()| {
-        if request.uri().path() == HEALTH { Ok(()) } else { access.check_token(request.headers()) }
+        if request.uri().path() == HEALTH {
+            Ok(None)
+        } else {
+            access.check_token(request.headers()).map(Some)
+        }
     });
     let mut response = match checked {
-        Ok(()) => next.run(request).await,
+        Ok(pass) => {
+            if let Some(pass) = pass {
+                request.extensions_mut().insert(pass);
+            }
+            next.run(request).await
+        }
         Err(denied) => refusal(denied).into_response(),
     };
     let headers = response.headers_mut();
