@@ -49,17 +49,21 @@ pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Co
         }
         match verify::verify(&mut turn, &mut rounds, steps < agent.max_steps).await? {
             verify::Outcome::TryAgain => {}
+            // A message that came during the last step was promised an answer in this turn.
+            verify::Outcome::Settled(_) if steps < agent.max_steps && take_steering(&mut turn).await? => {}
             verify::Outcome::Settled(verified) => return Ok(Completed { stop_reason, verified }),
         }
     }
 }
 
-/// Hands the messages that came in the meantime to the model.
-async fn take_steering(turn: &mut Turn<'_>) -> Result<(), Failed> {
-    if let Accepted::Steering(messages) = turn.context.report(Report::TakeSteering).await? {
-        turn.conversation.extend(messages.into_iter().map(Arc::new));
-    }
-    Ok(())
+/// Hands the messages that came in the meantime to the model, and says whether there were any.
+async fn take_steering(turn: &mut Turn<'_>) -> Result<bool, Failed> {
+    let Accepted::Steering(messages) = turn.context.report(Report::TakeSteering).await? else {
+        return Ok(false);
+    };
+    let any = !messages.is_empty();
+    turn.conversation.extend(messages.into_iter().map(Arc::new));
+    Ok(any)
 }
 
 /// The model would go on for ever: say so in its place, and check what it has done.

@@ -39,7 +39,7 @@ pub(crate) async fn verify(
     let workspace = Path::new(&turn.context.session.workspace_path);
     let results = run_all(workspace, &policy.commands).await;
     let ok = results.iter().all(|result| result.exit_code == Some(0));
-    let again = !ok && steps_left && round < policy.max_rounds;
+    let again = !ok && steps_left && round <= policy.max_rounds;
     let feedback = again.then(|| feedback(turn, &results, round, policy.max_rounds));
     let report = Report::VerificationCompleted { round, ok, results, feedback: feedback.clone() };
     turn.context.report(report).await?;

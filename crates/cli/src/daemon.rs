@@ -38,6 +38,8 @@ pub struct DaemonSettings {
     pub disk: Arc<dyn Disk>,
     /// How long an idle session stays in memory.
     pub idle_after: Duration,
+    /// Whether sessions are only looked at and answered, and no turn is run.
+    pub at_rest: bool,
 }
 
 /// A daemon at work. Stop it with [`Daemon::stop`]; dropping it is like killing it.
@@ -75,7 +77,7 @@ impl DaemonSettings {
         environment: Environment,
     ) -> Self {
         let disk = Arc::new(RealDisk);
-        DaemonSettings { data_dir, listen, config, environment, disk, idle_after: IDLE_AFTER }
+        DaemonSettings { data_dir, listen, config, environment, disk, idle_after: IDLE_AFTER, at_rest: false }
     }
 }
 
@@ -84,6 +86,8 @@ impl Daemon {
     pub async fn start(settings: DaemonSettings) -> Result<Daemon, StartError> {
         let data_dir = &settings.data_dir;
         let log = Arc::new(FileLog::open(data_dir, settings.disk.clone())?);
+        // Recovery may start turns, so everything that can fail comes before the engine.
+        let listeners = Listeners::bind(settings.listen, &socket_path(data_dir)).await?;
         let (index, index_opened) = Index::open(&data_dir.join("index.db"))?;
         let token = Arc::new(Token::open(&token_path(data_dir))?);
         let models = Arc::new(models(&settings.config, &settings.environment));
@@ -99,9 +103,9 @@ impl Daemon {
             clock: Arc::new(SystemClock),
             rules: settings.config.approval.rules.clone(),
             idle_after: settings.idle_after,
+            at_rest: settings.at_rest,
         });
         let door = HttpDoor::new(engine.clone(), http_settings(&settings.config, models, &tools));
-        let listeners = Listeners::bind(settings.listen, &socket_path(data_dir)).await?;
         let address = listeners.address();
         let token = (settings.config.server.auth == Auth::On).then_some(token);
         let unix = door.router(Access::unix(token.clone()));
@@ -112,6 +116,11 @@ impl Daemon {
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
         Ok(Daemon { address, engine, stop, served })
+    }
+
+    /// Returns when no turn runs that could go on by itself.
+    pub async fn until_quiet(&self) {
+        self.engine.until_quiet().await;
     }
 
     /// Ends turns in order, lets open requests finish, and returns when everything is on disk.

@@ -14,6 +14,15 @@ use crate::daemon::{Daemon, DaemonSettings, StartError, socket_path, token_path}
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 100;
 
+/// What our own daemon is for, should we need one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Running a turn.
+    Run,
+    /// Looking, or answering: what is to be run is left to the next daemon.
+    Look,
+}
+
 /// A client, and the daemon behind it if it is our own.
 pub(crate) struct Reached {
     pub(crate) client: Client,
@@ -21,10 +30,15 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// Ends our own daemon, if there is one.
+    /// Ends our own daemon, if there is one; not before the turns of its other clients have ended,
+    /// unless the person at the terminal has had enough.
     pub(crate) async fn leave(self) {
         drop(self.client);
         if let Some(daemon) = self.own {
+            tokio::select! {
+                () = daemon.until_quiet() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
             daemon.stop().await;
         }
     }
@@ -35,6 +49,7 @@ pub(crate) async fn reach(
     data_dir: &Path,
     config: &Config,
     environment: &Environment,
+    purpose: Purpose,
 ) -> anyhow::Result<Reached> {
     for _ in 0..LOOKS {
         if let Ok(client) = find(data_dir).await {
@@ -43,7 +58,8 @@ pub(crate) async fn reach(
         let mut config = config.clone();
         // Nobody but the owner of the data directory can reach a socket in it.
         config.server.auth = Auth::Off;
-        let settings = DaemonSettings::new(data_dir.to_owned(), None, config, environment.clone());
+        let mut settings = DaemonSettings::new(data_dir.to_owned(), None, config, environment.clone());
+        settings.at_rest = purpose == Purpose::Look;
         match Daemon::start(settings).await {
             Ok(daemon) => {
                 let client = Client::connect(Endpoint::Unix(socket_path(data_dir)), None).await?;

@@ -12,6 +12,8 @@ use crate::token::{Token, digest};
 #[derive(Clone)]
 pub struct Access {
     hosts: Arc<[String]>,
+    /// Any address of this machine with this port will do; a name will not, so that rebinding does not.
+    any_address: Option<u16>,
     token: Option<Arc<Token>>,
 }
 
@@ -31,22 +33,23 @@ impl Access {
     pub fn tcp(address: SocketAddr, token: Option<Arc<Token>>) -> Access {
         let port = address.port();
         let mut hosts = vec![address.to_string()];
-        if address.ip().is_loopback() {
+        let unspecified = address.ip().is_unspecified();
+        if address.ip().is_loopback() || unspecified {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
         }
-        Access { hosts: hosts.into(), token }
+        Access { hosts: hosts.into(), any_address: unspecified.then_some(port), token }
     }
 
     /// The rules of the Unix socket, which has no port.
     pub fn unix(token: Option<Arc<Token>>) -> Access {
-        Access { hosts: vec!["localhost".to_owned()].into(), token }
+        Access { hosts: vec!["localhost".to_owned()].into(), any_address: None, token }
     }
 
     /// Checks where a request was meant for and where it comes from.
     pub(crate) fn check_source(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Denied> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
-        let known = |host: &str| self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+        let known = |host: &str| self.knows(host);
         if !host.is_some_and(known) || hosts.next().is_some() || !authority.is_none_or(known) {
             return Err(Denied::Host);
         }
@@ -58,6 +61,12 @@ impl Access {
         }
         let mut sites = headers.get_all("sec-fetch-site").iter().map(|site| site.as_bytes());
         if sites.all(|site| matches!(site, b"same-origin" | b"none")) { Ok(()) } else { Err(Denied::Origin) }
+    }
+
+    fn knows(&self, host: &str) -> bool {
+        let named = self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+        let address = || host.parse::<SocketAddr>().ok().map(|address| address.port());
+        named || self.any_address.is_some_and(|port| address() == Some(port))
     }
 
     /// Checks the token.

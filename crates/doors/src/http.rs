@@ -11,6 +11,7 @@ mod frames;
 mod guard;
 mod messages;
 mod openapi;
+mod policy;
 mod sessions;
 
 use std::sync::Arc;

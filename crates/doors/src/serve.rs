@@ -1,7 +1,9 @@
 //! Listening: TCP and the Unix socket, with limits on connections, headers and time, and an orderly
 //! end. What the bytes mean is the business of the doors.
 
+use std::fs::Permissions;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +72,7 @@ impl Listeners {
             _ => {}
         }
         let unix = UnixListener::bind(unix_path).map_err(failed)?;
+        std::fs::set_permissions(unix_path, Permissions::from_mode(0o600)).map_err(failed)?;
         Ok(Listeners { tcp, unix, unix_path: unix_path.to_owned() })
     }
 

@@ -7,16 +7,16 @@ use std::time::Duration;
 use ostler_agent::{ReportError, TurnRequest};
 use ostler_eventlog::LogError;
 use ostler_types::{
-    Accepted, Command, Decision, Delivery, Refusal, Report, Rule, Scope, SessionView, TurnId, Verdict, decide,
+    Accepted, Command, Decision, Delivery, Refusal, Report, Scope, SessionView, TurnId, Verdict, decide,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::catalogue;
 use crate::error::EngineError;
 use crate::session::Session;
 use crate::subscription::Subscription;
 use crate::turn::{Returned, Running};
-use crate::{catalogue, history};
 
 /// How often the text that streams goes into a draft, at the latest.
 const DRAFT_EVERY: Duration = Duration::from_millis(500);
@@ -29,12 +29,6 @@ pub(crate) enum Input {
     Command { command: Box<Command>, reply: oneshot::Sender<Result<Accepted, EngineError>> },
     /// A client wants to see how it stands.
     View { reply: oneshot::Sender<SessionView> },
-    /// A client wants some of its messages.
-    Messages {
-        before: Option<u64>,
-        limit: usize,
-        reply: oneshot::Sender<Result<history::MessagePage, EngineError>>,
-    },
     /// A client wants to follow it.
     Subscribe { after: u64, reply: oneshot::Sender<Result<Subscription, EngineError>> },
     /// Its agent reports.
@@ -103,12 +97,6 @@ impl Actor {
                 _ = reply.send(answer);
             }
             Input::View { reply } => _ = reply.send(self.session.state.view()),
-            Input::Messages { before, limit, reply } => {
-                let before = before.unwrap_or(u64::MAX).min(self.session.state.last_seq + 1);
-                let log = &*self.session.shared.log;
-                let page = Box::pin(history::page(log, self.session.id, before, limit)).await;
-                _ = reply.send(page.map_err(EngineError::from));
-            }
             Input::Subscribe { after, reply } => _ = reply.send(self.subscribe(after)),
             Input::Turn { turn_id, request } => Box::pin(self.turn_request(turn_id, *request)).await,
             Input::Returned(returned) => Box::pin(self.returned(returned)).await,
@@ -129,6 +117,7 @@ impl Actor {
     /// What a client asked for: decide, record, answer.
     async fn command(&mut self, mut command: Command) -> Result<Accepted, EngineError> {
         self.record_what_is_due().await?;
+        self.remember_rule(&command).await?;
         match &mut command {
             Command::Cancel { partial, .. } | Command::Close { partial, .. } => {
                 *partial = self.session.hub.hold();
@@ -138,14 +127,10 @@ impl Actor {
             }
             _ => {}
         }
-        let rule = self.rule_to_remember(&command);
         let accepted = self.decide_and_record(command).await;
         // Nothing is held any more once the turn has ended; if it did not, the text comes late.
         self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
         let accepted = accepted?;
-        if let Some(rule) = rule {
-            self.remember(rule).await;
-        }
         self.follow_turn().await;
         Ok(accepted)
     }
@@ -174,7 +159,8 @@ impl Actor {
         match request {
             TurnRequest::Report { mut report, reply } => {
                 if let Report::CallProposed { tool_call, standing, .. } = &mut report {
-                    *standing = self.session.shared.rules.allow(tool_call);
+                    let workspace = &self.session.state.session.workspace_path;
+                    *standing = self.session.shared.rules.allow(tool_call, workspace);
                 }
                 let asked = match &report {
                     Report::CallProposed { tool_call, .. } => Some(tool_call.id.clone()),
@@ -304,9 +290,15 @@ impl Actor {
     /// The daemon stops: a turn that only waits is left to be picked up, another one is canceled.
     async fn stop(&mut self) {
         self.save_drafts(1);
+        if let Some(end) = self.unrecorded.take() {
+            _ = self.decide_and_record(end).await;
+        }
         let resumable = self.agent_resumes();
         let partial = self.session.hub.hold();
-        if let Err(error) = self.decide_and_record(Command::Suspend { resumable, partial }).await {
+        let suspend = Command::Suspend { resumable, partial };
+        if !self.session.shared.at_rest
+            && let Err(error) = self.decide_and_record(suspend).await
+        {
             tracing::error!(id = %self.session.id, %error, "the turn is left to be recovered at the next start");
         }
         if let Some(running) = self.running.take() {
@@ -335,22 +327,26 @@ impl Actor {
         Ok(())
     }
 
-    /// The rule that an answer with scope `always` adds.
-    fn rule_to_remember(&self, command: &Command) -> Option<Rule> {
-        let Command::Answer { tool_call_id, verdict: Verdict::Approve, scope: Scope::Always, .. } = command
+    /// Keeps the rule of an answer with scope `always`, before the answer is recorded: what the client
+    /// is told must hold after a crash.
+    async fn remember_rule(&self, command: &Command) -> Result<(), EngineError> {
+        let Command::Answer {
+            turn_id, tool_call_id, verdict: Verdict::Approve, scope: Scope::Always, ..
+        } = command
         else {
-            return None;
+            return Ok(());
         };
+        decide(&self.session.state, command.clone())?;
         let mut pending = self.session.state.pending_approvals();
-        pending.find(|approval| approval.tool_call_id == *tool_call_id).map(|approval| approval.rule.clone())
-    }
-
-    async fn remember(&self, rule: Rule) {
+        let asked = pending.find(|a| a.turn_id == *turn_id && a.tool_call_id == *tool_call_id);
+        let Some(rule) = asked.map(|approval| approval.rule.clone()) else { return Ok(()) };
         let shared = self.session.shared.clone();
-        match tokio::task::spawn_blocking(move || shared.rules.add(rule)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "a rule was not remembered; the call will ask again"),
-            Err(error) => tracing::error!(%error, "remembering a rule panicked"),
+        let kept = tokio::task::spawn_blocking(move || shared.rules.add(rule)).await;
+        let failed = |why: String| LogError::Io(format!("the rule cannot be remembered: {why}"));
+        match kept {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(failed(error.to_string()).into()),
+            Err(error) => Err(failed(error.to_string()).into()),
         }
     }
 }

@@ -31,6 +31,9 @@ pub struct EngineConfig {
     pub rules: Vec<Rule>,
     /// How long an actor without turn and subscriber stays awake.
     pub idle_after: Duration,
+    /// Whether sessions are only looked at and answered: no turn is run, recovered or ended. For a
+    /// process that comes for a moment and must leave everything to the next daemon.
+    pub at_rest: bool,
 }
 
 /// The system's time and random ids.

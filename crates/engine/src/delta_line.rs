@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use ostler_types::{Delta, DeltaKind, MessageId, SessionId, TurnId};
+use ostler_types::{Delta, DeltaKind, MessageId, SessionId, ToolCallId, TurnId};
 use serde::Serialize;
 
 /// A delta as clients see it.
@@ -13,6 +13,28 @@ pub struct DeltaLine {
     pub name: &'static str,
     /// One JSON object.
     pub bytes: Bytes,
+    /// Which message or call it is a part of.
+    pub(crate) of: Subject,
+}
+
+/// What text streams into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A message.
+    Message(MessageId),
+    /// A call's output.
+    Call(ToolCallId),
+}
+
+impl Subject {
+    fn of(kind: &DeltaKind) -> Subject {
+        match kind {
+            DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. } => {
+                Subject::Message(*message_id)
+            }
+            DeltaKind::ToolOutput { tool_call_id, .. } => Subject::Call(tool_call_id.clone()),
+        }
+    }
 }
 
 impl DeltaLine {
@@ -33,7 +55,7 @@ impl DeltaLine {
         };
         let envelope = DeltaEnvelope { ts, session_id, turn_id, name, data };
         let bytes = serde_json::to_vec(&envelope).expect("a delta is plain strings and numbers");
-        DeltaLine { name, bytes: bytes.into() }
+        DeltaLine { name, bytes: bytes.into(), of: Subject::of(kind) }
     }
 }
 

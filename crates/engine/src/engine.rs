@@ -10,7 +10,7 @@ use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log, LogError};
 use ostler_index::{Filter, Index, Listing};
 use ostler_types::{
-    Accepted, Clock, Command, EventFor, NewSession, PendingApproval, Refusal, Session, SessionId,
+    Accepted, Clock, Command, NewRecord, NewSession, PendingApproval, Refusal, Session, SessionId,
     SessionView, State, create,
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -19,7 +19,7 @@ use crate::actor::Input;
 use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::feed::{Deltas, FeedSubscription};
-use crate::history::MessagePage;
+use crate::history::{self, MessagePage};
 use crate::hub::Hub;
 use crate::recovery::{self, Origin};
 use crate::rules::Rules;
@@ -38,9 +38,9 @@ const BEDS: usize = 4;
 /// How often a session is woken for one request.
 const TRIES: u32 = 10;
 /// This process's name in leases.
-const NODE: &str = "local";
+pub(crate) const NODE: &str = "local";
 /// How long a lease holds; the data directory's lock makes it moot for files.
-const LEASE: Duration = Duration::from_secs(60);
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
 /// Keeps sessions going. Cheap to clone.
 #[derive(Clone)]
@@ -56,13 +56,17 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rules: Rules,
     idle_after: Duration,
+    pub(crate) at_rest: bool,
     /// How many sessions may be put to rest at the same time.
     pub(crate) beds: tokio::sync::Semaphore,
     pub(crate) deltas: Arc<Deltas>,
     data_dir: PathBuf,
     awake: Mutex<HashMap<SessionId, Handle>>,
     stopping: watch::Sender<bool>,
-    recovered: watch::Sender<bool>,
+    /// Whether the sessions that were left open have been looked after.
+    pub(crate) revived: watch::Sender<bool>,
+    /// Whether the index knows all sessions, too.
+    pub(crate) recovered: watch::Sender<bool>,
     /// Taken while a session is made under an idempotency key, so that two requests make one.
     creating: tokio::sync::Mutex<()>,
 }
@@ -85,11 +89,13 @@ impl Engine {
             agents: config.agents,
             clock: config.clock,
             idle_after: config.idle_after,
+            at_rest: config.at_rest,
             beds: tokio::sync::Semaphore::new(BEDS),
             deltas: Arc::default(),
             data_dir: config.data_dir,
             awake: Mutex::default(),
             stopping: watch::Sender::new(false),
+            revived: watch::Sender::new(false),
             recovered: watch::Sender::new(false),
             creating: tokio::sync::Mutex::default(),
         });
@@ -115,8 +121,7 @@ impl Engine {
         let id = new.id;
         let event = create(new)?;
         let epoch = self.shared.log.lease(id, NODE, LEASE).await?;
-        let EventFor { turn_id, event } = EventFor { turn_id: None, event };
-        let record = ostler_types::NewRecord { ts: self.shared.clock.now(), turn_id, event };
+        let record = NewRecord { ts: self.shared.clock.now(), turn_id: None, event };
         let lines = self.shared.log.append(id, epoch, 1, vec![record]).await?;
         let first = lines.first().and_then(|line| line.record().ok());
         let record = first.expect("an append returns the lines that it wrote");
@@ -146,7 +151,9 @@ impl Engine {
         before: Option<u64>,
         limit: usize,
     ) -> Result<MessagePage, EngineError> {
-        self.ask(id, |reply| Input::Messages { before, limit, reply }).await?
+        let end = self.view(id).await?.last_seq + 1;
+        let before = before.unwrap_or(end).min(end);
+        Ok(history::page(&*self.shared.log, id, before, limit).await?)
     }
 
     /// Follows a session from the record after `after`.
@@ -174,7 +181,7 @@ impl Engine {
 
     /// Every approval that waits, oldest first.
     pub async fn approvals(&self) -> Result<Vec<PendingApproval>, EngineError> {
-        self.until_recovered().await?;
+        until(&self.shared.revived).await?;
         let hubs: Vec<Arc<Hub>> = self.shared.awake().values().map(|handle| handle.hub.clone()).collect();
         let mut approvals: Vec<PendingApproval> = hubs.iter().flat_map(|hub| hub.approvals()).collect();
         approvals.sort_by_key(|approval| (approval.requested_at, approval.tool_call_id.clone()));
@@ -222,6 +229,24 @@ impl Engine {
         self.shared.stopping.subscribe()
     }
 
+    /// Returns when no turn runs that could go on by itself; one that waits for an answer may wait.
+    pub async fn until_quiet(&self) {
+        let mut end = self.shared.log.feed_end();
+        loop {
+            end.mark_unchanged();
+            let ids: Vec<SessionId> = self.shared.awake().keys().copied().collect();
+            let mut busy = false;
+            for id in ids {
+                let works =
+                    |view: SessionView| view.running_turn_id.is_some() && view.pending_approvals.is_empty();
+                busy |= self.view(id).await.is_ok_and(works);
+            }
+            if !busy || self.shared.at_rest || end.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Ends all turns in order and leaves everything on disk. Nothing is accepted from now on.
     pub async fn stop(&self) {
         self.shared.stopping.send_replace(true);
@@ -257,9 +282,7 @@ impl Engine {
     }
 
     async fn until_recovered(&self) -> Result<(), EngineError> {
-        let mut recovered = self.shared.recovered.subscribe();
-        let waited = tokio::time::timeout(PATIENCE, recovered.wait_for(|recovered| *recovered)).await;
-        waited.map(|_| ()).map_err(|_| EngineError::Rebuilding)
+        until(&self.shared.recovered).await
     }
 
     fn refuse_if_stopping(&self) -> Result<(), EngineError> {
@@ -274,6 +297,13 @@ impl Engine {
             format!("this daemon has no agent called `{name}`; it has {}", self.agents().join(", "));
         Err(Refusal::invalid("unknown_agent", message).into())
     }
+}
+
+/// Waits for something that happens once after the start.
+async fn until(happened: &watch::Sender<bool>) -> Result<(), EngineError> {
+    let mut happened = happened.subscribe();
+    let waited = tokio::time::timeout(PATIENCE, happened.wait_for(|happened| *happened)).await;
+    waited.map(|_| ()).map_err(|_| EngineError::Rebuilding)
 }
 
 impl Shared {
@@ -331,10 +361,6 @@ impl Shared {
     /// The fan-out of a session that is awake.
     pub(crate) fn hub(&self, id: SessionId) -> Option<Arc<Hub>> {
         self.awake().get(&id).map(|handle| handle.hub.clone())
-    }
-
-    pub(crate) fn set_recovered(&self) {
-        self.recovered.send_replace(true);
     }
 
     fn awake(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {

@@ -6,15 +6,18 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use ostler_eventlog::{FeedPosition, FeedRecord, Log};
+use ostler_eventlog::{FeedPosition, FeedRecord, Line, Log};
+use ostler_types::Event;
 use tokio::sync::watch;
 
-use crate::delta_line::DeltaLine;
+use crate::delta_line::{DeltaLine, Subject};
 use crate::error::EngineError;
 use crate::queue::{Item, Next, Queue};
 
 /// Records read at a time.
 const PAGE_RECORDS: usize = 256;
+/// Finished messages and calls that are remembered. A delta is not that late.
+const REMEMBERED: usize = 256;
 
 /// Everything that happens in every session. Dropping it unsubscribes.
 pub struct FeedSubscription {
@@ -24,6 +27,8 @@ pub struct FeedSubscription {
     end: watch::Receiver<FeedPosition>,
     position: FeedPosition,
     page: VecDeque<FeedRecord>,
+    /// Messages and calls whose record was given out; what streamed into them comes too late.
+    finished: VecDeque<Subject>,
 }
 
 /// The deltas of all sessions, for those who look at all of them.
@@ -51,7 +56,15 @@ impl FeedSubscription {
         deltas.lock().push(Arc::clone(&queue));
         let end = log.feed_end();
         let position = after.unwrap_or(*end.borrow());
-        FeedSubscription { log, deltas, queue, end, position, page: VecDeque::new() }
+        FeedSubscription {
+            log,
+            deltas,
+            queue,
+            end,
+            position,
+            page: VecDeque::new(),
+            finished: VecDeque::new(),
+        }
     }
 
     /// Where a client that has seen everything so far would go on.
@@ -75,21 +88,20 @@ impl FeedSubscription {
     /// What can be shown without waiting for something to happen.
     pub async fn ready(&mut self) -> Result<Option<FeedItem>, EngineError> {
         if let Some(record) = self.page.pop_front() {
-            self.position = record.next;
-            return Ok(Some(FeedItem::Record(record)));
+            return Ok(Some(self.give(record)));
         }
         let end = *self.end.borrow_and_update();
         if self.position < end {
             self.page = self.log.read_feed(self.position, PAGE_RECORDS).await?.into();
             if let Some(record) = self.page.pop_front() {
-                self.position = record.next;
-                return Ok(Some(FeedItem::Record(record)));
+                return Ok(Some(self.give(record)));
             }
             // Only records of removed sessions were left.
             self.position = end;
         }
         loop {
             match self.queue.try_next() {
+                Some(Next::Item(Item::Delta(line))) if self.finished.contains(&line.of) => {}
                 Some(Next::Item(Item::Delta(line))) => return Ok(Some(FeedItem::Delta(line))),
                 Some(Next::Item(Item::Record(_))) => {}
                 // The text is whole in the record that follows it, so a lost delta is only late.
@@ -97,6 +109,31 @@ impl FeedSubscription {
                 Some(Next::Closed) | None => return Ok(None),
             }
         }
+    }
+}
+
+impl FeedSubscription {
+    fn give(&mut self, record: FeedRecord) -> FeedItem {
+        self.position = record.next;
+        if let Some(finished) = finished(&record.line) {
+            self.finished.push_back(finished);
+            if self.finished.len() > REMEMBERED {
+                self.finished.pop_front();
+            }
+        }
+        FeedItem::Record(record)
+    }
+}
+
+/// What a record brings to its end.
+fn finished(line: &Line) -> Option<Subject> {
+    if !matches!(line.name(), "model_output_completed" | "tool_call_completed") {
+        return None;
+    }
+    match line.record().ok()?.event {
+        Event::ModelOutputCompleted { message, .. } => Some(Subject::Message(message.id)),
+        Event::ToolCallCompleted { tool_call, .. } => Some(Subject::Call(tool_call.id)),
+        _ => None,
     }
 }
 

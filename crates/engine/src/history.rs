@@ -9,7 +9,9 @@ use serde::Serialize;
 /// Bytes read from a log at a time.
 const PAGE_BYTES: usize = 1 << 20;
 /// Records that are looked through for a page of messages, at first.
-const STRIDE: u64 = 128;
+const STRIDE: u64 = 32;
+/// Bytes of messages in one page, more or less.
+const MAX_PAGE: usize = 4 << 20;
 
 /// Some messages of a session, oldest first.
 #[derive(Debug, Clone, Serialize)]
@@ -43,18 +45,25 @@ pub(crate) async fn page(
 ) -> Result<MessagePage, LogError> {
     let mut found: Vec<(u64, Message)> = Vec::new();
     let (mut end, mut stride) = (before, STRIDE);
-    while end > 1 && found.len() <= limit {
+    while end > 1 && found.len() <= limit && size(&found) <= MAX_PAGE {
         let start = end.saturating_sub(stride).max(1);
         let mut earlier = range(log, id, start, end).await?;
         earlier.append(&mut found);
         found = earlier;
         (end, stride) = (start, stride * 2);
     }
-    let surplus = found.len().saturating_sub(limit);
-    let more = surplus > 0;
+    let mut surplus = found.len().saturating_sub(limit);
+    while surplus + 1 < found.len() && size(&found[surplus..]) > MAX_PAGE {
+        surplus += 1;
+    }
+    let more = surplus > 0 || end > 1;
     let messages = found.split_off(surplus);
     let before = if more { messages.first().map(|(seq, _)| *seq) } else { None };
     Ok(MessagePage { messages: messages.into_iter().map(|(_, message)| message).collect(), before })
+}
+
+fn size(messages: &[(u64, Message)]) -> usize {
+    messages.iter().map(|(_, message)| message.size()).sum()
 }
 
 async fn range(log: &dyn Log, id: SessionId, start: u64, end: u64) -> Result<Vec<(u64, Message)>, LogError> {

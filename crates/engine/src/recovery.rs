@@ -2,7 +2,6 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use ostler_eventlog::{Epoch, LogError};
@@ -12,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::actor::{Actor, Input};
 use crate::catalogue;
-use crate::engine::{Handle, Shared};
+use crate::engine::{Handle, LEASE, NODE, Shared};
 use crate::error::EngineError;
 use crate::hub::Hub;
 use crate::session::Session;
@@ -20,8 +19,6 @@ use crate::wake::{self, Woken};
 
 /// Sessions that are recovered at the same time.
 const AT_ONCE: usize = 8;
-const NODE: &str = "local";
-const LEASE: Duration = Duration::from_secs(60);
 
 /// Looks after the sessions that were not settled, and makes the index again if it was lost.
 pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
@@ -29,12 +26,13 @@ pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
         Ok(ids) => stream::iter(ids).for_each_concurrent(AT_ONCE, |id| revive(&shared, id)).await,
         Err(error) => tracing::error!(%error, "the sessions that were left open cannot be found"),
     }
+    shared.revived.send_replace(true);
     if index == Opened::Empty
         && let Err(error) = catalogue::rebuild(&shared).await
     {
         tracing::error!(%error, "the index is not complete; run `ostler doctor --rebuild`");
     }
-    shared.set_recovered();
+    shared.recovered.send_replace(true);
 }
 
 /// Wakes a session, which sets right whatever was left open in it.
@@ -62,6 +60,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
         Err(handle) => return handle,
     };
     let (shared, hub) = (Arc::clone(shared), handle.hub.clone());
+    let again = !matches!(origin, Origin::LeftOpen);
     tokio::spawn(async move {
         // What only the beginning needs is boxed, so that an actor at rest stays small.
         let life = async {
@@ -70,12 +69,16 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
                 actor.run().await;
             }
         };
-        if AssertUnwindSafe(life).catch_unwind().await.is_err() {
-            tracing::error!(%id, "the session's actor panicked; it is recovered from its log on the next use");
-        }
+        let panicked = AssertUnwindSafe(life).catch_unwind().await.is_err();
         // An actor that slept has taken itself off the list already, and may have a successor.
         shared.forget_hub(id, &hub);
         hub.close();
+        if panicked {
+            tracing::error!(%id, "the session's actor panicked; it is recovered from its log");
+            if again {
+                spawn(&shared, id, Origin::LeftOpen);
+            }
+        }
     });
     handle
 }
@@ -117,6 +120,9 @@ async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(Woken, Epoch), Log
 
 /// Ends a turn that nobody runs, unless it only waits; starts what is queued.
 async fn set_right(actor: &mut Actor) {
+    if actor.session.shared.at_rest {
+        return;
+    }
     let partial = match &actor.session.state.turn {
         Some(turn) => wake::read_partial(&actor.session.shared, actor.session.id, turn).await,
         None => None,

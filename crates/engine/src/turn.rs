@@ -50,7 +50,7 @@ impl Actor {
     /// never touch a workspace at once.
     pub(crate) async fn follow_turn(&mut self) {
         let open = self.session.state.turn.as_ref().map(|turn| turn.id);
-        let owes = self.owes_a_record();
+        let owes = self.owes_a_record() || self.session.shared.at_rest;
         match &mut self.running {
             Some(running) if Some(running.turn_id) == open => {
                 if let Some(turn) = &self.session.state.turn {
@@ -190,8 +190,16 @@ impl Running {
         while self.requests.recv().await.is_some() {}
         if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
             self.task.abort();
-            _ = self.task.await;
+            _ = (&mut self.task).await;
         }
+    }
+}
+
+/// An agent whose actor is gone has nobody to report to.
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.canceled.cancel();
+        self.task.abort();
     }
 }
 

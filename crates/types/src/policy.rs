@@ -59,25 +59,38 @@ pub struct Rule {
     pub tool: String,
     /// What it acts on: the command, the path, or else the whole input as JSON.
     pub subject: String,
+    /// Whether the subject is the whole input.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
+    /// The workspace in which it holds; in any, when absent. The same words mean something else elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 impl Rule {
-    /// The rule that allows exactly this call.
+    /// The rule that allows exactly this call, in any workspace.
     pub fn of(call: &ToolCall) -> Rule {
         let field = |name: &str| call.input.get(name).and_then(|v| v.as_str());
         // A directory changes what a command means, so a call with a `cwd` is matched as a whole.
         let plain = call.input.get("cwd").is_none();
         let named: Vec<&str> = ["command", "path", "url"].into_iter().filter_map(field).collect();
-        let subject = match named[..] {
-            [subject] if plain => subject.to_owned(),
-            _ => call.input.to_string(),
+        let (subject, whole) = match named[..] {
+            [subject] if plain => (subject.to_owned(), false),
+            _ => (call.input.to_string(), true),
         };
-        Rule { tool: call.name.clone(), subject }
+        Rule { tool: call.name.clone(), subject, whole, workspace: None }
+    }
+
+    /// The same rule, in one workspace only.
+    #[must_use]
+    pub fn within(self, workspace: &str) -> Rule {
+        Rule { workspace: Some(workspace.to_owned()), ..self }
     }
 
     /// Whether this call is the one that the rule names.
     pub fn allows(&self, call: &ToolCall) -> bool {
-        *self == Rule::of(call)
+        let exact = Rule::of(call);
+        self.tool == exact.tool && self.subject == exact.subject && self.whole == exact.whole
     }
 }
 

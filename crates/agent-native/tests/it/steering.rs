@@ -31,15 +31,15 @@ async fn they_are_shown_before_the_next_step_in_order() {
 }
 
 #[tokio::test]
-async fn one_that_comes_too_late_is_the_next_turn() {
-    let world = world([vec![said("nearly"), Cue::Wait("end".to_owned()), stop()], text("next")]);
+async fn one_that_comes_during_the_last_step_is_answered_in_the_same_turn() {
+    let world = world([vec![said("nearly"), Cue::Wait("end".to_owned()), stop()], text("done")]);
     let turn = world.begin("go");
     world.host.until(|host| host.deltas().len() == 1).await;
     world.host.submit("wait", Delivery::Steer);
     world.model.open("end");
     turn.await.unwrap().unwrap();
-    assert_eq!(world.model.requests().len(), 1);
-    world.resume().await.unwrap().unwrap();
+    assert_eq!(world.model.requests().len(), 2);
     assert_eq!(world.last_shown(1), "wait");
+    assert_eq!(world.host.state().turns.len(), 1, "it was promised an answer in this turn");
     world.check();
 }

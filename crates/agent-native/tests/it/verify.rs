@@ -50,13 +50,14 @@ async fn a_failure_goes_back_to_the_model_and_can_be_mended() {
 
 #[tokio::test]
 async fn what_is_never_mended_ends_unverified() {
-    let answers = vec![write("c1", "a"), text("one"), text("two"), text("three")];
+    let answers = vec![write("c1", "a"), text("one"), text("two"), text("three"), text("four")];
     let world = checked(&["false"], 3, answers);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(false))));
-    assert_eq!(world.count("verification_completed"), 3);
-    assert_eq!(world.model.requests().len(), 4);
+    // The first check, and one after each time that the failure went back.
+    assert_eq!(world.count("verification_completed"), 4);
+    assert_eq!(world.model.requests().len(), 5);
     // Nobody is told of the last failure who could not answer it.
-    assert_eq!(world.host.conversation().last().unwrap().text(), "three");
+    assert_eq!(world.host.conversation().last().unwrap().text(), "four");
 }
 
 #[tokio::test]

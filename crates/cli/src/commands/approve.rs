@@ -7,10 +7,11 @@ use ostler_types::{ToolCallId, Verdict};
 use super::Setting;
 use crate::args::Approve;
 use crate::exit::Exit;
-use crate::reach::reach;
+use crate::reach::{Purpose, reach};
 
 pub(super) async fn approve(setting: Setting, approve: Approve) -> anyhow::Result<Exit> {
-    let reached = reach(&setting.data_dir, &setting.loaded.config, &setting.environment).await?;
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
     let done = match &approve {
         Approve { id: Some(_), call: Some(_), .. } => answer(&reached.client, approve).await,
         _ => list(&reached.client).await,

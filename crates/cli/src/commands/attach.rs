@@ -1,16 +1,24 @@
 //! `ostler attach`: what was said in a session, then what happens.
 
 use futures_util::StreamExt;
+use ostler_client::Client;
 
 use super::Setting;
 use super::follow::Screen;
 use crate::args::Attach;
 use crate::exit::Exit;
-use crate::reach::reach;
+use crate::reach::{Purpose, reach};
 
 pub(super) async fn attach(setting: Setting, attach: Attach) -> anyhow::Result<Exit> {
-    let reached = reach(&setting.data_dir, &setting.loaded.config, &setting.environment).await?;
-    let mut events = reached.client.events_resuming(attach.id, attach.after).await?;
+    let config = &setting.loaded.config;
+    let reached = reach(&setting.data_dir, config, &setting.environment, Purpose::Look).await?;
+    let followed = follow(&reached.client, &setting, &attach).await;
+    reached.leave().await;
+    followed.map(|()| Exit::Success)
+}
+
+async fn follow(client: &Client, setting: &Setting, attach: &Attach) -> anyhow::Result<()> {
+    let mut events = client.events_resuming(attach.id, attach.after).await?;
     let mut screen = Screen::new(attach.json, true, true, &setting.environment);
     loop {
         let line = tokio::select! {
@@ -20,8 +28,5 @@ pub(super) async fn attach(setting: Setting, attach: Attach) -> anyhow::Result<E
         let Some(line) = line else { break };
         screen.show(&line?)?;
     }
-    screen.finish()?;
-    drop(events);
-    reached.leave().await;
-    Ok(Exit::Success)
+    Ok(screen.finish()?)
 }

@@ -120,12 +120,14 @@ async fn rebuild(setting: &Setting) -> anyhow::Result<()> {
     }
     let mut config = setting.loaded.config.clone();
     config.server.auth = Auth::Off;
-    let settings = DaemonSettings::new(setting.data_dir.clone(), None, config, setting.environment.clone());
+    let mut settings =
+        DaemonSettings::new(setting.data_dir.clone(), None, config, setting.environment.clone());
+    settings.at_rest = true;
     let daemon = Daemon::start(settings).await?;
     let client = Client::connect(Endpoint::Unix(socket_path(&setting.data_dir)), None).await?;
     loop {
         match client.list_sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).await {
-            Err(ClientError::Refused { status: 503, .. }) => eprintln!("still at it"),
+            Err(ClientError::Refused { code, .. }) if code == "index_rebuilding" => eprintln!("still at it"),
             listed => break listed.map(|_| ())?,
         }
     }

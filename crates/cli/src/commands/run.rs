@@ -6,18 +6,19 @@ use std::path::Path;
 use anyhow::Context;
 use futures_util::StreamExt;
 use ostler_client::{Approve, Client, ClientError, CreateSession, EventLine, EventStream, SendMessage};
-use ostler_types::{Event, Record, SessionId, ToolCallId, TurnId, Verdict};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use ostler_types::{Event, MessageId, Record, SessionId, ToolCallId, TurnId, Verdict};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use super::Setting;
 use super::follow::Screen;
 use crate::args::{ApproveWhen, Run};
 use crate::exit::Exit;
-use crate::reach::reach;
+use crate::reach::{Purpose, reach};
 
 pub(super) async fn run(setting: Setting, run: Run) -> anyhow::Result<Exit> {
     let prompt = prompt(&run.prompt)?;
-    let reached = reach(&setting.data_dir, &setting.loaded.config, &setting.environment).await?;
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
     let exit = turn(&reached.client, &setting, &run, prompt).await;
     reached.leave().await;
     exit
@@ -38,7 +39,20 @@ async fn turn(client: &Client, setting: &Setting, run: &Run, prompt: String) -> 
         client.send_message(id, &SendMessage { auto_run: Some(true), ..SendMessage::prompt(prompt) }).await?;
     let turn_id = sent.turn_id.context("the daemon started no turn")?;
     let screen = Screen::new(run.json, false, false, &setting.environment);
-    let mut turn = Turn { client, id, turn_id, when, screen, refused: false };
+    let answers = BufReader::new(tokio::io::stdin()).lines();
+    let (message_id, started) = (sent.message_id, false);
+    let mut turn = Turn {
+        client,
+        id,
+        turn_id,
+        message_id,
+        when,
+        screen,
+        answers,
+        asking: None,
+        started,
+        refused: false,
+    };
     let exit = turn.follow(events).await?;
     if !run.json {
         eprintln!("session {id}");
@@ -51,9 +65,16 @@ struct Turn<'a> {
     client: &'a Client,
     id: SessionId,
     turn_id: TurnId,
+    message_id: MessageId,
     when: ApproveWhen,
     screen: Screen,
-    /// Whether a call was refused for want of somebody to ask.
+    /// What the person at the terminal types.
+    answers: Lines<BufReader<Stdin>>,
+    /// The call that they are asked about.
+    asking: Option<ToolCallId>,
+    /// Whether the turn has begun; until then its message waits behind others.
+    started: bool,
+    /// Whether a call was refused.
     refused: bool,
 }
 
@@ -61,24 +82,37 @@ impl Turn<'_> {
     async fn follow(&mut self, mut events: EventStream) -> anyhow::Result<Exit> {
         let mut interrupts = 0;
         loop {
-            let line = tokio::select! {
-                line = events.next() => line,
+            tokio::select! {
+                line = events.next() => {
+                    let line = line.context("the daemon ended the stream before the turn was over")??;
+                    self.screen.show(&line)?;
+                    if let Some(exit) = self.take(&line).await? {
+                        self.screen.finish()?;
+                        return Ok(exit);
+                    }
+                }
+                typed = self.answers.next_line(), if self.asking.is_some() => self.typed(typed?.as_deref()).await?,
                 _ = tokio::signal::ctrl_c() => {
                     interrupts += 1;
                     if interrupts > 1 {
                         return Ok(Exit::Canceled);
                     }
-                    self.client.cancel(self.id).await?;
-                    continue;
+                    self.stop().await?;
                 }
-            };
-            let line = line.context("the daemon ended the stream before the turn was over")??;
-            self.screen.show(&line)?;
-            if let Some(exit) = self.take(&line).await? {
-                self.screen.finish()?;
-                return Ok(exit);
             }
         }
+    }
+
+    /// Takes a message back that still waits, and otherwise stops the turn that answers it.
+    async fn stop(&self) -> anyhow::Result<()> {
+        if !self.started {
+            match self.client.withdraw(self.id, self.message_id).await {
+                Err(ClientError::Refused { status: 404, .. }) => {}
+                other => return Ok(other?),
+            }
+        }
+        self.client.cancel(self.id).await?;
+        Ok(())
     }
 
     /// Answers approvals, and recognises the end.
@@ -91,37 +125,51 @@ impl Turn<'_> {
         if record.turn_id != Some(self.turn_id) {
             return Ok(None);
         }
-        Ok(match record.event {
-            Event::ApprovalRequested { tool_call, summary, .. } => {
-                self.answer(tool_call.id, &summary).await?;
-                None
+        match record.event {
+            Event::TurnStarted { .. } => self.started = true,
+            Event::ApprovalRequested { tool_call, summary, .. } => self.asked(tool_call.id, &summary).await?,
+            Event::ApprovalGranted { tool_call_id, .. } | Event::ApprovalDenied { tool_call_id, .. } => {
+                // Somebody answered, here or elsewhere.
+                self.asking = self.asking.take().filter(|asking| *asking != tool_call_id);
             }
-            Event::TurnCompleted { .. } if self.refused => Some(Exit::NotApproved),
-            Event::TurnCompleted { .. } => Some(Exit::Success),
-            Event::TurnFailed { .. } => Some(Exit::Failure),
-            Event::TurnCanceled { .. } => Some(Exit::Canceled),
-            _ => None,
-        })
+            Event::MessageWithdrawn { .. } | Event::TurnCanceled { .. } => return Ok(Some(Exit::Canceled)),
+            Event::TurnCompleted { .. } if self.refused => return Ok(Some(Exit::NotApproved)),
+            Event::TurnCompleted { .. } => return Ok(Some(Exit::Success)),
+            Event::TurnFailed { .. } => return Ok(Some(Exit::Failure)),
+            _ => {}
+        }
+        Ok(None)
     }
 
-    async fn answer(&mut self, tool_call_id: ToolCallId, summary: &str) -> anyhow::Result<()> {
-        let (action, reason) = match self.when {
-            ApproveWhen::Always => (Verdict::Approve, None),
+    async fn asked(&mut self, id: ToolCallId, summary: &str) -> anyhow::Result<()> {
+        match self.when {
+            ApproveWhen::Always => self.answer(id, Verdict::Approve, None).await,
             ApproveWhen::Never => {
-                self.refused = true;
-                (
-                    Verdict::Deny,
-                    Some("nobody is there to ask; run with --approve always to allow it".to_owned()),
-                )
+                let why = "nobody is there to ask; run with --approve always to allow it".to_owned();
+                self.answer(id, Verdict::Deny, Some(why)).await
             }
-            ApproveWhen::Ask => match ask(summary).await? {
-                Verdict::Approve => (Verdict::Approve, None),
-                Verdict::Deny => {
-                    self.refused = true;
-                    (Verdict::Deny, None)
-                }
-            },
-        };
+            ApproveWhen::Ask => {
+                eprint!("allow `{}`? [y/N] ", summary.escape_debug());
+                self.asking = Some(id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a typed answer; the end of the input is a no.
+    async fn typed(&mut self, line: Option<&str>) -> anyhow::Result<()> {
+        let Some(id) = self.asking.take() else { return Ok(()) };
+        let yes = line.is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"));
+        self.answer(id, if yes { Verdict::Approve } else { Verdict::Deny }, None).await
+    }
+
+    async fn answer(
+        &mut self,
+        tool_call_id: ToolCallId,
+        action: Verdict,
+        reason: Option<String>,
+    ) -> anyhow::Result<()> {
+        self.refused |= action == Verdict::Deny;
         let answer = Approve { turn_id: self.turn_id, tool_call_id, action, scope: None, reason };
         match self.client.approve(self.id, &answer).await {
             // Somebody else was quicker; the events tell what they said.
@@ -129,14 +177,6 @@ impl Turn<'_> {
             other => Ok(other?),
         }
     }
-}
-
-async fn ask(summary: &str) -> anyhow::Result<Verdict> {
-    eprint!("allow `{}`? [y/N] ", summary.escape_debug());
-    let mut line = String::new();
-    BufReader::new(tokio::io::stdin()).read_line(&mut line).await?;
-    let yes = matches!(line.trim().to_lowercase().as_str(), "y" | "yes");
-    Ok(if yes { Verdict::Approve } else { Verdict::Deny })
 }
 
 async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {

@@ -10,17 +10,19 @@ use ostler_types::{Session, SessionId, SessionView};
 use super::Setting;
 use crate::args::{ListSessions, Sessions};
 use crate::exit::Exit;
-use crate::reach::reach;
+use crate::reach::{Purpose, reach};
 
 pub(super) async fn sessions(setting: Setting, command: Sessions) -> anyhow::Result<Exit> {
-    let reached = reach(&setting.data_dir, &setting.loaded.config, &setting.environment).await?;
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
     let done = act(&reached.client, command).await;
     reached.leave().await;
     done.map(|()| Exit::Success)
 }
 
 pub(super) async fn cancel(setting: Setting, id: SessionId) -> anyhow::Result<Exit> {
-    let reached = reach(&setting.data_dir, &setting.loaded.config, &setting.environment).await?;
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
     let done = reached.client.cancel(id).await;
     reached.leave().await;
     done?;

@@ -176,7 +176,7 @@ async fn verification_runs_after_a_write_and_says_how_it_went() {
     let id = world.session(Some(failing)).await;
     world.send(id, "write more.txt").await;
     assert_eq!(world.until(id, "turn_completed").await["data"]["verified"], false);
-    assert_eq!(world.names(id).await.iter().filter(|name| *name == "verification_completed").count(), 3);
+    assert_eq!(world.names(id).await.iter().filter(|name| *name == "verification_completed").count(), 4);
 }
 
 #[tokio::test]

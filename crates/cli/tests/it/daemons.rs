@@ -127,3 +127,105 @@ async fn sigint_does_the_same() {
 async fn so_does_a_closed_terminal() {
     stopped_by(Signal::HUP).await;
 }
+
+#[tokio::test]
+async fn commands_without_a_daemon_leave_the_work_to_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let provider = Provider::start().await;
+    provider.answer(vec![Piece::Gate]);
+    let daemon = Process::serve(&data, &provider.config());
+    let client = daemon.tcp_client().await;
+    let workspace_path = dir.path().to_str().unwrap().to_owned();
+    let id =
+        client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
+    client.send_message(id, &SendMessage::prompt("one")).await.unwrap();
+    client.send_message(id, &SendMessage::prompt("two")).await.unwrap();
+    daemon.signal(Signal::TERM);
+    assert!(daemon.wait().success());
+
+    let before = text(&ostler(&data, &["sessions", "export", &id.to_string()]).stdout);
+    assert!(before.contains("\"type\":\"message_queued\""), "{before}");
+    for command in [
+        &["sessions", "list"][..],
+        &["approve"],
+        &["sessions", "show", &id.to_string()],
+        &["doctor", "--rebuild"],
+    ] {
+        assert_eq!(ostler(&data, command).status.code(), Some(0));
+    }
+    let after = text(&ostler(&data, &["sessions", "export", &id.to_string()]).stdout);
+    assert_eq!(after, before, "looking changes nothing");
+}
+
+#[tokio::test]
+async fn an_approval_given_without_a_daemon_is_carried_out_by_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let daemon = Process::serve(&data, "");
+    let client = daemon.tcp_client().await;
+    let workspace_path = dir.path().to_str().unwrap().to_owned();
+    let id =
+        client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
+    client.send_message(id, &SendMessage::prompt("write made.txt")).await.unwrap();
+    let call = loop {
+        if let Some(approval) = client.approvals().await.unwrap().pop() {
+            break approval.tool_call_id.0;
+        }
+    };
+    daemon.signal(Signal::TERM);
+    assert!(daemon.wait().success());
+    let approved = ostler(&data, &["approve", &id.to_string(), &call]);
+    assert_eq!(text(&approved.stdout), "approved\n", "{}", text(&approved.stderr));
+    assert!(!dir.path().join("made.txt").exists(), "nobody was there to do it");
+
+    let daemon = Process::serve(&data, "");
+    let client = daemon.tcp_client().await;
+    let mut events = client.events(id, 0, true).await.unwrap();
+    while events.next().await.unwrap().unwrap().name != "turn_completed" {}
+    assert!(dir.path().join("made.txt").exists());
+}
+
+#[tokio::test]
+async fn a_run_whose_message_is_withdrawn_says_that_it_was_canceled() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let provider = Provider::start().await;
+    provider.answer(vec![Piece::Gate]);
+    let daemon = Process::serve(&data, &provider.config());
+    let client = daemon.tcp_client().await;
+    let workspace_path = dir.path().to_str().unwrap().to_owned();
+    let id =
+        client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
+    client.send_message(id, &SendMessage::prompt("one")).await.unwrap();
+    let session = id.to_string();
+    let mut command = binary();
+    command.arg("--data-dir").arg(&data).args(["run", "--session", &session, "two"]).current_dir(dir.path());
+    let mut run =
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let queued = loop {
+        if let Some(queued) = client.session(id).await.unwrap().queue.pop() {
+            break queued.message.id;
+        }
+    };
+    client.withdraw(id, queued).await.unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn answers_can_be_piped_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut command = binary();
+    command.arg("--data-dir").arg(&data).args([
+        "run",
+        "--approve",
+        "ask",
+        "write a.txt and then write b.txt",
+    ]);
+    command.current_dir(dir.path()).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+    let mut run = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    std::io::Write::write_all(&mut run.stdin.take().unwrap(), b"y\ny\n").unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    assert!(dir.path().join("a.txt").exists() && dir.path().join("b.txt").exists());
+}

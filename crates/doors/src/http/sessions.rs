@@ -5,15 +5,15 @@ use std::path::{Component, Path, PathBuf};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use ostler_engine::EngineError;
 use ostler_index::{Filter, Listed};
-use ostler_types::{
-    Change, Command, NewSession, Policy, Refusal, Session, SessionId, SessionStatus, SessionView,
-};
+use ostler_types::{Change, Command, NewSession, Refusal, Session, SessionId, SessionStatus, SessionView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ApiError;
 use super::extract::{Body, Ids, Params};
+use super::policy::PolicyBody;
 use super::{HttpDoor, by};
 
 /// How a session is used, when the client does not say.
@@ -41,7 +41,7 @@ pub(super) struct NewSessionBody {
     mode: Option<Mode>,
     /// What it may do by itself.
     #[serde(default, deserialize_with = "ostler_types::optional_object")]
-    policy: Option<Policy>,
+    policy: Option<PolicyBody>,
     /// Asking twice with one key makes one session.
     idempotency_key: Option<String>,
 }
@@ -69,7 +69,10 @@ pub(super) async fn create(
     let model = body.model.unwrap_or_else(|| door.settings.default_model.clone());
     (door.settings.check_model)(&model)?;
     if let Some(parent) = body.parent_session_id {
-        door.engine.view(parent).await.map_err(|_| unknown_parent(parent))?;
+        door.engine.view(parent).await.map_err(|error| match error {
+            EngineError::NotFound => unknown_parent(parent),
+            other => other.into(),
+        })?;
     }
     let clock = door.engine.clock();
     let mode = body.mode.map_or(DEFAULT_MODE, |mode| match mode {
@@ -88,7 +91,7 @@ pub(super) async fn create(
         parent_session_id: body.parent_session_id,
         mode: mode.to_owned(),
         auto_run: body.auto_run.unwrap_or(true),
-        policy: body.policy.unwrap_or_else(|| door.settings.policy.clone()),
+        policy: body.policy.unwrap_or_default().over(door.settings.policy.clone())?,
         idempotency_key: body.idempotency_key,
     };
     let session = door.engine.create(new).await?;
@@ -187,7 +190,7 @@ pub(super) struct UpdateBody {
     model: Option<String>,
     /// Another policy, from now on.
     #[serde(default, deserialize_with = "ostler_types::optional_object")]
-    policy: Option<Policy>,
+    policy: Option<PolicyBody>,
 }
 
 pub(super) async fn update(
@@ -199,6 +202,10 @@ pub(super) async fn update(
         (door.settings.check_model)(model)?;
     }
     let UpdateBody { title, archived, model, policy } = body;
+    let policy = match policy {
+        Some(policy) => Some(policy.over(door.engine.view(id).await?.session.policy)?),
+        None => None,
+    };
     door.engine.submit(id, Command::Update(Change { title, archived, model, policy })).await?;
     show(State(door), Ids(id)).await
 }

@@ -58,6 +58,7 @@ impl Daemon {
             clock: Arc::new(SystemClock),
             rules: Vec::new(),
             idle_after,
+            at_rest: false,
         });
         let door = HttpDoor::new(engine.clone(), settings());
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

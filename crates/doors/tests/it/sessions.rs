@@ -209,17 +209,38 @@ async fn a_change_is_shown_and_recorded_once() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     let patch = |body: Value| daemon.request("PATCH", &format!("/v1/sessions/{session}")).json(&body);
-    let change = json!({"title": "new", "archived": true, "model": "test:two", "policy": {"patch_review": {"mode": "auto"}}});
+    let change = json!({"title": "new", "archived": true, "model": "test:two", "policy": {"verify": {"max_rounds": 7}}});
     let shown = daemon.send(&patch(change.clone())).await.json();
     assert_eq!(
         (&shown["title"], &shown["archived"], &shown["model"]),
         (&json!("new"), &json!(true), &json!("test:two"))
     );
-    assert_eq!(shown["policy"]["patch_review"]["mode"], "auto");
+    assert_eq!(shown["policy"]["verify"]["max_rounds"], 7);
+    assert_eq!(
+        shown["policy"]["approval"]["require_for_kinds"],
+        json!(["write", "exec", "network"]),
+        "the rest stays"
+    );
     assert_eq!(shown["last_seq"], 2);
     assert_eq!(daemon.send(&patch(change)).await.json()["last_seq"], 2, "the same again changes nothing");
     assert_eq!(daemon.send(&patch(json!({}))).await.json()["last_seq"], 2);
     assert_eq!(daemon.send(&patch(json!({"title": ""}))).await.json()["title"], Value::Null);
+    for later in [json!({"patch_review": {"mode": "request"}}), json!({"verify": {"require_clean": true}})] {
+        let answer = daemon.send(&patch(json!({"policy": later}))).await;
+        assert_eq!((answer.status(), answer.code().as_str()), (422, "not_supported"), "it is not there yet");
+    }
+    for wrong in [
+        json!([]),
+        json!({"approval": []}),
+        json!({"verify": [true]}),
+        json!({"approval": {"rules": [["shell", "ls"]]}}),
+    ] {
+        assert_eq!(
+            daemon.send(&patch(json!({"policy": wrong}))).await.status(),
+            422,
+            "an array is no object"
+        );
+    }
     let answer = daemon.send(&patch(json!({"model": "nobody:none", "title": "x"}))).await;
     assert_eq!((answer.status(), answer.code().as_str()), (422, "unknown_model"));
     assert_eq!(daemon.send(&patch(json!({"title": "x".repeat(1001)}))).await.status(), 413);

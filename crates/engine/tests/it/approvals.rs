@@ -40,7 +40,7 @@ async fn they_are_listed_over_all_sessions_and_wait() {
     let waiting = daemon.approvals(2).await;
     assert_eq!([waiting[0].session_id, waiting[1].session_id], [one, two]);
     assert_eq!((waiting[0].tool.as_str(), &waiting[0].input), ("shell", &json!({"command": "ls"})));
-    assert_eq!(waiting[0].rule, Rule { tool: "shell".to_owned(), subject: "ls".to_owned() });
+    assert_eq!((waiting[0].rule.tool.as_str(), waiting[0].rule.subject.as_str()), ("shell", "ls"));
     let view = daemon.engine.view(one).await.unwrap();
     assert_eq!(
         (view.session.status, &view.pending_approvals[..]),

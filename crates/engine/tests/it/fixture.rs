@@ -78,6 +78,7 @@ impl Place {
             clock: self.clock.clone(),
             rules: Vec::new(),
             idle_after: self.idle_after,
+            at_rest: false,
         });
         let workspace = self.data().to_str().unwrap().to_owned();
         Daemon { engine, agent: agent.clone(), log, workspace }

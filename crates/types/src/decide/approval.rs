@@ -50,7 +50,7 @@ pub(super) fn propose(
         let granted = Event::ApprovalGranted { tool_call_id, tool, by, scope: Scope::Always, reason: None };
         (granted, Accepted::Allowed)
     } else {
-        let rule = Rule::of(&tool_call);
+        let rule = Rule::of(&tool_call).within(&state.session.workspace_path);
         (Event::ApprovalRequested { tool_call, kind, summary, rule }, Accepted::Waiting)
     };
     Ok(Decision { events: vec![of_turn(turn.id, event)], accepted })

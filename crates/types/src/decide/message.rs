@@ -12,7 +12,7 @@ pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusa
     else {
         unreachable!("decide hands only Submit to submit")
     };
-    if let Some((message_id, turn_id)) = known(state, key.as_deref()) {
+    if let Some((message_id, turn_id)) = known(state, key.as_deref()).or_else(|| present(state, message.id)) {
         return Ok(Decision { events: Vec::new(), accepted: Accepted::Message { message_id, turn_id } });
     }
     check(state, &message, key.as_deref())?;
@@ -63,6 +63,17 @@ fn known(state: &State, key: Option<&str>) -> Option<(MessageId, Option<TurnId>)
     let key = key?;
     let (_, message_id, turn_id) = state.keys.iter().rev().find(|(known, ..)| known == key)?;
     Some((*message_id, *turn_id))
+}
+
+/// A message that is there already: the same request, made once more after its answer was lost.
+fn present(state: &State, id: MessageId) -> Option<(MessageId, Option<TurnId>)> {
+    if state.unanswered.contains(&id) {
+        return Some((id, None));
+    }
+    let queued = state.queue.iter().find(|queued| queued.message.id == id).map(|queued| queued.turn_id);
+    let answered =
+        || state.turns.iter().rev().find(|turn| turn.message_ids.contains(&id)).map(|turn| turn.id);
+    queued.or_else(answered).map(|turn_id| (id, Some(turn_id)))
 }
 
 fn check(state: &State, message: &Message, key: Option<&str>) -> Result<(), Refusal> {

@@ -46,7 +46,10 @@ fn a_question_shows_the_call_and_the_rule() {
     let waiting: Vec<_> = world.state.view().pending_approvals;
     assert_eq!(waiting.len(), 1);
     assert_eq!((waiting[0].turn_id, waiting[0].tool_call_id.0.as_str()), (turn, "a"));
-    assert_eq!(waiting[0].rule, Rule { tool: "shell".to_owned(), subject: "make test".to_owned() });
+    assert_eq!(
+        waiting[0].rule,
+        Rule::of(&shell("a", "make test")).within(&world.state.session.workspace_path)
+    );
     assert_eq!(world.state.session.status, SessionStatus::WaitingApproval);
 }
 

@@ -117,7 +117,12 @@ fn remembered_rules_have_a_number() {
 /// The limit on rules holds however they come in.
 #[test]
 fn a_policy_with_too_many_rules_is_refused() {
-    let rule = |n: usize| Rule { tool: "shell".to_owned(), subject: format!("make {n}") };
+    let rule = |n: usize| Rule {
+        tool: "shell".to_owned(),
+        subject: format!("make {n}"),
+        whole: false,
+        workspace: None,
+    };
     let mut policy = Policy::default();
     policy.approval.rules = (0..=Limits::RULES).map(rule).collect();
     let mut new = crate::world::new_session();

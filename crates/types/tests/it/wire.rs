@@ -180,7 +180,8 @@ fn events_of_tools() {
 
 #[test]
 fn events_of_approvals() {
-    let rule = Rule { tool: "shell".to_owned(), subject: "make test".to_owned() };
+    let rule =
+        Rule { tool: "shell".to_owned(), subject: "make test".to_owned(), whole: false, workspace: None };
     let summary = "run make test".to_owned();
     let requested = Event::ApprovalRequested { tool_call: tool_call(), kind: ToolKind::Exec, summary, rule };
     let data = json!({
@@ -255,7 +256,7 @@ fn a_session_is_shown_with_all_that_is_open() {
         "input": {"command": "make test"},
         "kind": "exec",
         "summary": "shell",
-        "rule": {"tool": "shell", "subject": "make test"},
+        "rule": {"tool": "shell", "subject": "make test", "workspace": world.state.session.workspace_path},
         "requested_at": since,
     });
     assert_eq!(view["pending_approvals"], json!([approval]));

@@ -1,0 +1,98 @@
+//! A policy as a client sends it: what it leaves out stays as it is.
+
+use ostler_types::{PatchReviewMode, Policy, Refusal, Rule, ToolKind, object, optional_object};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Changes to a policy.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+pub(super) struct PolicyBody {
+    /// Which calls wait for an answer.
+    #[serde(deserialize_with = "optional_object")]
+    approval: Option<ApprovalBody>,
+    /// What is checked after a turn that changed the workspace.
+    #[serde(deserialize_with = "optional_object")]
+    verify: Option<VerifyBody>,
+    /// Whether a person reviews the turn's diff.
+    #[serde(deserialize_with = "optional_object")]
+    patch_review: Option<PatchReviewBody>,
+}
+
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(deny_unknown_fields, default)]
+struct ApprovalBody {
+    /// Kinds that always ask.
+    require_for_kinds: Option<Vec<ToolKind>>,
+    /// Tools that always ask, whatever their kind.
+    require_for_tools: Option<Vec<String>>,
+    /// Calls that are allowed without asking.
+    rules: Option<Vec<RuleBody>>,
+}
+
+/// A rule, from an object only.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct RuleBody(#[serde(deserialize_with = "object")] Rule);
+
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(deny_unknown_fields, default)]
+struct VerifyBody {
+    /// Whether verification runs by itself.
+    auto: Option<bool>,
+    /// The commands, run in order in the workspace.
+    commands: Option<Vec<String>>,
+    /// Not to be had yet; only `false` is accepted.
+    require_clean: Option<bool>,
+    /// How often a failure goes back to the model.
+    max_rounds: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(deny_unknown_fields, default)]
+struct PatchReviewBody {
+    /// Not to be had yet; only `off` is accepted.
+    mode: Option<PatchReviewMode>,
+}
+
+impl PolicyBody {
+    /// The policy with these changes. What this version does not do is refused, not ignored.
+    pub(super) fn over(self, mut policy: Policy) -> Result<Policy, Refusal> {
+        if let Some(ApprovalBody { require_for_kinds, require_for_tools, rules }) = self.approval {
+            let approval = &mut policy.approval;
+            set(&mut approval.require_for_kinds, require_for_kinds);
+            set(&mut approval.require_for_tools, require_for_tools);
+            set(
+                &mut approval.rules,
+                rules.map(|rules| rules.into_iter().map(|RuleBody(rule)| rule).collect()),
+            );
+        }
+        if let Some(VerifyBody { auto, commands, require_clean, max_rounds }) = self.verify {
+            let verify = &mut policy.verify;
+            set(&mut verify.auto, auto);
+            set(&mut verify.commands, commands);
+            set(&mut verify.max_rounds, max_rounds);
+            if require_clean == Some(true) {
+                return Err(not_yet("verify.require_clean"));
+            }
+        }
+        if let Some(PatchReviewBody { mode: Some(PatchReviewMode::Request | PatchReviewMode::Auto) }) =
+            self.patch_review
+        {
+            return Err(not_yet("patch_review.mode"));
+        }
+        Ok(policy)
+    }
+}
+
+fn set<T>(old: &mut T, new: Option<T>) {
+    if let Some(new) = new {
+        *old = new;
+    }
+}
+
+fn not_yet(name: &str) -> Refusal {
+    Refusal::invalid("not_supported", format!("this version does not have `policy.{name}` yet"))
+        .hint("leave it out, or at its default")
+}
