@@ -78,10 +78,15 @@ impl Answer {
             }
             ModelEvent::Reasoning(text) => {
                 self.count(text.len())?;
-                if !matches!(self.parts.last(), Some(Part::Reasoning { .. })) {
+                if !matches!(self.parts.last(), Some(Part::Reasoning { opaque: None, .. })) {
                     self.parts.push(Part::Reasoning { text: String::new(), opaque: None });
                 }
                 Ok(self.append(text))
+            }
+            ModelEvent::ReasoningOpaque(value) => {
+                self.count(value.to_string().len())?;
+                self.attach(value);
+                Ok(None)
             }
             ModelEvent::CallStarted { index, id, name } => {
                 self.count(name.len() + id.as_ref().map_or(0, String::len))?;
@@ -118,6 +123,15 @@ impl Answer {
         let offset = text.len() as u64;
         text.push_str(&more);
         Some(Delta { kind, offset, text: more })
+    }
+
+    /// Keeps what the provider wants back with the last reasoning, unless that has its own already.
+    fn attach(&mut self, value: Value) {
+        let last = self.parts.iter_mut().rev().find(|part| matches!(part, Part::Reasoning { .. }));
+        match last {
+            Some(Part::Reasoning { opaque: opaque @ None, .. }) => *opaque = Some(value),
+            _ => self.parts.push(Part::Reasoning { text: String::new(), opaque: Some(value) }),
+        }
     }
 
     /// An answer without end must end here rather than in the log.

@@ -146,17 +146,15 @@ fn models(config: &Config, environment: &Environment) -> Models {
     let provider = |(name, provider): (&String, &crate::config::Provider)| {
         let kind = match provider.kind {
             ProviderKind::OpenAiChat => ostler_models::ProviderKind::OpenAiChat,
-            ProviderKind::OpenAiResponses | ProviderKind::Anthropic => {
-                tracing::warn!("provider {name}: this version cannot speak {} yet", provider.kind.as_str());
-                return None;
-            }
+            ProviderKind::OpenAiResponses => ostler_models::ProviderKind::OpenAiResponses,
+            ProviderKind::Anthropic => ostler_models::ProviderKind::Anthropic,
         };
         let key = provider.api_key_env.as_deref().and_then(|name| environment.get(name));
         let api_key = key.and_then(|key| key.to_str()).map(Secret::new);
         let (name, base_url) = (name.clone(), provider.base_url().to_owned());
-        Some(ProviderConfig { name, kind, base_url, api_key, models: provider.models.clone() })
+        ProviderConfig { name, kind, base_url, api_key, models: provider.models.clone() }
     };
-    Models::new(config.providers.iter().filter_map(provider).collect())
+    Models::new(config.providers.iter().map(provider).collect())
 }
 
 fn http_settings(config: &Config, models: Arc<Models>, tools: &Tools) -> HttpSettings {

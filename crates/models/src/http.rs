@@ -9,7 +9,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};
 use tokio::sync::OnceCell;
 
-use crate::ModelError;
+use crate::{ModelError, ProviderConfig};
 
 /// How long each phase of a request may take. A provider that keeps quiet for longer is an error,
 /// never a hang.
@@ -70,6 +70,21 @@ impl Http {
         })?;
         Ok(client.clone())
     }
+}
+
+/// The address of an endpoint under a provider's own.
+pub(crate) fn endpoint(provider: &ProviderConfig, base_url: &str, path: &str) -> Result<Url, ModelError> {
+    let text = format!("{}/{path}", base_url.trim_end_matches('/'));
+    let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| {
+        let message = format!("`{}` is no address of a provider", provider.base_url);
+        let hint = format!(
+            "set `base_url` in [providers.{}] to an address such as {}",
+            provider.name,
+            provider.kind.home()
+        );
+        ModelError::new("bad_base_url", message).hint(hint)
+    })
 }
 
 fn is_local(url: &Url) -> bool {

@@ -3,9 +3,13 @@
 //! A provider turns a conversation into a stream of [`ModelEvent`]s. It never panics and never
 //! hangs, it knows no session, runs no tool, and keeps nothing between two requests.
 
+mod anthropic;
 mod demo;
+mod exchange;
+mod failure;
 mod http;
 mod openai_chat;
+mod openai_responses;
 mod registry;
 mod secret;
 mod sse;
@@ -14,6 +18,7 @@ use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 use ostler_types::{Message, ToolSpec, Usage};
+use serde_json::Value;
 
 pub use demo::Demo;
 pub use http::Timeouts;
@@ -46,6 +51,9 @@ pub enum ModelEvent {
     Text(String),
     /// More of the reasoning.
     Reasoning(String),
+    /// What the provider wants back, verbatim, with the reasoning that was just streamed; without any,
+    /// it is reasoning of which there is no text. It ends that reasoning: what follows is another one.
+    ReasoningOpaque(Value),
     /// A tool call begins.
     CallStarted {
         /// Its place among the calls of this answer, from 0.

@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::anthropic::Anthropic;
 use crate::http::Http;
 use crate::openai_chat::OpenAiChat;
+use crate::openai_responses::OpenAiResponses;
 use crate::{Demo, Model, ModelError, Secret, Timeouts};
 
 /// The provider that is always there, and the name of its one model.
@@ -40,6 +42,29 @@ pub struct ProviderConfig {
 pub enum ProviderKind {
     /// OpenAI's Chat Completions, which most other servers speak too.
     OpenAiChat,
+    /// OpenAI's Responses.
+    OpenAiResponses,
+    /// Anthropic's Messages.
+    Anthropic,
+}
+
+impl ProviderKind {
+    /// The protocol's own name.
+    pub(crate) fn protocol(self) -> &'static str {
+        match self {
+            ProviderKind::OpenAiChat => "OpenAI Chat Completions",
+            ProviderKind::OpenAiResponses => "OpenAI Responses",
+            ProviderKind::Anthropic => "Anthropic Messages",
+        }
+    }
+
+    /// Where the endpoints of its maker lie.
+    pub(crate) fn home(self) -> &'static str {
+        match self {
+            ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => "https://api.openai.com/v1",
+            ProviderKind::Anthropic => "https://api.anthropic.com",
+        }
+    }
 }
 
 impl Models {
@@ -79,6 +104,12 @@ impl Models {
         match config.kind {
             ProviderKind::OpenAiChat => {
                 Ok(Arc::new(OpenAiChat::new(config.clone(), model.to_owned(), self.http.clone())?))
+            }
+            ProviderKind::OpenAiResponses => {
+                Ok(Arc::new(OpenAiResponses::new(config.clone(), model.to_owned(), self.http.clone())?))
+            }
+            ProviderKind::Anthropic => {
+                Ok(Arc::new(Anthropic::new(config.clone(), model.to_owned(), self.http.clone())?))
             }
         }
     }

@@ -54,6 +54,30 @@ async fn deltas_name_the_part_that_the_message_has_in_the_end() {
 }
 
 #[tokio::test]
+async fn what_the_provider_wants_back_stays_with_its_reasoning() {
+    let thought = |text: &str| Cue::Event(ModelEvent::Reasoning(text.to_owned()));
+    let opaque = |n: u32| json!({"provider": "anthropic", "block": {"n": n}});
+    let cue = |n| Cue::Event(ModelEvent::ReasoningOpaque(opaque(n)));
+    let answer =
+        vec![thought("hm"), cue(1), thought("so"), cue(2), cue(3), said("yes"), thought("?"), cue(4), stop()];
+    let world = world([answer, text("done")]);
+    world.ask("think").await.unwrap();
+    let reasoning = |text: &str, n| Part::Reasoning { text: text.to_owned(), opaque: Some(opaque(n)) };
+    let expected =
+        [reasoning("hm", 1), reasoning("so", 2), reasoning("", 3), Part::text("yes"), reasoning("?", 4)];
+    let Event::ModelOutputCompleted { message, .. } = world.last("model_output_completed") else {
+        unreachable!()
+    };
+    assert_eq!(message.parts, expected);
+    let shown: Vec<String> = world.host.deltas().into_iter().map(|delta| delta.text).collect();
+    assert_eq!(shown, ["hm", "so", "yes", "?"], "it is not for people");
+
+    world.ask("and now?").await.unwrap();
+    let requests = world.model.requests();
+    assert!(requests[1].messages.iter().any(|message| message.parts == expected), "the model gets it back");
+}
+
+#[tokio::test]
 async fn the_next_turn_is_shown_the_one_before() {
     let world = world([call("c1", "echo", &json!({"text": "x"})), text("first"), text("second")]);
     world.ask("one").await.unwrap();

@@ -137,14 +137,6 @@ impl ProviderKind {
         }
     }
 
-    /// Whether this build can speak it.
-    pub fn works(self) -> bool {
-        match self {
-            ProviderKind::OpenAiChat => true,
-            ProviderKind::OpenAiResponses | ProviderKind::Anthropic => false,
-        }
-    }
-
     /// Where the maker's own endpoints lie.
     fn home(self) -> &'static str {
         match self {

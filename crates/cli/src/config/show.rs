@@ -55,8 +55,7 @@ impl Loaded {
     fn named_entry(&self, key: String, value: toml::Value, environment: &Environment) -> Entry {
         let (section, rest) = key.split_once('.').unwrap_or((&key, ""));
         let (name, member) = rest.split_once('.').unwrap_or((rest, ""));
-        let works =
-            section == "providers" && self.config.providers.get(name).is_some_and(|each| each.kind.works());
+        let works = section == "providers" && self.config.providers.contains_key(name);
         let variable = value.as_str().filter(|_| member == "api_key_env");
         let variable_set = variable.map(|variable| environment.get(variable).is_some());
         let value = match value {

@@ -299,7 +299,7 @@ fn the_table_shows_sources_marks_what_has_no_effect_and_hides_secrets() {
     assert_eq!(row("providers.ollama.kind"), "providers.ollama.kind \"openai-chat\" /config.toml:8");
     assert_eq!(
         row("providers.claude.api_key_env"),
-        "providers.claude.api_key_env \"ANTHROPIC_API_KEY\" /config.toml:13 (the variable is set) (no effect yet)"
+        "providers.claude.api_key_env \"ANTHROPIC_API_KEY\" /config.toml:13 (the variable is set)"
     );
     assert_eq!(
         row("agents.gemini.env"),

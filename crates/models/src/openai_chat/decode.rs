@@ -10,8 +10,8 @@ use ostler_types::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::failure;
-use crate::{ModelError, ModelEvent};
+use crate::exchange::Decode;
+use crate::{ModelError, ModelEvent, failure};
 
 /// How many tool calls an answer may hold.
 const MAX_CALLS: usize = 256;
@@ -39,14 +39,8 @@ struct OpenCall {
     held: String,
 }
 
-impl Decoder {
-    /// Takes the data of one event, and adds what it means to `events`.
-    pub(super) fn event(
-        &mut self,
-        name: &str,
-        data: &str,
-        events: &mut VecDeque<ModelEvent>,
-    ) -> Result<(), ModelError> {
+impl Decode for Decoder {
+    fn event(&mut self, name: &str, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let data = data.trim();
         if self.stopped || data.is_empty() {
             return Ok(());
@@ -60,30 +54,28 @@ impl Decoder {
         self.chunk(data, events)
     }
 
-    /// Takes a whole completion, from a server that does not stream.
-    pub(super) fn whole(&mut self, body: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+    fn whole(&mut self, body: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         self.chunk(body, events)?;
         self.done(events)
     }
 
-    /// Ends the answer at the end of the stream. False if it is not whole.
-    pub(super) fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<bool, ModelError> {
+    fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<bool, ModelError> {
         if !self.stopped && self.finish_reason.is_some() {
             self.stop(events)?;
         }
         Ok(self.stopped)
     }
 
-    /// Whether the last word has been said, so that only the usage may follow.
-    pub(super) fn finished(&self) -> bool {
+    fn finished(&self) -> bool {
         self.finish_reason.is_some()
     }
 
-    /// Whether nothing more is expected.
-    pub(super) fn stopped(&self) -> bool {
+    fn stopped(&self) -> bool {
         self.stopped
     }
+}
 
+impl Decoder {
     /// The server says that this was all. One that gives no reason is believed if it said anything.
     fn done(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         if self.finish_reason.is_none() && !self.begun {

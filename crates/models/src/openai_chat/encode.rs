@@ -9,7 +9,7 @@ use ostler_types::{Message, Part, Role, ToolCall, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{ModelError, ModelRequest};
+use crate::{ModelError, ModelRequest, failure};
 
 /// The JSON to send. Fails on parts that this client cannot send, rather than leaving them out.
 pub(super) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
@@ -27,9 +27,7 @@ pub(super) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, Model
         stream: true,
         stream_options: StreamOptions { include_usage: true },
     };
-    serde_json::to_vec(&body).map_err(|error| {
-        ModelError::new("bad_request", format!("the request cannot be written as JSON: {error}"))
-    })
+    serde_json::to_vec(&body).map_err(|error| failure::unwritable(&error))
 }
 
 #[derive(Serialize)]
@@ -118,11 +116,11 @@ fn add<'a>(message: &'a Message, messages: &mut Vec<WireMessage<'a>>) -> Result<
                 ..WireMessage::says(Role::Tool, Cow::Borrowed(text))
             }),
             (Part::Reasoning { .. }, _) => {}
-            (Part::Image { .. }, _) => return Err(cannot_send("images")),
-            (Part::Audio { .. }, _) => return Err(cannot_send("audio")),
-            (Part::File { .. }, _) => return Err(cannot_send("files")),
+            (Part::Image { .. }, _) => return Err(failure::cannot_send("images")),
+            (Part::Audio { .. }, _) => return Err(failure::cannot_send("audio")),
+            (Part::File { .. }, _) => return Err(failure::cannot_send("files")),
             (Part::Text { .. } | Part::ToolCall { .. } | Part::ToolResult { .. }, role) => {
-                return Err(misplaced(role));
+                return Err(failure::misplaced(role));
             }
         }
     }
@@ -145,16 +143,4 @@ fn wire_call(call: &ToolCall) -> WireCall<'_> {
         r#type: "function",
         function: WireCallFunction { name: &call.name, arguments },
     }
-}
-
-fn cannot_send(what: &str) -> ModelError {
-    ModelError::new("unsupported_part", format!("this provider client cannot send {what} yet")).hint(
-        "send the message again without the attachment, or put the file in the workspace and name its path",
-    )
-}
-
-fn misplaced(role: Role) -> ModelError {
-    let message =
-        format!("a message of role `{}` holds a part that such a message cannot hold", role.as_str());
-    ModelError::new("unsupported_part", message)
 }

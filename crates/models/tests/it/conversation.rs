@@ -53,6 +53,7 @@ pub(crate) fn request(messages: Vec<Arc<Message>>, tools: &[&str]) -> ModelReque
 pub(crate) struct Answer {
     pub(crate) text: String,
     pub(crate) reasoning: String,
+    pub(crate) opaque: Vec<Value>,
     pub(crate) calls: Vec<(Option<String>, String, String)>,
     pub(crate) stop: Option<String>,
     pub(crate) error: Option<ModelError>,
@@ -76,6 +77,7 @@ pub(crate) async fn read(mut stream: BoxStream<'static, Result<ModelEvent, Model
         match event {
             Ok(ModelEvent::Text(text)) => answer.text.push_str(&text),
             Ok(ModelEvent::Reasoning(text)) => answer.reasoning.push_str(&text),
+            Ok(ModelEvent::ReasoningOpaque(value)) => answer.opaque.push(value),
             Ok(ModelEvent::CallStarted { index, id, name }) => {
                 assert_eq!(index, answer.calls.len());
                 answer.calls.push((id, name, String::new()));

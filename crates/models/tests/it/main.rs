@@ -3,9 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
+mod anthropic;
+mod anthropic_faults;
 mod conversation;
 mod demo;
 mod demo_turns;
 mod faults;
+mod openai_responses;
 mod request;
 mod server;

@@ -72,9 +72,14 @@ impl Server {
 }
 
 pub(crate) fn model(base_url: &str, timeouts: Timeouts) -> Arc<dyn Model> {
+    model_of(ProviderKind::OpenAiChat, base_url, timeouts)
+}
+
+/// A model that speaks this protocol.
+pub(crate) fn model_of(kind: ProviderKind, base_url: &str, timeouts: Timeouts) -> Arc<dyn Model> {
     let provider = ProviderConfig {
         name: "local".to_owned(),
-        kind: ProviderKind::OpenAiChat,
+        kind,
         base_url: base_url.to_owned(),
         api_key: Some(Secret::new(KEY)),
         models: vec!["small".to_owned()],

@@ -1,18 +1,19 @@
-//! One request and its response, from the connection to the last event.
+//! One request and its response, from the connection to the last event, for every provider alike.
 //!
 //! Every wait has an end. Dropping an exchange drops the response, which closes the connection. What
-//! the bytes mean is left to the decoders.
+//! is asked, under which headers, and what the events mean is left to the protocols. Trying again is
+//! left to the caller, who knows whether anything of the answer has been used.
 
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use futures_util::stream::{self, BoxStream, StreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout_at};
 
-use super::decode::Decoder;
-use super::failure;
+use crate::failure;
 use crate::http::Http;
 use crate::sse::SseDecoder;
 use crate::{ModelError, ModelEvent, ProviderConfig};
@@ -22,13 +23,76 @@ const MAX_RESPONSE: usize = 64 * 1024 * 1024;
 /// How much is read of a response that only says what went wrong.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
+/// What a protocol makes of a response. It does no IO, and is asked for nothing after it stopped or
+/// failed.
+pub(crate) trait Decode: Default + Send + 'static {
+    /// Takes one event of the stream, and adds what it means to `events`.
+    fn event(&mut self, name: &str, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError>;
+
+    /// Takes a whole answer, from a server that does not stream.
+    fn whole(&mut self, body: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError>;
+
+    /// Ends the answer at the end of the stream. False if it is not whole.
+    fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<bool, ModelError>;
+
+    /// Whether the last word has been said, so that only the usage may follow.
+    fn finished(&self) -> bool;
+
+    /// Whether nothing more is expected.
+    fn stopped(&self) -> bool;
+}
+
+/// What is asked of whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) provider: Arc<ProviderConfig>,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Asks, once the stream is polled.
+pub(crate) fn ask<D: Decode>(
+    http: Arc<Http>,
+    question: Question,
+) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+    // Boxed because the stream moves its state with every event.
+    let exchange = Box::new(Exchange::<D>::new(http, question));
+    stream::unfold(
+        exchange,
+        |mut exchange| async move { exchange.next().await.map(|event| (event, exchange)) },
+    )
+    .boxed()
+}
+
+/// The headers that every protocol wants, and the key under this name, written as it is to be sent.
+pub(crate) fn headers(
+    provider: &ProviderConfig,
+    key_header: HeaderName,
+    key: Option<String>,
+) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    if let Some(key) = key {
+        let mut value = HeaderValue::try_from(key).map_err(|_| {
+            let message =
+                format!("the key of provider `{}` holds characters that no key can hold", provider.name);
+            failure::of_provider(provider, ModelError::new("unauthorized", message))
+        })?;
+        value.set_sensitive(true);
+        headers.insert(key_header, value);
+    }
+    Ok(headers)
+}
+
 /// An exchange in progress. Nothing is sent before the first call of [`Exchange::next`].
-pub(super) struct Exchange {
+struct Exchange<D> {
     provider: Arc<ProviderConfig>,
     url: Url,
     http: Arc<Http>,
     phase: Phase,
-    decoder: Decoder,
+    decoder: D,
     /// Events that are decoded and not yet handed on; no more than one chunk brings.
     ready: VecDeque<ModelEvent>,
     /// What ended the exchange, told after the events that came before it.
@@ -36,7 +100,7 @@ pub(super) struct Exchange {
 }
 
 enum Phase {
-    Unsent(Vec<u8>),
+    Unsent(HeaderMap, Vec<u8>),
     Reading(Box<Reading>),
     Over,
 }
@@ -56,18 +120,19 @@ enum Format {
     /// Nothing but white space so far.
     Unknown,
     Events(SseDecoder),
-    /// A whole completion, from a server that does not stream.
+    /// A whole answer, from a server that does not stream.
     Whole(Vec<u8>),
 }
 
-impl Exchange {
-    pub(super) fn new(provider: Arc<ProviderConfig>, url: Url, http: Arc<Http>, body: Vec<u8>) -> Exchange {
-        let (phase, decoder) = (Phase::Unsent(body), Decoder::default());
+impl<D: Decode> Exchange<D> {
+    fn new(http: Arc<Http>, question: Question) -> Exchange<D> {
+        let Question { provider, url, headers, body } = question;
+        let (phase, decoder) = (Phase::Unsent(headers, body), D::default());
         Exchange { provider, url, http, phase, decoder, ready: VecDeque::new(), failed: None }
     }
 
     /// The next event; none after an error or a stop.
-    pub(super) async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(Ok(event));
@@ -76,7 +141,7 @@ impl Exchange {
                 return Some(Err(error));
             }
             let outcome = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Unsent(body) => self.send(body).await.map(Some),
+                Phase::Unsent(headers, body) => self.send(headers, body).await.map(Some),
                 Phase::Reading(reading) => self.read(reading).await,
                 Phase::Over => return None,
             };
@@ -88,11 +153,11 @@ impl Exchange {
         }
     }
 
-    async fn send(&mut self, body: Vec<u8>) -> Result<Box<Reading>, ModelError> {
+    async fn send(&mut self, headers: HeaderMap, body: Vec<u8>) -> Result<Box<Reading>, ModelError> {
         let (timeouts, now) = (self.http.timeouts, Instant::now());
         let (first_byte, last_byte) = (now + timeouts.first_byte, now + timeouts.whole);
         let client = self.http.client(&self.url).await?;
-        let request = client.post(self.url.clone()).headers(headers(&self.provider)?).body(body).send();
+        let request = client.post(self.url.clone()).headers(headers).body(body).send();
         let response = match within(first_byte, request).await {
             Some(response) => response.map_err(|error| failure::of_transport(&self.provider, error))?,
             None => {
@@ -199,23 +264,6 @@ impl Exchange {
     }
 }
 
-fn headers(provider: &ProviderConfig) -> Result<HeaderMap, ModelError> {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    if let Some(key) = &provider.api_key {
-        let value = HeaderValue::try_from(format!("Bearer {}", key.expose()));
-        let mut value = value.map_err(|_| {
-            let message =
-                format!("the key of provider `{}` holds characters that no key can hold", provider.name);
-            failure::of_provider(provider, ModelError::new("unauthorized", message))
-        })?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    Ok(headers)
-}
-
 fn content_type(response: &Response) -> Option<&str> {
     response.headers().get(CONTENT_TYPE)?.to_str().ok()
 }
@@ -239,4 +287,4 @@ async fn within<F: Future>(deadline: Instant, future: F) -> Option<F::Output> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod replay;

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 
+use ostler_types::Role;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,8 +16,13 @@ use crate::{ModelError, ProviderConfig};
 /// How much of a server's own words is shown, in characters.
 const MAX_QUOTE: usize = 500;
 
+/// The code of a conversation that the model has no room for.
+const OVERFLOW: &str = "context_overflow";
+const SHORTEN: &str = "shorten the conversation, begin a new session, or use a model with a larger window";
+const WAIT: &str = "wait a little, then retry the turn, or use another model";
+
 /// An answer other than 2xx.
-pub(super) fn of_status(
+pub(crate) fn of_status(
     provider: &ProviderConfig,
     status: StatusCode,
     retry_after: Option<&str>,
@@ -25,15 +31,19 @@ pub(super) fn of_status(
     let name = &provider.name;
     let reported = Reported::from_body(body);
     let said = if reported.message.is_empty() { String::new() } else { format!(": {}", reported.message) };
-    let code = code_of_status(status.as_u16());
+    let code = match code_of_status(status.as_u16()) {
+        "bad_request" if reported.code == OVERFLOW => OVERFLOW,
+        code => code,
+    };
     let message = format!("provider `{name}` answered {}{said}", status.as_u16());
     let error = ModelError::new(code, shown(provider, &message));
     match code {
         "unauthorized" => error.hint(key_hint(provider)),
         "rate_limited" | "overloaded" => error.hint(match retry_after {
             Some(delay) => format!("the provider asks to wait; retry-after: {}", shown(provider, delay)),
-            None => "wait a little, then retry the turn, or use another model".to_owned(),
+            None => WAIT.to_owned(),
         }),
+        OVERFLOW => error.hint(SHORTEN),
         "not_found" => error.hint(format!("check the model's name and `base_url` in [providers.{name}]")),
         _ if status.is_redirection() => error.hint(format!(
             "redirects are not followed; set `base_url` in [providers.{name}] to the address that the server points to"
@@ -43,14 +53,19 @@ pub(super) fn of_status(
 }
 
 /// An error that the server reported inside a stream that began well, as its raw JSON.
-pub(super) fn of_report(json: &str) -> ModelError {
+pub(crate) fn of_report(json: &str) -> ModelError {
     let reported = Reported::from_body(json);
     let message = if reported.message.is_empty() { "no reason was given" } else { &reported.message };
     ModelError::new(reported.code, format!("the server reported an error: {message}"))
 }
 
+/// An answer that filled what was left of the model's window.
+pub(crate) fn context_overflow() -> ModelError {
+    ModelError::new(OVERFLOW, "the conversation and its answer are longer than the model's window")
+}
+
 /// A request that did not get through, or a body that broke off.
-pub(super) fn of_transport(provider: &ProviderConfig, error: reqwest::Error) -> ModelError {
+pub(crate) fn of_transport(provider: &ProviderConfig, error: reqwest::Error) -> ModelError {
     let (connecting, error) = (error.is_connect(), error.without_url());
     let mut message = error.to_string();
     let mut source = error.source();
@@ -72,7 +87,7 @@ pub(super) fn of_transport(provider: &ProviderConfig, error: reqwest::Error) -> 
 }
 
 /// A stream that ended before the answer did.
-pub(super) fn cut(provider: &ProviderConfig, why: &str) -> ModelError {
+pub(crate) fn cut(provider: &ProviderConfig, why: &str) -> ModelError {
     let message =
         format!("the stream from provider `{}` broke off before the answer was whole: {why}", provider.name);
     ModelError::new("cut_stream", shown(provider, &message))
@@ -80,23 +95,50 @@ pub(super) fn cut(provider: &ProviderConfig, why: &str) -> ModelError {
 }
 
 /// Nothing came for too long.
-pub(super) fn timed_out(provider: &ProviderConfig, what: &str, limit: std::time::Duration) -> ModelError {
+pub(crate) fn timed_out(provider: &ProviderConfig, what: &str, limit: std::time::Duration) -> ModelError {
     let message = format!("provider `{}` {what} within {limit:?}", provider.name);
     ModelError::new("timeout", message).hint("retry the turn, or use another model")
 }
 
-/// A response that is no Chat Completions.
-pub(super) fn unreadable(why: &str, text: &str) -> ModelError {
+/// A response that is not what the protocol says.
+pub(crate) fn unreadable(why: &str, text: &str) -> ModelError {
     let start = if text.is_empty() { String::new() } else { format!("; it begins: {}", shorten(text, 200)) };
     ModelError::new("bad_response", format!("the response cannot be read: {why}{start}"))
-        .hint("check that `base_url` leads to a server that speaks OpenAI Chat Completions")
 }
 
 /// Names the provider in an error that does not know it, and takes the key out.
-pub(super) fn of_provider(provider: &ProviderConfig, error: ModelError) -> ModelError {
+pub(crate) fn of_provider(provider: &ProviderConfig, error: ModelError) -> ModelError {
     let message = shown(provider, &format!("provider `{}`: {}", provider.name, error.message));
-    let hint = if error.code == "unauthorized" { Some(key_hint(provider)) } else { error.hint };
+    let hint = error.hint.or_else(|| match error.code {
+        "unauthorized" => Some(key_hint(provider)),
+        "bad_response" => {
+            let protocol = provider.kind.protocol();
+            Some(format!("check that `base_url` leads to a server that speaks {protocol}"))
+        }
+        "rate_limited" | "overloaded" => Some(WAIT.to_owned()),
+        OVERFLOW => Some(SHORTEN.to_owned()),
+        _ => None,
+    });
     ModelError { code: error.code, message, hint }
+}
+
+/// A part that a protocol's client has no way to send, rather than one that is left out silently.
+pub(crate) fn cannot_send(what: &str) -> ModelError {
+    ModelError::new("unsupported_part", format!("this provider client cannot send {what} yet")).hint(
+        "send the message again without the attachment, or put the file in the workspace and name its path",
+    )
+}
+
+/// A part in a message whose role cannot hold it.
+pub(crate) fn misplaced(role: Role) -> ModelError {
+    let message =
+        format!("a message of role `{}` holds a part that such a message cannot hold", role.as_str());
+    ModelError::new("unsupported_part", message)
+}
+
+/// A body that cannot be written.
+pub(crate) fn unwritable(error: &serde_json::Error) -> ModelError {
+    ModelError::new("bad_request", format!("the request cannot be written as JSON: {error}"))
 }
 
 /// The server's words on an error, wherever it put them.
@@ -116,7 +158,11 @@ impl Reported {
             .into_iter()
             .find_map(Value::as_str)
             .map_or_else(|| error.to_string(), str::to_owned);
-        Reported { code: fields.code(), message }
+        let code = match fields.code() {
+            "bad_request" | "provider_error" if overflows(&message) => OVERFLOW,
+            code => code,
+        };
+        Reported { code, message }
     }
 }
 
@@ -144,12 +190,24 @@ impl ErrorFields {
             "overloaded"
         } else if has("auth") || has("api_key") || has("permission") {
             "unauthorized"
-        } else if has("invalid_request") || has("context_length") || has("badrequest") {
+        } else if has("context_length") {
+            OVERFLOW
+        } else if has("not_found") {
+            "not_found"
+        } else if has("invalid_request") || has("badrequest") || has("too_large") {
             "bad_request"
         } else {
             "provider_error"
         }
     }
+}
+
+/// Whether a message says that the prompt is too long; there is a word for it only at some providers.
+fn overflows(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["prompt is too long", "exceed context limit", "context window", "maximum context length"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 fn code_of_status(status: u16) -> &'static str {

@@ -1,58 +1,9 @@
 //! What a response means, whatever pieces it arrives in: every case at every chunk size, without a
 //! network.
 
-use std::sync::Arc;
-
-use ostler_types::Usage;
-
-use super::{Exchange, Format};
-use crate::http::Http;
-use crate::{ModelError, ModelEvent, ProviderConfig, ProviderKind, Secret, Timeouts};
-
-fn exchange() -> Exchange {
-    let provider = ProviderConfig {
-        name: "local".to_owned(),
-        kind: ProviderKind::OpenAiChat,
-        base_url: "http://127.0.0.1:9/v1".to_owned(),
-        api_key: Some(Secret::new("sk-hidden")),
-        models: Vec::new(),
-    };
-    let url = provider.base_url.parse().unwrap();
-    Exchange::new(Arc::new(provider), url, Arc::new(Http::new(Timeouts::default())), Vec::new())
-}
-
-/// Feeds a body in chunks of a size, as if the server then closed the connection.
-fn receive(body: &str, size: usize) -> (Vec<ModelEvent>, Option<ModelError>) {
-    let (mut exchange, mut format, mut error) = (exchange(), Format::Unknown, None);
-    for chunk in body.as_bytes().chunks(size) {
-        if error.is_none() && !exchange.decoder.stopped() {
-            error = exchange.take(&mut format, chunk).err();
-        }
-    }
-    if error.is_none() && !exchange.decoder.stopped() {
-        error = exchange.end(format, None).err();
-    }
-    (exchange.ready.into(), error)
-}
-
-/// The events as short lines, so that a table can be read.
-fn brief(events: &[ModelEvent]) -> Vec<String> {
-    events
-        .iter()
-        .map(|event| match event {
-            ModelEvent::Text(text) => format!("text {text}"),
-            ModelEvent::Reasoning(text) => format!("reasoning {text}"),
-            ModelEvent::CallStarted { index, id, name } => {
-                format!("call {index} {} {name}", id.as_deref().unwrap_or("-"))
-            }
-            ModelEvent::CallInput { index, fragment } => format!("input {index} {fragment}"),
-            ModelEvent::Usage(Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens }) => {
-                format!("usage {input_tokens} {output_tokens} {cached_tokens} {reasoning_tokens}")
-            }
-            ModelEvent::Stop(reason) => format!("stop {reason}"),
-        })
-        .collect()
-}
+use super::decode::Decoder;
+use crate::ProviderKind;
+use crate::exchange::replay;
 
 /// A stream of these chunks, each the inside of a choice, and `[DONE]`.
 fn choices(choices: &[&str]) -> String {
@@ -70,11 +21,7 @@ fn deltas(deltas: &[&str], reason: &str) -> String {
 }
 
 fn check(case: &str, body: &str, expected: &[&str], code: Option<&str>) {
-    for size in 1..=body.len().max(1) {
-        let (events, error) = receive(body, size);
-        assert_eq!(brief(&events), expected, "{case}, in chunks of {size}: {error:?}");
-        assert_eq!(error.map(|error| error.code), code, "{case}, in chunks of {size}");
-    }
+    replay::check::<Decoder>(ProviderKind::OpenAiChat, case, body, expected, code);
 }
 
 #[test]
@@ -276,7 +223,7 @@ fn a_whole_completion_from_a_server_that_does_not_stream() {
 #[test]
 fn errors_name_the_provider_and_hide_the_key() {
     let body = "data: {\"error\":{\"message\":\"bad key sk-hidden\",\"code\":\"invalid_api_key\"}}\n\n";
-    let error = receive(body, body.len()).1.unwrap();
+    let error = replay::receive::<Decoder>(ProviderKind::OpenAiChat, body, body.len()).1.unwrap();
     assert_eq!(error.message, "provider `local`: the server reported an error: bad key [secret]");
     assert!(error.hint.unwrap().contains("[providers.local]"));
 }

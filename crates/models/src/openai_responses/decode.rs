@@ -1,0 +1,327 @@
+//! From the events of a Responses stream to ours.
+//!
+//! What an item says is taken from its deltas, or from the whole item where none came. Text is handed
+//! on as it comes and not kept. No IO happens here.
+
+use std::collections::VecDeque;
+
+use ostler_types::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::PROTOCOL;
+use super::wire::{ArgumentsDone, Delta, Head, Item, ItemEvent, Piece, Response, ResponseEvent, WireUsage};
+use crate::exchange::Decode;
+use crate::{ModelError, ModelEvent, failure};
+
+/// How many items an answer may hold.
+const MAX_ITEMS: usize = 1024;
+
+/// The state of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    items: Vec<OpenItem>,
+    /// How many of the items are calls.
+    calls: usize,
+    /// Where the last reasoning text came from; none once that reasoning is over.
+    reasoned: Option<Place>,
+    /// A reasoning item that is whole, held until it is known which item it led to.
+    sealed: Option<Value>,
+    refused: bool,
+    /// Whether [`ModelEvent::Stop`] has been given.
+    stopped: bool,
+}
+
+/// An item that is being received.
+#[derive(Debug)]
+struct OpenItem {
+    /// The server's number for it.
+    key: Option<u64>,
+    /// Its place among the calls, once it has begun as one.
+    call: Option<usize>,
+    /// Whether deltas brought what it holds.
+    streamed: bool,
+}
+
+/// A run of reasoning text that belongs together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    key: Option<u64>,
+    summary: bool,
+    piece: Option<u64>,
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, name: &str, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let data = data.trim();
+        // Some servers end their streams with `[DONE]`, which says no more than the end does.
+        if self.stopped || data.is_empty() || data == "[DONE]" {
+            return Ok(());
+        }
+        let head: Head<'_> = parse(data)?;
+        match head.r#type.as_ref().map_or(name, |kind| &kind.0) {
+            "response.output_text.delta" => self.text_delta(parse(data)?, events),
+            "response.refusal.delta" => {
+                self.refused = true;
+                self.text_delta(parse(data)?, events);
+            }
+            "response.reasoning_summary_text.delta" => self.reasoning_delta(true, parse(data)?, events),
+            "response.reasoning_text.delta" => self.reasoning_delta(false, parse(data)?, events),
+            "response.function_call_arguments.delta" => self.input_delta(parse(data)?, events),
+            "response.function_call_arguments.done" => {
+                let done: ArgumentsDone = parse(data)?;
+                if let Some(at) = self.find(done.output_index) {
+                    self.whole_input(at, done.arguments, events);
+                }
+            }
+            "response.output_item.added" => return self.added(&parse(data)?, events),
+            "response.output_item.done" => return self.done(&parse(data)?, events),
+            "response.completed" => {
+                self.completed(&parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default(), events);
+            }
+            "response.incomplete" => {
+                self.incomplete(&parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default(), events);
+            }
+            "response.failed" => {
+                return Err(failed(&parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default()));
+            }
+            "error" => return Err(failure::of_report(data)),
+            _ if head.error.is_some() => return Err(failure::of_report(data)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, body: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let response: Response<'_> = parse(body)?;
+        if response.error.is_some() {
+            return Err(failed(&response));
+        }
+        let Some(output) = response.output else {
+            return Err(failure::unreadable("it holds no answer", body));
+        };
+        for (key, item) in (0..).zip(parse::<Vec<&RawValue>>(output.get())?) {
+            self.done(&ItemEvent { output_index: Some(key), item }, events)?;
+        }
+        match response.status.as_ref().map_or("completed", |status| &status.0) {
+            "completed" => self.completed(&response, events),
+            "incomplete" => self.incomplete(&response, events),
+            "failed" => return Err(failed(&response)),
+            other => return Err(failure::unreadable(&format!("its status is `{other}`"), "")),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _events: &mut VecDeque<ModelEvent>) -> Result<bool, ModelError> {
+        Ok(self.stopped)
+    }
+
+    /// The last event brings the usage with it, so nothing is waited for after the last word.
+    fn finished(&self) -> bool {
+        self.stopped
+    }
+
+    fn stopped(&self) -> bool {
+        self.stopped
+    }
+}
+
+impl Decoder {
+    fn text_delta(&mut self, piece: Delta<'_>, events: &mut VecDeque<ModelEvent>) {
+        self.mark(piece.output_index);
+        self.text(piece.delta.into_owned(), events);
+    }
+
+    fn reasoning_delta(&mut self, summary: bool, piece: Delta<'_>, events: &mut VecDeque<ModelEvent>) {
+        self.mark(piece.output_index);
+        let index = if summary { piece.summary_index } else { piece.content_index };
+        let place = Place { key: piece.output_index, summary, piece: index };
+        self.reasoning(place, piece.delta.into_owned(), events);
+    }
+
+    /// Input of a call that did not begin is left to the whole item, which names the call.
+    fn input_delta(&mut self, piece: Delta<'_>, events: &mut VecDeque<ModelEvent>) {
+        let Some(item) = self.find(piece.output_index).map(|at| &mut self.items[at]) else { return };
+        let Some(index) = item.call.filter(|_| !piece.delta.is_empty()) else { return };
+        item.streamed = true;
+        events.push_back(ModelEvent::CallInput { index, fragment: piece.delta.into_owned() });
+    }
+
+    fn added(&mut self, event: &ItemEvent<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let at = self.open(event.output_index)?;
+        match parse::<Item>(event.item.get())? {
+            Item::FunctionCall { call_id, name: Some(name), .. } if !name.is_empty() => {
+                self.start(at, call_id, name, events);
+            }
+            // Its name comes with the whole item.
+            Item::FunctionCall { .. } => {}
+            Item::Message { .. } | Item::Reasoning { .. } | Item::Other => self.unseal(None, events),
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, event: &ItemEvent<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let key = event.output_index;
+        let at = match self.find(key) {
+            Some(at) => at,
+            None => self.open(key)?,
+        };
+        match parse::<Item>(event.item.get())? {
+            Item::FunctionCall { call_id, name, arguments } => {
+                if self.items[at].call.is_none() {
+                    let name = name.filter(|name| !name.is_empty()).ok_or_else(nameless)?;
+                    self.start(at, call_id, name, events);
+                }
+                self.whole_input(at, arguments, events);
+            }
+            Item::Message { content } if !self.items[at].streamed => {
+                for Piece { text, refusal } in content.into_iter().flatten() {
+                    self.refused |= refusal.is_some();
+                    self.text(text.or(refusal).unwrap_or_default(), events);
+                }
+            }
+            Item::Reasoning { summary, content, encrypted_content } => {
+                if !self.items[at].streamed {
+                    self.whole_reasoning(key, true, summary, events);
+                    self.whole_reasoning(key, false, content, events);
+                }
+                if encrypted_content.is_some_and(|sealed| !sealed.is_empty()) {
+                    self.unseal(None, events);
+                    self.sealed = Some(parse(event.item.get())?);
+                }
+            }
+            Item::Message { .. } | Item::Other => {}
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self, response: &Response<'_>, events: &mut VecDeque<ModelEvent>) {
+        let reason = match (self.calls, self.refused) {
+            (1.., _) => "tool_calls",
+            (0, true) => "refusal",
+            (0, false) => "end_turn",
+        };
+        self.stop(reason, response.usage, events);
+    }
+
+    fn incomplete(&mut self, response: &Response<'_>, events: &mut VecDeque<ModelEvent>) {
+        let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.as_ref());
+        let reason = match reason.map_or("incomplete", |reason| &reason.0) {
+            "max_output_tokens" => "max_tokens",
+            "content_filter" => "refusal",
+            other => other,
+        };
+        self.stop(reason, response.usage, events);
+    }
+
+    fn stop(&mut self, reason: &str, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
+        self.unseal(None, events);
+        let usage = usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok());
+        events.extend(usage.map(|usage| ModelEvent::Usage(Usage::from(usage))));
+        events.push_back(ModelEvent::Stop(reason.to_owned()));
+        self.stopped = true;
+    }
+
+    fn text(&mut self, text: String, events: &mut VecDeque<ModelEvent>) {
+        if !text.is_empty() {
+            self.unseal(None, events);
+            self.reasoned = None;
+            events.push_back(ModelEvent::Text(text));
+        }
+    }
+
+    /// A blank line goes between two pieces of reasoning, which say nothing of each other.
+    fn reasoning(&mut self, place: Place, text: String, events: &mut VecDeque<ModelEvent>) {
+        if text.is_empty() {
+            return;
+        }
+        self.unseal(None, events);
+        let text = match self.reasoned.replace(place) {
+            Some(before) if before != place => format!("\n\n{text}"),
+            Some(_) | None => text,
+        };
+        events.push_back(ModelEvent::Reasoning(text));
+    }
+
+    fn whole_reasoning(
+        &mut self,
+        key: Option<u64>,
+        summary: bool,
+        pieces: Option<Vec<Piece>>,
+        events: &mut VecDeque<ModelEvent>,
+    ) {
+        for (index, piece) in (0..).zip(pieces.into_iter().flatten()) {
+            let place = Place { key, summary, piece: Some(index) };
+            self.reasoning(place, piece.text.unwrap_or_default(), events);
+        }
+    }
+
+    fn start(&mut self, at: usize, call_id: Option<String>, name: String, events: &mut VecDeque<ModelEvent>) {
+        let (index, id) = (self.calls, call_id.filter(|id| !id.is_empty()));
+        self.unseal(id.as_deref(), events);
+        self.items[at].call = Some(index);
+        self.calls += 1;
+        events.push_back(ModelEvent::CallStarted { index, id, name });
+    }
+
+    fn whole_input(&mut self, at: usize, arguments: Option<Value>, events: &mut VecDeque<ModelEvent>) {
+        let item = &mut self.items[at];
+        let fragment = match arguments {
+            Some(Value::String(text)) => text,
+            Some(Value::Null) | None => return,
+            Some(value) => value.to_string(),
+        };
+        if let Some(index) = item.call.filter(|_| !item.streamed && !fragment.is_empty()) {
+            item.streamed = true;
+            events.push_back(ModelEvent::CallInput { index, fragment });
+        }
+    }
+
+    /// Hands on the reasoning item that is held, with the call that it led to. Calls are kept apart from
+    /// the rest of an answer, so its place among them would be lost otherwise.
+    fn unseal(&mut self, call: Option<&str>, events: &mut VecDeque<ModelEvent>) {
+        if let Some(item) = self.sealed.take() {
+            self.reasoned = None;
+            let mut opaque = json!({"provider": PROTOCOL, "item": item});
+            if let Some(call) = call {
+                opaque["before"] = call.into();
+            }
+            events.push_back(ModelEvent::ReasoningOpaque(opaque));
+        }
+    }
+
+    fn open(&mut self, key: Option<u64>) -> Result<usize, ModelError> {
+        if self.items.len() == MAX_ITEMS {
+            return Err(failure::unreadable("it holds too many items", ""));
+        }
+        self.items.push(OpenItem { key, call: None, streamed: false });
+        Ok(self.items.len() - 1)
+    }
+
+    /// The item with this number, or the last one for a server that gives none.
+    fn find(&self, key: Option<u64>) -> Option<usize> {
+        match key {
+            Some(_) => self.items.iter().rposition(|item| item.key == key),
+            None => self.items.len().checked_sub(1),
+        }
+    }
+
+    fn mark(&mut self, key: Option<u64>) {
+        if let Some(at) = self.find(key) {
+            self.items[at].streamed = true;
+        }
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ModelError> {
+    serde_json::from_str(text).map_err(|error| failure::unreadable(&error.to_string(), text))
+}
+
+fn failed(response: &Response<'_>) -> ModelError {
+    failure::of_report(response.error.map_or(r#"{"message":""}"#, RawValue::get))
+}
+
+fn nameless() -> ModelError {
+    failure::unreadable("a tool call came without a name", "")
+}
