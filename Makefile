@@ -1,7 +1,7 @@
 # The commands of everyday work. Everything that is more than a line lives in xtask/ or .ci/.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crate bench fmt setup
+.PHONY: help run test test-crate test-live bench fmt setup
 
 CARGO ?= cargo
 
@@ -23,6 +23,9 @@ test: setup ## check everything, as CI does; installs what is missing
 test-crate: ## test one crate: make test-crate C=engine (T="..." filters by name)
 	@test -n "$(C)" || { echo "say which crate, for example: make test-crate C=engine"; exit 2; }
 	$(CARGO) nextest run --package $(if $(wildcard crates/$(C)),ostler-$(C),$(C)) $(T)
+
+test-live: ## drive a daemon with a real model from PyPI, over every wire
+	tests/live/run.sh
 
 bench: ## measure (ARGS="..." are passed on)
 	$(CARGO) build --release --locked --package ostler-cli --package ostler-bench
