@@ -44,6 +44,7 @@ struct VerifyBody {
     /// The commands, run in order in the workspace.
     commands: Option<Vec<String>>,
     /// Not to be had yet; only `false` is accepted.
+    #[schemars(extend("enum" = [false, null]))]
     require_clean: Option<bool>,
     /// How often a failure goes back to the model.
     max_rounds: Option<u32>,
@@ -53,6 +54,7 @@ struct VerifyBody {
 #[serde(deny_unknown_fields, default)]
 struct PatchReviewBody {
     /// Not to be had yet; only `off` is accepted.
+    #[schemars(with = "Option<String>", extend("enum" = ["off", null]))]
     mode: Option<PatchReviewMode>,
 }
 
