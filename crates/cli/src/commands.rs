@@ -8,6 +8,7 @@ mod run;
 mod serve;
 mod sessions;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::CommandFactory;
@@ -61,6 +62,10 @@ pub async fn dispatch(cli: Cli) -> Exit {
         Command::Completions { .. } | Command::Openapi => Ok(Exit::Success),
     };
     done.unwrap_or_else(|error| {
+        // Whoever read our output has gone, and knows it.
+        if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            return Exit::Failure;
+        }
         eprintln!("error: {error:#}");
         match error.downcast_ref::<ClientError>() {
             Some(ClientError::Unreachable { .. }) => Exit::Unreachable,
