@@ -95,3 +95,21 @@ fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Access;
+
+    #[test]
+    fn a_listener_on_every_address_knows_addresses_and_no_names() {
+        let access = Access::tcp("0.0.0.0:8787".parse().unwrap(), None);
+        for host in ["127.0.0.1:8787", "192.0.2.7:8787", "[::1]:8787", "localhost:8787"] {
+            assert!(access.knows(host), "{host}");
+        }
+        for host in ["evil.example:8787", "192.0.2.7:80", "192.0.2.7", "127.0.0.1.evil.example:8787", ""] {
+            assert!(!access.knows(host), "{host}");
+        }
+        let local = Access::tcp("127.0.0.1:8787".parse().unwrap(), None);
+        assert!(!local.knows("192.0.2.7:8787"));
+    }
+}

@@ -188,8 +188,8 @@ fn repairs(turn: &OpenTurn, how: &End) -> Vec<EventFor> {
     events
 }
 
-/// The next turn, if a message waits for one. Messages that were to steer the turn that is over
-/// run like the others.
+/// The next turn, if a message waits for one. A message that was to steer the turn that is over
+/// begins the next one if it is first in the queue, and steers that one otherwise.
 fn next(state: &State) -> Vec<EventFor> {
     let Some(queued) = state.queue.front() else { return Vec::new() };
     let added = Event::MessageAdded { message: queued.message.clone(), idempotency_key: None };
