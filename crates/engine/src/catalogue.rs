@@ -9,10 +9,8 @@ use ostler_index::{Text, Update};
 use ostler_types::{Event, Record, Role, SessionId, State};
 
 use crate::engine::Shared;
+use crate::history;
 use crate::wake::Woken;
-
-/// Bytes read from a log at a time.
-const PAGE_BYTES: usize = 1 << 20;
 
 /// Tells the views of records that have just been written. `told` is the newest record that the
 /// index was told of; it moves on unless nothing in the records shows in a list.
@@ -69,17 +67,15 @@ async fn update(shared: &Shared, state: &State, after_seq: u64, texts: Vec<Text>
     }
 }
 
-async fn read_texts(shared: &Shared, id: SessionId, mut from: u64) -> Result<Vec<Text>, LogError> {
+async fn read_texts(shared: &Shared, id: SessionId, from: u64) -> Result<Vec<Text>, LogError> {
     let mut texts = Vec::new();
-    loop {
-        let lines = shared.log.read(id, from, PAGE_BYTES).await?;
-        let Some(last) = lines.last() else { return Ok(texts) };
-        from = last.seq + 1;
-        for line in &lines {
-            let record = line.record().map_err(|error| LogError::Io(error.to_string()))?;
-            texts.extend(text(&record));
-        }
-    }
+    history::each_line(&*shared.log, id, from..u64::MAX, |line| {
+        let record = line.record().map_err(|error| LogError::Io(error.to_string()))?;
+        texts.extend(text(&record));
+        Ok(())
+    })
+    .await?;
+    Ok(texts)
 }
 
 /// What can be searched for: what people and the model said.

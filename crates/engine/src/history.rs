@@ -1,5 +1,6 @@
 //! Reading a conversation back from the log: whole for an agent, in pages for a client.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ostler_eventlog::{Line, Log, LogError};
@@ -25,15 +26,29 @@ pub struct MessagePage {
 /// The whole conversation, in order.
 pub(crate) async fn conversation(log: &dyn Log, id: SessionId) -> Result<Vec<Arc<Message>>, LogError> {
     let mut messages = Vec::new();
-    let mut from = 1;
-    loop {
+    each_line(log, id, 1..u64::MAX, |line| {
+        messages.extend(message(line)?.map(Arc::new));
+        Ok(())
+    })
+    .await?;
+    Ok(messages)
+}
+
+/// Hands records to `take` in order, reading a page at a time: those there are of `seqs`.
+pub(crate) async fn each_line(
+    log: &dyn Log,
+    id: SessionId,
+    seqs: Range<u64>,
+    mut take: impl FnMut(&Line) -> Result<(), LogError> + Send,
+) -> Result<(), LogError> {
+    let mut from = seqs.start;
+    while from < seqs.end {
         let lines = log.read(id, from, PAGE_BYTES).await?;
-        let Some(last) = lines.last() else { return Ok(messages) };
+        let Some(last) = lines.last() else { break };
         from = last.seq + 1;
-        for line in &lines {
-            messages.extend(message(line)?.map(Arc::new));
-        }
+        lines.iter().filter(|line| line.seq < seqs.end).try_for_each(&mut take)?;
     }
+    Ok(())
 }
 
 /// The last `limit` messages before record `before`, found from the end of the log.
@@ -47,7 +62,12 @@ pub(crate) async fn page(
     let (mut end, mut stride) = (before, STRIDE);
     while end > 1 && found.len() <= limit && size(&found) <= MAX_PAGE {
         let start = end.saturating_sub(stride).max(1);
-        let mut earlier = range(log, id, start, end).await?;
+        let mut earlier = Vec::new();
+        each_line(log, id, start..end, |line| {
+            earlier.extend(message(line)?.map(|message| (line.seq, message)));
+            Ok(())
+        })
+        .await?;
         earlier.append(&mut found);
         found = earlier;
         (end, stride) = (start, stride * 2);
@@ -64,20 +84,6 @@ pub(crate) async fn page(
 
 fn size(messages: &[(u64, Message)]) -> usize {
     messages.iter().map(|(_, message)| message.size()).sum()
-}
-
-async fn range(log: &dyn Log, id: SessionId, start: u64, end: u64) -> Result<Vec<(u64, Message)>, LogError> {
-    let mut messages = Vec::new();
-    let mut from = start;
-    while from < end {
-        let lines = log.read(id, from, PAGE_BYTES).await?;
-        let Some(last) = lines.last() else { break };
-        from = last.seq + 1;
-        for line in lines.iter().filter(|line| line.seq < end) {
-            messages.extend(message(line)?.map(|message| (line.seq, message)));
-        }
-    }
-    Ok(messages)
 }
 
 /// The message that a record adds to the conversation, if it adds one.

@@ -6,10 +6,8 @@ use ostler_eventlog::LogError;
 use ostler_types::{Delta, DeltaKind, Message, MessageId, OpenTurn, SessionId, State};
 
 use crate::engine::Shared;
+use crate::history;
 use crate::hub::partial_message;
-
-/// Bytes read from a log at a time.
-const PAGE_BYTES: usize = 1 << 20;
 
 /// A session's state as it was read.
 pub(crate) struct Woken {
@@ -30,24 +28,18 @@ pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<Wo
     let trusted = |state: &State| state.session.id == id && state.last_seq <= last_seq;
     let mut state = snapshot.filter(trusted);
     let snapshot_seq = state.as_ref().map_or(0, |state| state.last_seq);
-    loop {
-        let from = state.as_ref().map_or(1, |state| state.last_seq + 1);
-        let lines = shared.log.read(id, from, PAGE_BYTES).await?;
-        if lines.is_empty() {
-            return state.map(|state| Woken { state, snapshot_seq }).ok_or(LogError::NotFound);
+    history::each_line(&*shared.log, id, snapshot_seq + 1..u64::MAX, |line| {
+        let unreadable = |what: String| LogError::Damaged { seq: line.seq, offset: 0, what };
+        let record = line.record().map_err(|error| unreadable(error.to_string()))?;
+        match &mut state {
+            Some(state) => state.apply(&record),
+            None => state = State::begin(&record),
         }
-        for line in &lines {
-            let unreadable = |what: String| LogError::Damaged { seq: line.seq, offset: 0, what };
-            let record = line.record().map_err(|error| unreadable(error.to_string()))?;
-            match &mut state {
-                Some(state) => state.apply(&record),
-                None => state = State::begin(&record),
-            }
-            if state.is_none() {
-                return Err(unreadable("the log does not begin with session_created".to_owned()));
-            }
-        }
-    }
+        let begun = state.as_ref().map(|_| ());
+        begun.ok_or_else(|| unreadable("the log does not begin with session_created".to_owned()))
+    })
+    .await?;
+    state.map(|state| Woken { state, snapshot_seq }).ok_or(LogError::NotFound)
 }
 
 /// What the model had written of its message when the daemon died, as far as a draft kept it. A

@@ -1,10 +1,11 @@
 //! More than one process on a data directory, and daemons that are asked to stop.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use futures_util::StreamExt;
-use ostler_client::{CreateSession, SendMessage};
+use ostler_client::{Client, CreateSession, SendMessage};
+use ostler_types::SessionId;
 use rustix::process::Signal;
 
 use crate::process::{Process, binary};
@@ -128,18 +129,35 @@ async fn so_does_a_closed_terminal() {
     stopped_by(Signal::HUP).await;
 }
 
+/// A daemon with a session whose first message is being answered, for ever.
+struct Busy {
+    dir: tempfile::TempDir,
+    data: PathBuf,
+    _provider: Provider,
+    daemon: Process,
+    client: Client,
+    id: SessionId,
+}
+
+impl Busy {
+    async fn new() -> Busy {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let provider = Provider::start().await;
+        provider.answer(vec![Piece::Gate]);
+        let daemon = Process::serve(&data, &provider.config());
+        let client = daemon.tcp_client().await;
+        let workspace_path = dir.path().to_str().unwrap().to_owned();
+        let new = CreateSession { workspace_path, ..CreateSession::default() };
+        let id = client.create_session(&new).await.unwrap();
+        client.send_message(id, &SendMessage::prompt("one")).await.unwrap();
+        Busy { dir, data, _provider: provider, daemon, client, id }
+    }
+}
+
 #[tokio::test]
 async fn commands_without_a_daemon_leave_the_work_to_the_next_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let provider = Provider::start().await;
-    provider.answer(vec![Piece::Gate]);
-    let daemon = Process::serve(&data, &provider.config());
-    let client = daemon.tcp_client().await;
-    let workspace_path = dir.path().to_str().unwrap().to_owned();
-    let id =
-        client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
-    client.send_message(id, &SendMessage::prompt("one")).await.unwrap();
+    let Busy { dir: _dir, data, _provider, daemon, client, id } = Busy::new().await;
     client.send_message(id, &SendMessage::prompt("two")).await.unwrap();
     daemon.signal(Signal::TERM);
     assert!(daemon.wait().success());
@@ -188,16 +206,7 @@ async fn an_approval_given_without_a_daemon_is_carried_out_by_the_next_one() {
 
 #[tokio::test]
 async fn a_run_whose_message_is_withdrawn_says_that_it_was_canceled() {
-    let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let provider = Provider::start().await;
-    provider.answer(vec![Piece::Gate]);
-    let daemon = Process::serve(&data, &provider.config());
-    let client = daemon.tcp_client().await;
-    let workspace_path = dir.path().to_str().unwrap().to_owned();
-    let id =
-        client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap();
-    client.send_message(id, &SendMessage::prompt("one")).await.unwrap();
+    let Busy { dir, data, _provider, daemon: _daemon, client, id } = Busy::new().await;
     let session = id.to_string();
     let mut command = binary();
     command.arg("--data-dir").arg(&data).args(["run", "--session", &session, "two"]).current_dir(dir.path());
