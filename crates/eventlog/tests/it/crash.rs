@@ -1,6 +1,7 @@
 //! A process killed at every operation in turn, and a directory copied in the middle of the work.
 
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -13,9 +14,11 @@ use crate::fixture::{Data, EPOCH, append_each, assert_feed_whole, record, sessio
 
 const DATA: &str = "EVENTLOG_TEST_DATA";
 const PLAN: &str = "EVENTLOG_TEST_PLAN";
+/// How many operations the script's drafts can save by sharing a group.
+const GROUPED: usize = 20;
 
-/// Runs the script in a process of its own, which the plan may kill.
-fn run_child(data: &Path, plan: &str) {
+/// Runs the script in a process of its own, and says whether the plan killed it.
+fn run_child(data: &Path, plan: &str) -> bool {
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "crash::child", "--test-threads=1"])
         .env(DATA, data)
@@ -24,8 +27,9 @@ fn run_child(data: &Path, plan: &str) {
         .stderr(Stdio::null())
         .status()
         .unwrap();
-    let killed = plan.contains("kill");
-    assert_eq!(status.success(), !killed, "{plan}: {status}");
+    let killed = status.signal() == Some(9);
+    assert!(killed || status.success(), "{plan}: {status}");
+    killed
 }
 
 /// What the child was told before it died.
@@ -54,7 +58,7 @@ async fn child() {
 async fn a_kill_at_any_operation_costs_nothing_that_was_acknowledged() {
     let data = Data::new();
     let counts = data.path().with_extension("counts");
-    run_child(&data.path(), &format!("count:{}", counts.display()));
+    assert!(!run_child(&data.path(), &format!("count:{}", counts.display())));
     let operations = std::fs::read_to_string(counts).unwrap().lines().count();
     assert!(operations > 40, "{operations}");
     assert_eq!(told(&data.path()).acknowledged[1].len(), 10);
@@ -62,7 +66,8 @@ async fn a_kill_at_any_operation_costs_nothing_that_was_acknowledged() {
         for moment in ["before", "mid", "after"] {
             let data = Data::new();
             let plan = format!("kill-{moment}:{number}");
-            run_child(&data.path(), &plan);
+            // A draft may share its group with an append or not, so a run may have fewer operations.
+            assert!(run_child(&data.path(), &plan) || number + GROUPED > operations, "{plan}: not killed");
             let log = data.open();
             assert_kept(&log, &told(&data.path()), false, &plan).await;
             append_each(&log, session(1), &["x"]).await;

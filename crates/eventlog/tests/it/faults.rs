@@ -101,6 +101,8 @@ async fn a_fault_at_any_operation_costs_nothing_that_was_acknowledged() {
             };
             let told = script(&log, |_, _| ()).await;
             assert!(told.refused <= 1, "{context}: one fault, one refusal, not {told:?}");
+            // A draft may share its group with an append or not, so the last faults may not have come yet.
+            disk.set_plan(FaultPlan::default());
             assert_kept(&log, &told, true, &context).await;
             for id in both() {
                 append_each(&log, id, &["x/x/a", "x/x/b"]).await;
