@@ -83,11 +83,11 @@ async fn run_tool(context: &TurnContext, call: &ToolCall, tool: &Arc<dyn Tool>) 
     let tool_context = ToolContext { workspace, output: output(context.clone(), call.id.clone()) };
     // A tool may also break before it has made its future.
     let run = AssertUnwindSafe(async { tool.run(call.input.clone(), tool_context).await });
-    run.catch_unwind().await.unwrap_or_else(|_| ToolOutcome {
-        ok: false,
-        text: format!("The tool {} broke down; whether it had an effect is not known", call.name),
-        details: None,
-        whole: None,
+    run.catch_unwind().await.unwrap_or_else(|_| {
+        ToolOutcome::failed(format!(
+            "The tool {} broke down; whether it had an effect is not known",
+            call.name
+        ))
     })
 }
 
@@ -110,13 +110,19 @@ fn output(context: TurnContext, id: ToolCallId) -> Arc<OutputSink> {
 
 /// The outcome as it is recorded; what is too long for the log goes beside it.
 async fn result(context: &TurnContext, id: ToolCallId, outcome: ToolOutcome) -> Result<ToolResult, Failed> {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    let name: String = id.0.chars().map(safe).take(80).collect();
     let mut artifacts = Vec::new();
     if let Some(whole) = outcome.whole {
-        let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
-        let name: String = id.0.chars().map(safe).take(80).collect();
         artifacts.push(context.put_artifact(format!("{name}.txt"), whole).await?);
     }
     let error = (!outcome.ok).then(|| outcome.text.clone());
-    let parts = vec![Part::text(outcome.text)];
+    let mut parts = vec![Part::text(outcome.text)];
+    for (number, (mime_type, content)) in outcome.attachments.into_iter().enumerate() {
+        let kind = mime_type.strip_prefix("image/").unwrap_or("bin");
+        let reference = context.put_artifact(format!("{name}-{number}.{kind}"), content).await?;
+        artifacts.push(reference.clone());
+        parts.push(Part::Image { reference, mime_type });
+    }
     Ok(ToolResult { id, ok: outcome.ok, parts, error, artifacts, details: outcome.details })
 }

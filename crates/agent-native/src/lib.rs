@@ -1,12 +1,14 @@
 //! The native agent: a model, tools, and the loop between them.
 //!
 //! A turn runs from a prompt until the model stops asking for tools: `turn` is that loop, `step`
-//! one answer of the model, `batch` the calls of one answer, `call` one call, `verify` the check
+//! one answer of the model (`answer` puts it together, `lineup` says whose),  `batch` the calls of one answer, `call` one call, `verify` the check
 //! at the end. The loop keeps nothing between two steps that is not in the log, so that a turn which
 //! waited for an approval can be picked up by a new process.
 
+mod answer;
 mod batch;
 mod call;
+mod lineup;
 mod prompt;
 mod step;
 mod turn;

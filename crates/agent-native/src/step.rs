@@ -1,190 +1,145 @@
-//! One step: the model's answer, shown as it streams and recorded when it is whole.
+//! One step: the model's answer, shown as it streams and recorded when it is whole. A model that
+//! cannot begin to answer hands over to the next of the session's list.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
-use ostler_agent::Failed;
+use ostler_agent::{Failed, TurnContext};
 use ostler_models::{ModelError, ModelEvent, ModelRequest};
-use ostler_types::{
-    Delta, DeltaKind, Limits, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, Usage,
-};
-use serde_json::Value;
+use ostler_types::{Message, Part, Report, Resolution, ResolvedBy, Usage};
 
+use crate::answer::Answer;
 use crate::prompt;
-use crate::turn::{Turn, model_failed};
+use crate::turn::{Turn, failure, model_failed};
 
 /// Asks the model once. Returns the message, which is on disk, and why the model stopped.
 pub(crate) async fn run_step(turn: &mut Turn<'_>) -> Result<(Arc<Message>, String), Failed> {
-    let request = ModelRequest {
-        system: Some(prompt::system(&turn.context.session)),
-        messages: turn.conversation.clone(),
-        tools: turn.agent.tools.specs(),
-    };
-    let mut answer = Answer::new(turn.context.message_id());
-    let mut events = turn.model.stream(request);
-    let stop_reason = loop {
-        match events.next().await {
-            Some(Ok(ModelEvent::Stop(reason))) => break reason,
-            Some(Ok(event)) => {
-                if let Some(delta) = answer.take(event).map_err(|error| model_failed(&error))? {
-                    turn.context.delta(delta);
-                }
-            }
-            Some(Err(error)) => return Err(model_failed(&error)),
-            None => return Err(model_failed(&cut())),
+    let request = request(turn).await;
+    let (answer, stop_reason) = loop {
+        match ask(turn, request.clone()).await? {
+            Asked::Answered(answer, stop_reason) => break (answer, stop_reason),
+            Asked::NotBegun(error) => hand_over(turn, &error).await?,
         }
     };
-    let usage = answer.usage;
+    let (model, usage) = (turn.models.name().to_owned(), answer.usage);
     let message = answer.finish(turn);
-    let report = Report::StepFinished { message: message.clone(), stop_reason: stop_reason.clone(), usage };
+    let report =
+        Report::StepFinished { model, message: message.clone(), stop_reason: stop_reason.clone(), usage };
     turn.context.report(report).await?;
     let message = Arc::new(message);
     turn.conversation.push(Arc::clone(&message));
     Ok((message, stop_reason))
 }
 
-/// An answer as it comes in.
-struct Answer {
-    id: MessageId,
-    parts: Vec<Part>,
-    calls: Vec<CallInProgress>,
-    usage: Usage,
-    bytes: usize,
+/// What became of asking one model.
+enum Asked {
+    /// It answered, and why it stopped.
+    Answered(Answer, String),
+    /// It failed before it said anything.
+    NotBegun(ModelError),
 }
 
-struct CallInProgress {
-    index: usize,
-    id: Option<String>,
-    name: String,
-    input: String,
+/// Streams one answer of the model whose turn it is. One that fails in the middle ends the turn: what
+/// it said has been shown, and another model would begin anew.
+async fn ask(turn: &mut Turn<'_>, request: ModelRequest) -> Result<Asked, Failed> {
+    let model = match turn.models.current() {
+        Ok(model) => model,
+        Err(error) => return Ok(Asked::NotBegun(error)),
+    };
+    let mut answer = Answer::new(turn.context.message_id());
+    let mut events = model.stream(request);
+    let error = loop {
+        match events.next().await {
+            Some(Ok(ModelEvent::Stop(reason))) => return Ok(Asked::Answered(answer, reason)),
+            Some(Ok(ModelEvent::Waiting { attempt, attempts, wait, error })) => {
+                let model = turn.models.name().to_owned();
+                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                let error = failure(&error);
+                let waiting = Report::ModelWaiting { model, attempt, attempts, wait_ms, error };
+                turn.context.report(waiting).await?;
+            }
+            Some(Ok(event)) => match answer.take(event) {
+                Ok(delta) => {
+                    if let Some(delta) = delta {
+                        turn.context.delta(delta);
+                    }
+                }
+                Err(error) => break error,
+            },
+            Some(Err(error)) => break error,
+            None => break cut(),
+        }
+    };
+    if answer.usage != Usage::default() {
+        let (model, usage) = (turn.models.name().to_owned(), answer.usage);
+        turn.context.report(Report::UsageSpent { model, usage }).await?;
+    }
+    if answer.is_empty() { Ok(Asked::NotBegun(error)) } else { Err(model_failed(&error)) }
 }
 
-impl Answer {
-    fn new(id: MessageId) -> Answer {
-        Answer { id, parts: Vec::new(), calls: Vec::new(), usage: Usage::default(), bytes: 0 }
+/// Lets the next model of the list take over; without one, the turn fails with what went wrong first.
+async fn hand_over(turn: &mut Turn<'_>, error: &ModelError) -> Result<(), Failed> {
+    let instead_of = turn.models.name().to_owned();
+    // A conversation that is too long for one model is made shorter, not moved to another.
+    if error.code == "context_overflow" || !turn.models.next(error) {
+        return Err(turn.models.failed(error));
     }
+    let model = turn.models.name().to_owned();
+    let detail = format!("{instead_of} could not answer, so {model} is asked instead");
+    let (reason, error) = (ResolvedBy::Failover, Some(failure(error)));
+    let resolution = Resolution { model, reason, detail, instead_of: Some(instead_of), error };
+    turn.context.report(Report::ModelResolved(resolution)).await?;
+    Ok(())
+}
 
-    /// Takes one event, and returns what is to be shown of it.
-    fn take(&mut self, event: ModelEvent) -> Result<Option<Delta>, ModelError> {
-        match event {
-            // An empty piece opens no part, so that the parts keep the places that deltas named.
-            ModelEvent::Text(text) | ModelEvent::Reasoning(text) if text.is_empty() => Ok(None),
-            ModelEvent::Text(text) => {
-                self.count(text.len())?;
-                if !matches!(self.parts.last(), Some(Part::Text { .. })) {
-                    self.parts.push(Part::text(""));
-                }
-                Ok(self.append(text))
-            }
-            ModelEvent::Reasoning(text) => {
-                self.count(text.len())?;
-                if !matches!(self.parts.last(), Some(Part::Reasoning { opaque: None, .. })) {
-                    self.parts.push(Part::Reasoning { text: String::new(), opaque: None });
-                }
-                Ok(self.append(text))
-            }
-            ModelEvent::ReasoningOpaque(value) => {
-                self.count(value.to_string().len())?;
-                self.attach(value);
-                Ok(None)
-            }
-            ModelEvent::CallStarted { index, id, name } => {
-                self.count(name.len() + id.as_ref().map_or(0, String::len))?;
-                if self.calls.len() >= Limits::CALLS {
-                    return Err(too_many_calls());
-                }
-                self.calls.push(CallInProgress { index, id, name, input: String::new() });
-                Ok(None)
-            }
-            ModelEvent::CallInput { index, fragment } => {
-                self.count(fragment.len())?;
-                if let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) {
-                    call.input.push_str(&fragment);
-                }
-                Ok(None)
-            }
-            ModelEvent::Usage(usage) => {
-                self.usage = usage;
-                Ok(None)
-            }
-            ModelEvent::Stop(_) => Ok(None),
-        }
-    }
-
-    /// Adds to the last part.
-    fn append(&mut self, more: String) -> Option<Delta> {
-        let part = u32::try_from(self.parts.len() - 1).unwrap_or(u32::MAX);
-        let message_id = self.id;
-        let (text, kind) = match self.parts.last_mut()? {
-            Part::Text { text } => (text, DeltaKind::Text { message_id, part }),
-            Part::Reasoning { text, .. } => (text, DeltaKind::Reasoning { message_id, part }),
-            _ => return None,
-        };
-        let offset = text.len() as u64;
-        text.push_str(&more);
-        Some(Delta { kind, offset, text: more })
-    }
-
-    /// Keeps what the provider wants back with the last reasoning, unless that has its own already.
-    fn attach(&mut self, value: Value) {
-        let last = self.parts.iter_mut().rev().find(|part| matches!(part, Part::Reasoning { .. }));
-        match last {
-            Some(Part::Reasoning { opaque: opaque @ None, .. }) => *opaque = Some(value),
-            _ => self.parts.push(Part::Reasoning { text: String::new(), opaque: Some(value) }),
-        }
-    }
-
-    /// An answer without end must end here rather than in the log.
-    fn count(&mut self, bytes: usize) -> Result<(), ModelError> {
-        self.bytes += bytes;
-        if self.bytes <= Limits::MESSAGE_BYTES {
-            return Ok(());
-        }
-        Err(ModelError {
-            code: "answer_too_long",
-            message: format!(
-                "the model's answer went beyond {} bytes and was stopped",
-                Limits::MESSAGE_BYTES
-            ),
-            hint: Some("the text so far is kept; ask for a shorter answer".to_owned()),
-        })
-    }
-
-    /// The whole message. Calls get ids that are unique in the session.
-    fn finish(self, turn: &mut Turn<'_>) -> Message {
-        let mut parts = self.parts;
-        for call in self.calls {
-            let own = call.id.filter(|id| !id.is_empty()).map(ToolCallId);
-            let fresh = || ToolCallId(format!("call_{}", turn.context.clock.uuid().simple()));
-            let id = own.filter(|id| !turn.call_ids.contains(id)).unwrap_or_else(fresh);
-            turn.call_ids.insert(id.clone());
-            parts.push(Part::ToolCall { call: ToolCall { id, name: call.name, input: input(&call.input) } });
-        }
-        let created_at = turn.context.clock.now();
-        Message { id: self.id, role: Role::Assistant, parts, created_at }
+/// What the model is shown.
+async fn request(turn: &mut Turn<'_>) -> ModelRequest {
+    let session = &turn.context.session;
+    load_files(turn.context, &turn.conversation, &mut turn.files).await;
+    ModelRequest {
+        system: Some(prompt::system(session)),
+        messages: turn.conversation.clone(),
+        tools: turn.agent.tools.specs(),
+        effort: session.effort,
+        max_output_tokens: None,
+        cache_key: Some(session.id.to_string()),
+        files: turn.files.clone(),
+        raw: turn.context.raw(),
     }
 }
 
-/// A call's input. What is not JSON stays as a string, and the call comes back as an error.
-fn input(text: &str) -> Value {
-    if text.trim().is_empty() {
-        return Value::Object(serde_json::Map::new());
+/// Reads the files that the conversation refers to, each once a turn. One that cannot be read is left
+/// out; the model's client says so where it matters.
+async fn load_files(
+    context: &TurnContext,
+    conversation: &[Arc<Message>],
+    files: &mut Arc<HashMap<String, Bytes>>,
+) {
+    let references: Vec<&String> =
+        conversation.iter().flat_map(|message| &message.parts).flat_map(references).collect();
+    for reference in references {
+        if files.contains_key(reference) {
+            continue;
+        }
+        if let Ok(content) = context.file(reference.clone()).await {
+            Arc::make_mut(files).insert(reference.clone(), content);
+        }
     }
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-fn too_many_calls() -> ModelError {
-    ModelError {
-        code: "too_many_calls",
-        message: format!("the model asked for more than {} calls in one answer; none was run", Limits::CALLS),
-        hint: Some("ask for smaller steps".to_owned()),
+fn references(part: &Part) -> Vec<&String> {
+    match part {
+        Part::Image { reference, .. } | Part::Audio { reference, .. } | Part::File { reference, .. } => {
+            vec![reference]
+        }
+        Part::ToolResult { images, .. } => images.iter().map(|image| &image.reference).collect(),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall { .. } => Vec::new(),
     }
 }
 
 fn cut() -> ModelError {
-    ModelError {
-        code: "cut_stream",
-        message: "the model's answer ended before it was whole".to_owned(),
-        hint: Some("the text so far is kept; retry the turn".to_owned()),
-    }
+    ModelError::new("cut_stream", "the model's answer ended before it was whole")
+        .hint("the text so far is kept; retry the turn")
 }

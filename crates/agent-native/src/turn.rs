@@ -1,13 +1,15 @@
 //! The loop of a turn: steer, step, run the calls, until the model has no more; then check.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ostler_agent::{Completed, Failed, TurnContext};
-use ostler_models::Model;
+use ostler_models::ModelError;
 use ostler_types::{Accepted, Failure, Message, Part, Report, Role, ToolCallId, Usage, results};
 
 use crate::batch::{Batch, run_batch};
+use crate::lineup::Lineup;
 use crate::step::run_step;
 use crate::{NativeAgent, verify};
 
@@ -15,7 +17,9 @@ use crate::{NativeAgent, verify};
 pub(crate) struct Turn<'a> {
     pub(crate) agent: &'a NativeAgent,
     pub(crate) context: &'a TurnContext,
-    pub(crate) model: Arc<dyn Model>,
+    pub(crate) models: Lineup<'a>,
+    /// The files that the conversation refers to, as far as they have been needed.
+    pub(crate) files: Arc<HashMap<String, Bytes>>,
     /// What the model is shown; grows, and is never rewritten.
     pub(crate) conversation: Vec<Arc<Message>>,
     /// Every call id of the session, since an answer must not use one twice.
@@ -26,11 +30,12 @@ pub(crate) struct Turn<'a> {
 
 /// Runs a turn from where it stands to its end.
 pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Completed, Failed> {
-    let model = (agent.resolve)(&context.session.model).map_err(|error| model_failed(&error))?;
+    let models = Lineup::of(agent, &context.session);
     let conversation = context.history.clone();
     let call_ids =
         conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
-    let mut turn = Turn { agent, context, model, conversation, call_ids, changed: context.open.changed };
+    let (files, changed) = (Arc::default(), context.open.changed);
+    let mut turn = Turn { agent, context, models, files, conversation, call_ids, changed };
     let (mut steps, mut rounds) = (context.open.steps, context.open.rounds);
 
     if let Some(batch) = Batch::left_open(&context.open) {
@@ -75,8 +80,9 @@ async fn stop_at_limit(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Complete
         created_at: turn.context.clock.now(),
     };
     let stop_reason = "max_steps".to_owned();
-    let usage = Usage::default();
-    turn.context.report(Report::StepFinished { message, stop_reason: stop_reason.clone(), usage }).await?;
+    let (model, usage) = (turn.models.name().to_owned(), Usage::default());
+    let report = Report::StepFinished { model, message, stop_reason: stop_reason.clone(), usage };
+    turn.context.report(report).await?;
     let verified = match verify::verify(turn, rounds, false).await? {
         verify::Outcome::Settled(verified) => verified,
         verify::Outcome::TryAgain => None,
@@ -85,8 +91,11 @@ async fn stop_at_limit(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Complete
 }
 
 /// A model that could not answer ends the turn; the text so far is kept.
-pub(crate) fn model_failed(error: &ostler_models::ModelError) -> Failed {
-    let failure =
-        Failure { code: error.code.to_owned(), message: error.message.clone(), hint: error.hint.clone() };
-    Failed { error: failure, reason: error.code.to_owned() }
+pub(crate) fn model_failed(error: &ModelError) -> Failed {
+    Failed { error: failure(error), reason: error.code.to_owned() }
+}
+
+/// A model's error in the words of the log.
+pub(crate) fn failure(error: &ModelError) -> Failure {
+    Failure { code: error.code.to_owned(), message: error.message.clone(), hint: error.hint.clone() }
 }

@@ -9,7 +9,7 @@ mod turn;
 use futures_util::future::BoxFuture;
 use ostler_types::Failure;
 
-pub use turn::{ReportError, TurnContext, TurnLink, TurnRequest};
+pub use turn::{RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
 
 /// Runs turns. The native loop is one, someone else's agent in a child process another.
 pub trait Agent: Send + Sync + 'static {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ostler_types::{
-    Accepted, Clock, Delta, Message, MessageId, OpenTurn, Refusal, Report, Session, ToolCall, ToolKind,
-    Verdict,
+    Accepted, Clock, Delta, Message, MessageId, OpenTurn, RawLine, Refusal, Report, Session, ToolCall,
+    ToolKind, Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -33,7 +34,12 @@ pub struct TurnLink {
     pub requests: mpsc::Sender<TurnRequest>,
     /// Shows a delta to whoever is looking. Must not block.
     pub deltas: Arc<dyn Fn(Delta) + Send + Sync>,
+    /// Keeps what goes over the wire to a provider, if the session wants that kept. Must not block.
+    pub raw: Option<RawSink>,
 }
+
+/// Takes what goes over the wire.
+pub type RawSink = Arc<dyn Fn(RawLine) + Send + Sync>;
 
 /// What travels on that line.
 #[derive(Debug)]
@@ -53,6 +59,13 @@ pub enum TurnRequest {
         content: Vec<u8>,
         /// Answered with where it lies, relative to the session's folder.
         reply: oneshot::Sender<Result<String, ReportError>>,
+    },
+    /// Read what lies beside the log.
+    GetFile {
+        /// Where it lies, relative to the session's folder.
+        reference: String,
+        /// Answered with its content.
+        reply: oneshot::Sender<Result<Bytes, ReportError>>,
     },
 }
 
@@ -114,6 +127,18 @@ impl TurnContext {
         let (reply, answer) = oneshot::channel();
         self.send(TurnRequest::PutArtifact { name, content, reply }).await?;
         answer.await.map_err(|_| ReportError::Over)?
+    }
+
+    /// Reads what lies beside the log, such as an attachment.
+    pub async fn file(&self, reference: String) -> Result<Bytes, ReportError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(TurnRequest::GetFile { reference, reply }).await?;
+        answer.await.map_err(|_| ReportError::Over)?
+    }
+
+    /// Where the traffic with providers is kept, if it is.
+    pub fn raw(&self) -> Option<RawSink> {
+        self.link.raw.clone()
     }
 
     /// A new message's id.

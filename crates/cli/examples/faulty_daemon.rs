@@ -15,7 +15,9 @@ async fn main() -> anyhow::Result<()> {
     let data_dir: PathBuf = std::env::args_os().nth(1).context("which data directory?")?.into();
     let plan = std::env::var("OSTLER_TEST_FAULTS").unwrap_or_default();
     let plan = FaultPlan::parse(&plan).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let mut settings = DaemonSettings::new(data_dir, None, Config::default(), Environment::of(&[]));
+    let mut config = Config::default();
+    config.models.discover = false;
+    let mut settings = DaemonSettings::new(data_dir, None, config, Environment::of(&[]));
     settings.disk = Arc::new(FaultDisk::new(plan));
     settings.idle_after = Duration::from_millis(50);
     let daemon = Daemon::start(settings).await?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use jiff::civil::Date;
 use ostler_types::{Scope, SessionId, SessionStatus};
 
 use crate::config::{Auth, Flag};
@@ -27,7 +28,8 @@ Examples:
   ostler run \"explain what this project does\" ask in the current directory
   ostler sessions list                        see what there is
   ostler attach sess_…                        watch a session
-  ostler approve                              see what waits for an answer";
+  ostler approve                              see what waits for an answer
+  ostler usage --by model                     see what it cost";
 
 /// What every command understands.
 #[derive(Debug, Clone, Args)]
@@ -66,6 +68,10 @@ pub enum Command {
         #[arg(value_name = "ID")]
         id: SessionId,
     },
+    /// List the models that sessions can have, and say which one they get.
+    Models(Models),
+    /// Sum up what models were used for, and what it cost.
+    Usage(Usage),
     /// Check the data directory, and mend it on request.
     Doctor(Doctor),
     /// Show the configuration.
@@ -130,6 +136,9 @@ pub struct Run {
     /// Continue this session
     #[arg(long, value_name = "ID")]
     pub session: Option<SessionId>,
+    /// Send this file along; can be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub attach: Vec<PathBuf>,
     /// Give the model these instructions
     #[arg(long, value_name = "TEXT", conflicts_with = "session")]
     pub system_prompt: Option<String>,
@@ -147,6 +156,7 @@ Exit codes:
 Examples:
   ostler run \"fix the failing test\"
   git diff | ostler run - --system-prompt \"Review this change.\"
+  ostler run --attach screenshot.png \"what is wrong on this page?\"
   ostler run --session sess_… --approve always \"now do the same for the docs\"
   ostler run --json \"list the crates\" | jq -r .type";
 
@@ -267,6 +277,56 @@ pub struct Approve {
     pub reason: Option<String>,
 }
 
+/// `ostler models`.
+#[derive(Debug, Clone, Args)]
+pub struct Models {
+    /// Only those whose name contains this
+    #[arg(value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// Ask the providers anew
+    #[arg(long)]
+    pub refresh: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ostler usage`.
+#[derive(Debug, Clone, Args)]
+pub struct Usage {
+    /// Give each of these a row
+    #[arg(long, value_name = "WHAT", default_value = "day")]
+    pub by: UsageBy,
+    /// Since when: so many days with today, such as 30d, or a date
+    #[arg(long, value_name = "DAYS|DATE", default_value = "7d", value_parser = parse_since)]
+    pub since: Since,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a row of `ostler usage` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UsageBy {
+    /// Days, the newest first
+    Day,
+    /// Models, the dearest first
+    Model,
+    /// Sessions, the dearest first
+    Session,
+    /// Workspaces, the dearest first
+    Workspace,
+}
+
+/// Since when `ostler usage` counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// The last days, as many as this, of which today is one.
+    Days(u16),
+    /// The beginning of a day.
+    Date(Date),
+}
+
 /// `ostler doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct Doctor {
@@ -307,6 +367,15 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
         "always" => Ok(Scope::Always),
         _ => Err("expected `once`, `session` or `always`".to_owned()),
     }
+}
+
+fn parse_since(text: &str) -> Result<Since, String> {
+    let days = text.strip_suffix('d').and_then(|days| days.parse().ok()).filter(|days| *days > 0);
+    // A longer text would be read as a date too, and its time be left out.
+    let date = || text.parse().ok().filter(|_| text.len() == "2026-01-31".len());
+    days.map(Since::Days)
+        .or_else(|| date().map(Since::Date))
+        .ok_or_else(|| "expected a number of days such as 30d, or a date such as 2026-01-31".to_owned())
 }
 
 fn parse_status(text: &str) -> Result<SessionStatus, String> {

@@ -4,9 +4,11 @@ mod approve;
 mod attach;
 mod doctor;
 mod follow;
+mod models;
 mod run;
 mod serve;
 mod sessions;
+mod usage;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -57,6 +59,8 @@ pub async fn dispatch(cli: Cli) -> Exit {
         Command::Attach(attach) => attach::attach(setting, attach).await,
         Command::Approve(approve) => approve::approve(setting, approve).await,
         Command::Cancel { id } => sessions::cancel(setting, id).await,
+        Command::Models(args) => models::models(setting, args).await,
+        Command::Usage(args) => usage::usage(setting, &args).await,
         Command::Doctor(doctor) => doctor::doctor(setting, doctor).await,
         Command::Config { command: ConfigCommand::Show { json } } => show_config(&setting, json),
         Command::Completions { .. } | Command::Openapi => Ok(Exit::Success),

@@ -20,12 +20,13 @@ use keys::Form;
 
 use crate::paths::ConfigFile;
 
+pub(crate) use check::is_base_url;
 pub use environment::Environment;
 pub use explain::ConfigError;
 pub use keys::{KEYS, Key};
 pub use settings::{
-    AgentCommand, AgentKind, Auth, Config, Gateway, LogStream, Logging, Models, Provider, ProviderKind,
-    Sandbox, SandboxMode, Server, TurnLoop,
+    AgentCommand, AgentKind, Auth, Config, Gateway, LogStream, Logging, ModelFacts, Models, Provider,
+    ProviderKind, Sandbox, SandboxMode, Server, TurnLoop,
 };
 pub use show::Entry;
 
@@ -147,6 +148,10 @@ fn from_text(key: &Key, text: &str, origin: &str) -> Result<toml::Value, ConfigE
         Form::Number => {
             let number = text.trim().parse::<i64>();
             toml::Value::Integer(number.map_err(|_| fail(format!("`{text}` is not a whole number")))?)
+        }
+        Form::Decimal => {
+            let number = text.trim().parse::<f64>();
+            toml::Value::Float(number.map_err(|_| fail(format!("`{text}` is not a number")))?)
         }
         Form::Switch => {
             let switch = text.trim().parse::<bool>();

@@ -13,13 +13,13 @@ use ostler_doors::{Access, Listeners, ServeError, Token, TokenError, serve};
 use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::{Index, IndexError};
-use ostler_models::{Models, ProviderConfig, Secret};
+use ostler_models::Models;
 use ostler_tools::Tools;
-use ostler_types::Refusal;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Auth, Config, Environment, ProviderKind};
+use crate::config::{Auth, Config, Environment, LogStream};
+use crate::models::{Choices, models};
 
 /// How long an actor without turn and subscriber stays in memory.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
@@ -141,40 +141,15 @@ pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join("ostler.sock")
 }
 
-/// The providers of the configuration, with their keys from the environment.
-fn models(config: &Config, environment: &Environment) -> Models {
-    let provider = |(name, provider): (&String, &crate::config::Provider)| {
-        let kind = match provider.kind {
-            ProviderKind::OpenAiChat => ostler_models::ProviderKind::OpenAiChat,
-            ProviderKind::OpenAiResponses => ostler_models::ProviderKind::OpenAiResponses,
-            ProviderKind::Anthropic => ostler_models::ProviderKind::Anthropic,
-        };
-        let key = provider.api_key_env.as_deref().and_then(|name| environment.get(name));
-        let api_key = key.and_then(|key| key.to_str()).map(Secret::new);
-        let (name, base_url) = (name.clone(), provider.base_url().to_owned());
-        ProviderConfig { name, kind, base_url, api_key, models: provider.models.clone() }
-    };
-    Models::new(config.providers.iter().map(provider).collect())
-}
-
 fn http_settings(config: &Config, models: Arc<Models>, tools: &Tools) -> HttpSettings {
     let kinds: HashMap<&str, _> = tools.kinds().collect();
     let kind =
         |spec: &ostler_types::ToolSpec| kinds.get(spec.name.as_str()).map(|kind| (spec.clone(), *kind));
     HttpSettings {
-        default_model: config.models.default.clone(),
         policy: config.policy(),
-        models: models.names(),
+        fallback_models: config.models.fallback.clone(),
+        raw_log: config.logging.streams.contains(&LogStream::Raw),
+        models: Arc::new(Choices::new(models, config)),
         tools: tools.specs().iter().filter_map(kind).collect(),
-        check_model: Box::new(move |name| match models.resolve(name) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let refusal = Refusal::invalid(error.code, error.message);
-                Err(match error.hint {
-                    Some(hint) => refusal.hint(hint),
-                    None => refusal,
-                })
-            }
-        }),
     }
 }

@@ -8,6 +8,7 @@ mod commands;
 pub mod config;
 pub mod daemon;
 pub mod exit;
+pub mod models;
 pub mod paths;
 mod reach;
 pub mod render;

@@ -11,8 +11,8 @@ mod style;
 mod words;
 
 use ostler_types::{
-    CommandResult, Event, Failure, Message, Part, Record, Role, Rule, SessionId, ToolCall, ToolCallId,
-    ToolKind, ToolResult, Usage,
+    CommandResult, Cost, Event, Failure, Message, Part, Record, Resolution, Role, Rule, SessionId, ToolCall,
+    ToolCallId, ToolKind, ToolResult, Usage,
 };
 use serde::Deserialize;
 
@@ -23,6 +23,7 @@ use words::{duration, excerpt, with_reason};
 use crate::config::Environment;
 
 pub use clean::{clean, in_one_line, shell_word};
+pub use words::money;
 
 /// What to draw, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +146,17 @@ impl Renderer {
             Event::SessionCompleted { by } => {
                 self.line(Paint::Dim, &format!("■ session closed by {by}"), out)
             }
+            Event::ModelResolved { resolution: Resolution { model, detail, instead_of: Some(_), .. } } => {
+                self.line(
+                    Paint::Warning,
+                    &with_reason(&format!("↻ goes on with {model}"), Some(detail)),
+                    out,
+                );
+            }
+            Event::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
+                let again = format!("↻ {model} again in {} ({attempt} of {attempts})", duration(*wait_ms));
+                self.line(Paint::Dim, &with_reason(&again, Some(&error.message)), out);
+            }
             // The rest is told by another event, or is nothing to look at.
             Event::SessionCreated { .. }
             | Event::SessionUpdated { .. }
@@ -152,6 +164,8 @@ impl Renderer {
             | Event::SessionCanceled { .. }
             | Event::MessageWithdrawn { .. }
             | Event::TurnStarted { .. }
+            | Event::ModelResolved { resolution: Resolution { instead_of: None, .. } }
+            | Event::UsageRecorded { .. }
             | Event::ReasoningCompleted { .. }
             | Event::ToolBatchStarted { .. }
             | Event::ToolBatchHalted { .. }
@@ -291,7 +305,11 @@ impl Renderer {
             None => "",
         };
         let tokens = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
-        self.line(Paint::Good, &format!("✓ completed{verified} ({tokens})"), out);
+        let cost = match usage.cost_usd {
+            Some(cost) if cost > Cost::default() => format!(", {}", money(cost)),
+            Some(_) | None => String::new(),
+        };
+        self.line(Paint::Good, &format!("✓ completed{verified} ({tokens}{cost})"), out);
     }
 
     fn turn_failed(&mut self, error: &Failure, out: &mut String) {

@@ -203,7 +203,8 @@ impl Answer {
         Err(refused(status, &body))
     }
 
-    async fn whole(self) -> Result<Bytes, ClientError> {
+    /// Reads the whole body.
+    pub(crate) async fn whole(self) -> Result<Bytes, ClientError> {
         let Answer { response, driver, request, endpoint } = self;
         let body = timeout(ANSWER_LIMIT, Limited::new(response.into_body(), BODY_LIMIT).collect()).await;
         drop(driver);

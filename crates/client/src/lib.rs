@@ -8,8 +8,10 @@ mod backoff;
 mod connection;
 mod error;
 mod events;
+mod files;
 mod lines;
 mod requests;
+mod usage;
 
 use std::sync::Arc;
 
@@ -25,10 +27,12 @@ pub use backoff::Backoff;
 pub use connection::Endpoint;
 pub use error::ClientError;
 pub use events::{EventLine, EventStream};
+pub use files::{FileList, StoredFile};
 pub use requests::{
-    Approve, CreateSession, Health, ListedSession, MessagePage, SendMessage, Sent, SessionFilter,
+    Approve, CreateSession, Health, ListedSession, MessagePage, ModelList, SendMessage, Sent, SessionFilter,
     SessionPage, UpdateSession,
 };
+pub use usage::{UsageBy, UsageFilter, UsageRow, UsageSum, UsageTable};
 
 /// A daemon that can be asked for things. Cloning it is cheap, and every method may be called from
 /// any task.
@@ -120,6 +124,16 @@ impl Client {
     pub async fn approvals(&self) -> Result<Vec<PendingApproval>, ClientError> {
         let approvals: Approvals = self.get("/v1/approvals").await?;
         Ok(approvals.approvals)
+    }
+
+    /// Sums up what models were used for.
+    pub async fn usage(&self, filter: &UsageFilter) -> Result<UsageTable, ClientError> {
+        self.get(&format!("/v1/usage{}", filter.query())).await
+    }
+
+    /// Lists the models that sessions can have; asks their servers anew with `refresh`.
+    pub async fn models(&self, refresh: bool) -> Result<ModelList, ClientError> {
+        self.get(if refresh { "/v1/models?refresh=true" } else { "/v1/models" }).await
     }
 
     /// Takes back a message that still waits for its turn.

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ostler_types::{
-    Delivery, Message, MessageId, Part, PendingApproval, Policy, Role, Scope, Session, SessionId,
-    SessionStatus, ToolCallId, TurnId, Verdict,
+    Delivery, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution, Role, Scope, Session,
+    SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -101,6 +101,18 @@ pub struct UpdateSession {
     /// Another policy, from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
+}
+
+/// The models that sessions can have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelList {
+    /// The one that a session gets when it names none, and why; none if there is none to be had.
+    pub default: Option<Resolution>,
+    /// Why there is none to be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_default: Option<String>,
+    /// What can be chosen, what can be used first.
+    pub models: Vec<ModelInfo>,
 }
 
 /// Which sessions to list. What is absent filters nothing.
@@ -231,7 +243,7 @@ pub(crate) fn query(pairs: &[(&str, Option<&str>)]) -> String {
 }
 
 /// Everything but the unreserved characters of RFC 3986 is written as its bytes.
-fn escape(value: &str, out: &mut String) {
+pub(crate) fn escape(value: &str, out: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));

@@ -3,25 +3,31 @@
 
 mod api;
 mod approvals;
+mod artifacts;
+mod attachments;
 mod choices;
+mod download;
 mod error;
 mod events;
 mod extract;
 mod frames;
 mod guard;
 mod messages;
+mod multipart;
 mod openapi;
 mod policy;
 mod sessions;
+mod usage;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::http::HeaderMap;
 use ostler_engine::Engine;
-use ostler_types::{Policy, Refusal, ToolKind, ToolSpec};
+use ostler_types::{Policy, ToolKind, ToolSpec};
 
 use crate::access::Access;
+use crate::models::ModelChoices;
 
 /// What the http door is made of.
 #[derive(Clone)]
@@ -30,19 +36,16 @@ pub struct HttpDoor {
     settings: Arc<HttpSettings>,
 }
 
-/// Says whether a model can be used, and why not.
-pub type CheckModel = dyn Fn(&str) -> Result<(), Refusal> + Send + Sync;
-
 /// What sessions get when a client does not say.
 pub struct HttpSettings {
-    /// The model of a session that names none.
-    pub default_model: String,
     /// The policy of a session that brings none.
     pub policy: Policy,
-    /// Whether a model can be used.
-    pub check_model: Box<CheckModel>,
+    /// Models that take the place of one that cannot answer, where a session names none.
+    pub fallback_models: Vec<String>,
+    /// Whether sessions keep the traffic with providers.
+    pub raw_log: bool,
     /// The models that can be chosen.
-    pub models: Vec<String>,
+    pub models: Arc<dyn ModelChoices>,
     /// The tools that the native agent has.
     pub tools: Vec<(ToolSpec, ToolKind)>,
 }

@@ -3,9 +3,11 @@
 
 mod access;
 pub mod http;
+mod models;
 mod serve;
 mod token;
 
 pub use access::Access;
+pub use models::ModelChoices;
 pub use serve::{Listeners, ServeError, serve};
 pub use token::{Token, TokenError};

@@ -172,6 +172,14 @@ impl Actor {
                     (answer, ..) => _ = reply.send(answer.map_err(report_error)),
                 }
             }
+            TurnRequest::GetFile { reference, reply } => {
+                // Not awaited here: the session goes on while a large file is read.
+                let (log, id) = (self.session.shared.log.clone(), self.session.id);
+                tokio::spawn(async move {
+                    let content = log.get_blob(id, reference).await;
+                    _ = reply.send(content.map_err(|error| ReportError::NotRecorded(error.to_string())));
+                });
+            }
             TurnRequest::PutArtifact { name, content, reply } => {
                 let reference = format!("artifacts/{turn_id}/{name}");
                 let stored =

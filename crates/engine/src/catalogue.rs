@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ostler_eventlog::LogError;
-use ostler_index::{Text, Update};
+use ostler_index::{Text, Update, Used};
 use ostler_types::{Event, Record, Role, SessionId, State};
 
 use crate::engine::Shared;
@@ -18,8 +18,11 @@ pub(crate) async fn follow(shared: &Shared, state: &State, records: &[Record], t
     if !records.iter().any(shows) {
         return;
     }
-    let texts = records.iter().filter_map(text).collect();
-    update(shared, state, *told, texts).await;
+    let mut news = News::default();
+    for record in records {
+        news.add(record);
+    }
+    update(shared, state, *told, news).await;
     *told = state.last_seq;
     if records.iter().any(settles) {
         write_session(shared.session_dir(state.session.id), state).await;
@@ -37,8 +40,8 @@ pub(crate) async fn catch_up(shared: &Shared, state: &State) -> Result<(), LogEr
         }
     };
     if position < state.last_seq {
-        let texts = read_texts(shared, id, position + 1).await?;
-        update(shared, state, position, texts).await;
+        let news = read_news(shared, id, position + 1).await?;
+        update(shared, state, position, news).await;
     }
     Ok(())
 }
@@ -60,22 +63,37 @@ pub(crate) async fn write_snapshot(dir: PathBuf, state: State) {
     blocking(move || ostler_recorder::write_snapshot(&dir, &state)).await;
 }
 
-async fn update(shared: &Shared, state: &State, after_seq: u64, texts: Vec<Text>) {
-    let update = Update { session: state.session.clone(), after_seq, last_seq: state.last_seq, texts };
+/// What the index takes from records, beside the session itself.
+#[derive(Default)]
+struct News {
+    texts: Vec<Text>,
+    uses: Vec<Used>,
+}
+
+impl News {
+    fn add(&mut self, record: &Record) {
+        self.texts.extend(text(record));
+        self.uses.extend(used(record));
+    }
+}
+
+async fn update(shared: &Shared, state: &State, after_seq: u64, News { texts, uses }: News) {
+    let (session, last_seq) = (state.session.clone(), state.last_seq);
+    let update = Update { session, after_seq, last_seq, texts, uses };
     if let Err(error) = shared.index.update(update).await {
         tracing::warn!(id = %state.session.id, %error, "the index was not updated");
     }
 }
 
-async fn read_texts(shared: &Shared, id: SessionId, from: u64) -> Result<Vec<Text>, LogError> {
-    let mut texts = Vec::new();
+async fn read_news(shared: &Shared, id: SessionId, from: u64) -> Result<News, LogError> {
+    let mut news = News::default();
     history::each_line(&*shared.log, id, from..u64::MAX, |line| {
         let record = line.record().map_err(|error| LogError::Io(error.to_string()))?;
-        texts.extend(text(&record));
+        news.add(&record);
         Ok(())
     })
     .await?;
-    Ok(texts)
+    Ok(news)
 }
 
 /// What can be searched for: what people and the model said.
@@ -89,11 +107,22 @@ fn text(record: &Record) -> Option<Text> {
     said.then_some(Text { seq: record.seq, message_id, role, text })
 }
 
-/// Whether a list of sessions looks different after this record.
+/// What a model took for an answer.
+fn used(record: &Record) -> Option<Used> {
+    match &record.event {
+        Event::UsageRecorded { model, usage, .. } => {
+            Some(Used { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a list of sessions, or a sum of what they used, looks different after this record.
 fn shows(record: &Record) -> bool {
     !matches!(
         record.event,
-        Event::ReasoningCompleted { .. }
+        Event::ModelWaiting { .. }
+            | Event::ReasoningCompleted { .. }
             | Event::ToolBatchStarted { .. }
             | Event::ToolBatchHalted { .. }
             | Event::ToolBatchCompleted {}

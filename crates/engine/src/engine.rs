@@ -10,7 +10,7 @@ use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log, LogError};
 use ostler_index::{Filter, Index, Listing};
 use ostler_types::{
-    Accepted, Clock, Command, NewRecord, NewSession, PendingApproval, Refusal, Session, SessionId,
+    Accepted, Clock, Command, NewRecord, NewSession, PendingApproval, Record, Refusal, Session, SessionId,
     SessionView, State, create,
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -19,6 +19,7 @@ use crate::actor::Input;
 use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::feed::{Deltas, FeedSubscription};
+use crate::files::Uploads;
 use crate::history::{self, MessagePage};
 use crate::hub::Hub;
 use crate::recovery::{self, Origin};
@@ -45,7 +46,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(60);
 /// Keeps sessions going. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What every actor can reach.
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) recovered: watch::Sender<bool>,
     /// Taken while a session is made under an idempotency key, so that two requests make one.
     creating: tokio::sync::Mutex<()>,
+    /// The attachments that are on their way to disk.
+    pub(crate) uploads: Uploads,
 }
 
 /// The way to an actor.
@@ -98,6 +101,7 @@ impl Engine {
             revived: watch::Sender::new(false),
             recovered: watch::Sender::new(false),
             creating: tokio::sync::Mutex::default(),
+            uploads: Uploads::default(),
         });
         tokio::spawn(recovery::recover(Arc::clone(&shared), config.index_opened));
         Engine { shared }
@@ -119,15 +123,15 @@ impl Engine {
 
     async fn create_new(&self, new: NewSession) -> Result<Session, EngineError> {
         let id = new.id;
-        let event = create(new)?;
+        let events = create(new)?;
         let epoch = self.shared.log.lease(id, NODE, LEASE).await?;
-        let record = NewRecord { ts: self.shared.clock.now(), turn_id: None, event };
-        let lines = self.shared.log.append(id, epoch, 1, vec![record]).await?;
-        let first = lines.first().and_then(|line| line.record().ok());
-        let record = first.expect("an append returns the lines that it wrote");
-        let state = State::begin(&record).expect("the event was session_created");
+        let ts = self.shared.clock.now();
+        let new = |event| NewRecord { ts, turn_id: None, event };
+        let lines = self.shared.log.append(id, epoch, 1, events.into_iter().map(new).collect()).await?;
+        let records: Vec<Record> = lines.iter().filter_map(|line| line.record().ok()).collect();
+        let state = State::fold(&records).expect("the first event was session_created");
         crate::catalogue::write_session(self.shared.session_dir(id), &state).await;
-        crate::catalogue::follow(&self.shared, &state, &[record], &mut 0).await;
+        crate::catalogue::follow(&self.shared, &state, &records, &mut 0).await;
         let session = state.session.clone();
         recovery::spawn(&self.shared, id, Origin::New(Box::new(state), epoch));
         Ok(session)
@@ -281,11 +285,11 @@ impl Engine {
         Err(LogError::Io("the session breaks down each time that it is woken".to_owned()).into())
     }
 
-    async fn until_recovered(&self) -> Result<(), EngineError> {
+    pub(crate) async fn until_recovered(&self) -> Result<(), EngineError> {
         until(&self.shared.recovered).await
     }
 
-    fn refuse_if_stopping(&self) -> Result<(), EngineError> {
+    pub(crate) fn refuse_if_stopping(&self) -> Result<(), EngineError> {
         if *self.shared.stopping.borrow() { Err(EngineError::ShuttingDown) } else { Ok(()) }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink, TurnRequest};
+use ostler_recorder::RawWriter;
 use ostler_types::{
     Accepted, CallStatus, Command, Delta, Failure, Message, OpenTurn, Refusal, Report, ToolCallId, TurnId,
 };
@@ -36,6 +37,8 @@ pub(crate) struct Running {
     deadline: Option<Instant>,
     /// Agents that wait for an approval.
     waiters: HashMap<ToolCallId, Reply>,
+    /// Takes the traffic with providers for as long as the agent works.
+    raw: Option<RawWriter>,
 }
 
 /// How an agent returned.
@@ -87,6 +90,7 @@ impl Actor {
         let session = Arc::new(self.session.state.session.clone());
         let clock = self.session.shared.clock.clone();
         let (hub, shared) = (self.session.hub.clone(), self.session.shared.clone());
+        let raw = if session.raw_log { self.raw_writer() } else { None };
         self.running = Some(Running::start(
             agent,
             open,
@@ -95,7 +99,15 @@ impl Actor {
             },
             hub,
             shared,
+            raw,
         ));
+    }
+
+    /// Keeps the traffic with providers. That it cannot be kept is no reason not to work.
+    fn raw_writer(&self) -> Option<RawWriter> {
+        let path = self.session.dir().join("raw.jsonl");
+        let opened = RawWriter::open(path, self.session.shared.clock.clone());
+        opened.inspect_err(|error| tracing::warn!(id = %self.session.id, %error, "no raw log")).ok()
     }
 
     async fn fail_to_start(&mut self, turn_id: TurnId, error: Failure) {
@@ -121,13 +133,15 @@ impl Running {
         context: impl FnOnce(OpenTurn, CancellationToken, TurnLink) -> TurnContext,
         hub: Arc<Hub>,
         shared: Arc<Shared>,
+        raw: Option<RawWriter>,
     ) -> Running {
         let (turn_id, canceled) = (open.id, CancellationToken::new());
         let (sender, requests) = mpsc::channel(REPORTS);
+        let sink = raw.as_ref().map(RawWriter::sink);
         let deltas = Arc::new(move |delta: Delta| show(&hub, &shared, turn_id, &delta));
-        let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas });
+        let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas, raw: sink });
         let task = tokio::spawn(async move { agent.run_turn(context).await });
-        Running { turn_id, canceled, requests, task, deadline: None, waiters: HashMap::new() }
+        Running { turn_id, canceled, requests, task, deadline: None, waiters: HashMap::new(), raw }
     }
 
     /// What the agent has to say next; for ever silent when there is none.
@@ -200,6 +214,10 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.canceled.cancel();
         self.task.abort();
+        // Its last lines may have to wait for the disk.
+        if let (Some(raw), Ok(runtime)) = (self.raw.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn_blocking(move || drop(raw));
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use ostler_types::{Session, SessionId};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
-use crate::schema::text_rowid;
-use crate::update::{Update, Write};
+use crate::schema::place;
+use crate::update::{Update, Used, Write};
 
 /// Brings the tables up to date with one write. Doing it twice is the same as doing it once.
 pub(crate) fn apply(connection: &Connection, write: &Write) -> rusqlite::Result<()> {
@@ -45,7 +45,7 @@ fn apply_update(connection: &Connection, update: &Update) -> rusqlite::Result<()
     }
     let news = |seq: u64| i64::try_from(seq).is_ok_and(|seq| seq > row.position && seq <= last_seq);
     for text in update.texts.iter().filter(|text| news(text.seq)) {
-        let Some(rowid) = text_rowid(num, text.seq).filter(|_| text.seq > 0) else { continue };
+        let Some(rowid) = place(num, text.seq).filter(|_| text.seq > 0) else { continue };
         // Replaced, because an update after a hole may have brought it already.
         let sql = "INSERT OR REPLACE INTO texts (rowid, text, message_id, role) VALUES (?1, ?2, ?3, ?4)";
         connection.prepare_cached(sql)?.execute(params![
@@ -54,6 +54,9 @@ fn apply_update(connection: &Connection, update: &Update) -> rusqlite::Result<()
             text.message_id.to_string(),
             text.role.as_str()
         ])?;
+    }
+    for used in update.uses.iter().filter(|used| news(used.seq)) {
+        put_use(connection, num, used)?;
     }
     Ok(())
 }
@@ -106,7 +109,7 @@ fn put_row(
 }
 
 fn put_title(connection: &Connection, num: i64, title: Option<&str>) -> rusqlite::Result<()> {
-    let rowid = text_rowid(num, 0);
+    let rowid = place(num, 0);
     let sql = "INSERT OR REPLACE INTO texts (rowid, text) VALUES (?1, ?2)";
     match title {
         Some(title) => connection.prepare_cached(sql)?.execute(params![rowid, title])?,
@@ -115,14 +118,43 @@ fn put_title(connection: &Connection, num: i64, title: Option<&str>) -> rusqlite
     Ok(())
 }
 
+fn put_use(connection: &Connection, num: i64, used: &Used) -> rusqlite::Result<()> {
+    let Some(place) = place(num, used.seq) else { return Ok(()) };
+    let usage = &used.usage;
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO uses (at, place, model, input_tokens, output_tokens, cached_tokens,
+                 cache_write_tokens, reasoning_tokens, cost)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            used.at.as_microsecond(),
+            place,
+            used.model,
+            amount(usage.input_tokens),
+            amount(usage.output_tokens),
+            amount(usage.cached_tokens),
+            amount(usage.cache_write_tokens),
+            amount(usage.reasoning_tokens),
+            usage.cost_usd.map(|cost| amount(cost.nanos())),
+        ])?;
+    Ok(())
+}
+
 fn remove(connection: &Connection, session: SessionId) -> rusqlite::Result<()> {
     let Some(row) = find(connection, session)? else { return Ok(()) };
-    let sql = "DELETE FROM texts WHERE rowid >= ?1 AND rowid < ?2";
-    connection.prepare_cached(sql)?.execute([text_rowid(row.num, 0), text_rowid(row.num + 1, 0)])?;
+    let places = [place(row.num, 0), place(row.num + 1, 0)];
+    connection.prepare_cached("DELETE FROM texts WHERE rowid >= ?1 AND rowid < ?2")?.execute(places)?;
+    connection.prepare_cached("DELETE FROM uses WHERE place >= ?1 AND place < ?2")?.execute(places)?;
     connection.prepare_cached("DELETE FROM sessions WHERE num = ?1")?.execute([row.num])?;
     Ok(())
 }
 
 fn number(seq: u64) -> rusqlite::Result<i64> {
     i64::try_from(seq).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
+/// A number as large as there is room for: a provider that counts nonsense must not hold up the rest.
+fn amount(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }

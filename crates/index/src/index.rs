@@ -13,15 +13,16 @@ use crate::list::{self, Page};
 use crate::readers::Readers;
 use crate::schema::{self, SEQ_BITS};
 use crate::update::Write;
+use crate::usage;
 use crate::writer::{Request, Writer};
-use crate::{Filter, IndexError, Listing, Opened, Update};
+use crate::{Filter, IndexError, Listing, Opened, Update, UsageQuery, UsageReport};
 
 /// How many writes may wait for the writer.
 const QUEUE: usize = 1024;
 /// How many bytes those may hold. One that is larger waits until it is alone.
 const QUEUE_BYTES: usize = 16 << 20;
 
-/// The list of all sessions, and the search in what was said in them. Dropping it commits what is queued.
+/// The list of all sessions, the search in what was said in them, and what they used. Dropping it commits what is queued.
 pub struct Index {
     requests: Option<mpsc::Sender<Request>>,
     room: Arc<Semaphore>,
@@ -62,7 +63,7 @@ impl Index {
         self.write(Write::update(update)).await
     }
 
-    /// Queues the removal of a session and of all that was said in it.
+    /// Queues the removal of a session and of all that was said and used in it.
     pub async fn remove(&self, session: SessionId) -> Result<(), IndexError> {
         self.write(Write::Remove(session)).await
     }
@@ -111,6 +112,13 @@ impl Index {
         let page = Page::new(filter)?;
         self.settle().await?;
         self.readers.ask(move |connection| list::list(connection, &page)).await
+    }
+
+    /// What models were used for, summed up. Takes as long as there are answers in the time that is asked
+    /// for. Sees every update queued before the call, unless writing fails: then it shows what there is.
+    pub async fn usage(&self, query: UsageQuery) -> Result<UsageReport, IndexError> {
+        self.settle().await?;
+        self.readers.ask(move |connection| usage::report(connection, &query)).await
     }
 
     /// The session that was made under this key; the first one if there are several.

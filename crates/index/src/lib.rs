@@ -1,4 +1,4 @@
-//! What can be rebuilt from the logs: list, filter, full-text search.
+//! What can be rebuilt from the logs: list, filter, full-text search, usage.
 //!
 //! The index is a view. It may lag behind the logs and never leads; it can be deleted at any time, and
 //! is then made again. Who feeds it, from which log, and when to rebuild are left to the engine.
@@ -6,7 +6,7 @@
 //! One thread writes ([`Index::update`] and its like put into its queue), a few connections read.
 //! A failed write stops nothing: it is kept and tried again, and [`Index::position`] always says
 //! how much of a session's log is in. `schema` describes the file, `apply` what an update does to it,
-//! `list` and `search` how it is asked.
+//! `list`, `search` and `usage` how it is asked.
 
 mod apply;
 mod error;
@@ -16,10 +16,12 @@ mod readers;
 mod schema;
 mod search;
 mod update;
+mod usage;
 mod writer;
 
 pub use error::IndexError;
 pub use index::{Counts, Index};
 pub use list::{Filter, Listed, Listing, Source};
 pub use schema::Opened;
-pub use update::{Text, Update};
+pub use update::{Text, Update, Used};
+pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow, UsageSum};

@@ -8,10 +8,15 @@
 //! content, from which snippets are cut, and no other table repeats it. (A contentless table could not
 //! give snippets; one with content elsewhere must be told the old text at each deletion, and is
 //! silently wrong when told another.) A text's rowid is made of its session's number and its seq, see
-//! [`text_rowid`]: what a session said is then one range of rowids, which deletes it and finds it, a
+//! [`place`]: what a session said is then one range of rowids, which deletes it and finds it, a
 //! search learns the session of a match without reading it, and feeding a text twice changes nothing.
 //! The row with seq 0 is the title. Beginnings of words are indexed at three letters, which FTS5 also uses
 //! for two; each further length would cost as much room again, and longer ones are few words each.
+//!
+//! `uses` has a row per answer of a model, in the order of time, so that a span of time is one range of it
+//! however many sessions there are. A use has the same place as a text would have, and is found by it
+//! when its session is removed or asked for. The sums are made when they are asked for: they depend on
+//! where a day begins, which is the asker's to say.
 //!
 //! The file is never checked as a whole, since that would take as long as it is large: damage is noticed
 //! by whoever comes upon it.
@@ -38,7 +43,7 @@ pub enum Opened {
 }
 
 /// Raised with every change to [`SCHEMA`], to what is stored in it, or to the JSON of a session.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// "ostl": marks the file as ours.
 const APPLICATION: i64 = 0x6f73_746c;
 /// Before this, WAL could corrupt a file when a checkpoint met a write.
@@ -73,6 +78,19 @@ CREATE VIRTUAL TABLE texts USING fts5 (
     text, message_id UNINDEXED, role UNINDEXED,
     tokenize = \"unicode61 remove_diacritics 2\", prefix = '3'
 );
+CREATE TABLE uses (
+    at INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    reasoning_tokens INTEGER NOT NULL,
+    cost INTEGER,
+    PRIMARY KEY (at, place)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX by_place ON uses (place);
 CREATE TABLE rebuild (complete INTEGER NOT NULL) STRICT;
 INSERT INTO rebuild VALUES (0);
 ";
@@ -110,8 +128,8 @@ pub(crate) fn delete(path: &Path) -> Result<(), IndexError> {
     Ok(())
 }
 
-/// Where in `texts` the text of a session's record is; `None` beyond what a rowid has room for.
-pub(crate) fn text_rowid(num: i64, seq: u64) -> Option<i64> {
+/// Where in `texts` and `uses` a session's record is; `None` beyond what a rowid has room for.
+pub(crate) fn place(num: i64, seq: u64) -> Option<i64> {
     let seq = i64::try_from(seq).ok().filter(|seq| *seq < 1 << SEQ_BITS)?;
     Some(num << SEQ_BITS | seq)
 }

@@ -1,16 +1,17 @@
 //! What the engine tells the index of a session.
 
-use ostler_types::{MessageId, Role, Session, SessionId};
+use jiff::Timestamp;
+use ostler_types::{MessageId, Role, Session, SessionId, Usage};
 
 /// Bytes of a message that can be searched; what comes after them is left to the log.
 pub(crate) const TEXT_BYTES: usize = 64 << 10;
 
-/// How a session stands, and what was said in it since the update before.
+/// How a session stands, and what was said and used in it since the update before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Update {
     /// The session after `last_seq`.
     pub session: Session,
-    /// The record after which `texts` begin: the `last_seq` of the update before, or what
+    /// The record after which `texts` and `uses` begin: the `last_seq` of the update before, or what
     /// [`Index::position`](crate::Index::position) said. When the index is not that far, because an
     /// update was lost or the index was cleared meanwhile, the position stays behind the hole.
     pub after_seq: u64,
@@ -18,6 +19,8 @@ pub struct Update {
     pub last_seq: u64,
     /// Every text that was recorded after `after_seq` and up to `last_seq`.
     pub texts: Vec<Text>,
+    /// Every use of a model that was recorded after `after_seq` and up to `last_seq`.
+    pub uses: Vec<Used>,
 }
 
 /// The text of a message. A record has at most one.
@@ -31,6 +34,19 @@ pub struct Text {
     pub role: Role,
     /// What was said; only its first 64 KiB can be searched.
     pub text: String,
+}
+
+/// What one answer of a model took. A record has at most one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Used {
+    /// The record that says so.
+    pub seq: u64,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The model, as `provider:model`.
+    pub model: String,
+    /// What it took.
+    pub usage: Usage,
 }
 
 /// One thing that the writer does.
@@ -64,8 +80,9 @@ impl Write {
         match self {
             Write::Update(update) => {
                 let texts: usize = update.texts.iter().map(|text| text.text.len() + size_of::<Text>()).sum();
+                let uses: usize = update.uses.iter().map(|used| used.model.len() + size_of::<Used>()).sum();
                 let prompt = update.session.system_prompt.as_ref().map_or(0, String::len);
-                size_of::<Update>() + prompt + texts
+                size_of::<Update>() + prompt + texts + uses
             }
             Write::Remove(_) => size_of::<Write>(),
         }

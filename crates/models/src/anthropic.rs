@@ -11,21 +11,23 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::exchange::{self, Question};
+use crate::exchange::{self, KeyHeader, Question};
 use crate::http::{self, Http};
+use crate::outgoing::sealed;
+use crate::profile::Profile;
 use crate::{Model, ModelError, ModelEvent, ModelRequest, ProviderConfig};
-use decode::Decoder;
+pub(crate) use decode::Decoder;
 
-/// Who made an opaque block, so that no other provider's is sent here.
+/// Marks what [`decode`] wants back, so that [`encode`] sends nothing that another protocol left.
 const PROVIDER: &str = "anthropic";
 
 /// One model of one provider.
 #[derive(Debug)]
 pub(crate) struct Anthropic {
     provider: Arc<ProviderConfig>,
-    model: String,
+    profile: Profile,
     url: Url,
     http: Arc<Http>,
 }
@@ -33,26 +35,33 @@ pub(crate) struct Anthropic {
 impl Anthropic {
     pub(crate) fn new(
         provider: Arc<ProviderConfig>,
-        model: String,
+        profile: Profile,
         http: Arc<Http>,
     ) -> Result<Anthropic, ModelError> {
         let url = endpoint(&provider)?;
-        Ok(Anthropic { provider, model, url, http })
+        Ok(Anthropic { provider, profile, url, http })
     }
 
     fn question(&self, request: &ModelRequest) -> Result<Question, ModelError> {
-        let (provider, url) = (self.provider.clone(), self.url.clone());
-        let key = provider.api_key.as_ref().map(|key| key.expose().to_owned());
-        let mut headers = exchange::headers(&provider, HeaderName::from_static("x-api-key"), key)?;
-        headers.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
-        Ok(Question { provider, url, headers, body: encode::body(&self.model, request)? })
+        let version = (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+        Ok(Question {
+            provider: self.provider.clone(),
+            url: self.url.clone(),
+            key_header: KeyHeader { name: HeaderName::from_static("x-api-key"), prefix: "" },
+            headers: HeaderMap::from_iter([version]),
+            body: encode::body(&self.provider.name, &self.profile, request)?.into(),
+            raw: request.raw.clone(),
+        })
     }
 }
 
 impl Model for Anthropic {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         match self.question(&request) {
-            Ok(question) => exchange::ask::<Decoder>(self.http.clone(), question),
+            Ok(question) => {
+                let events = exchange::ask::<Decoder>(self.http.clone(), question);
+                sealed::signed(events, self.provider.clone(), self.profile.id.clone())
+            }
             Err(error) => stream::iter([Err(error)]).boxed(),
         }
     }

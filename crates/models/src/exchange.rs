@@ -4,24 +4,29 @@
 //! is asked, under which headers, and what the events mean is left to the protocols. Trying again is
 //! left to the caller, who knows whether anything of the answer has been used.
 
+mod recorded;
+mod send;
+mod wait;
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Response, Url};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
-use crate::failure;
-use crate::http::Http;
+use crate::failure::{self, Peer};
+use crate::http::{Http, Lease};
 use crate::sse::SseDecoder;
-use crate::{ModelError, ModelEvent, ProviderConfig};
+use crate::{ModelError, ModelEvent, ProviderConfig, RawSink, raw};
+pub(crate) use recorded::{Recorded, answer_again};
+pub(crate) use send::KeyHeader;
 
 /// The largest response that is read.
 const MAX_RESPONSE: usize = 64 * 1024 * 1024;
-/// How much is read of a response that only says what went wrong.
-const MAX_ERROR_BODY: usize = 64 * 1024;
 
 /// What a protocol makes of a response. It does no IO, and is asked for nothing after it stopped or
 /// failed.
@@ -43,12 +48,17 @@ pub(crate) trait Decode: Default + Send + 'static {
 }
 
 /// What is asked of whom.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) provider: Arc<ProviderConfig>,
     pub(crate) url: Url,
+    /// How the provider wants its key, which is found only when the question is sent.
+    pub(crate) key_header: KeyHeader,
+    /// What the protocol wants beside the key and the type of the body.
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Bytes,
+    /// Is shown what goes over the wire.
+    pub(crate) raw: Option<RawSink>,
 }
 
 /// Asks, once the stream is polled.
@@ -65,32 +75,13 @@ pub(crate) fn ask<D: Decode>(
     .boxed()
 }
 
-/// The headers that every protocol wants, and the key under this name, written as it is to be sent.
-pub(crate) fn headers(
-    provider: &ProviderConfig,
-    key_header: HeaderName,
-    key: Option<String>,
-) -> Result<HeaderMap, ModelError> {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    if let Some(key) = key {
-        let mut value = HeaderValue::try_from(key).map_err(|_| {
-            let message =
-                format!("the key of provider `{}` holds characters that no key can hold", provider.name);
-            failure::of_provider(provider, ModelError::new("unauthorized", message))
-        })?;
-        value.set_sensitive(true);
-        headers.insert(key_header, value);
-    }
-    Ok(headers)
-}
-
 /// An exchange in progress. Nothing is sent before the first call of [`Exchange::next`].
 struct Exchange<D> {
-    provider: Arc<ProviderConfig>,
-    url: Url,
+    peer: Peer,
     http: Arc<Http>,
+    raw: Option<RawSink>,
+    /// The response's, once there is one.
+    status: StatusCode,
     phase: Phase,
     decoder: D,
     /// Events that are decoded and not yet handed on; no more than one chunk brings.
@@ -100,13 +91,15 @@ struct Exchange<D> {
 }
 
 enum Phase {
-    Unsent(HeaderMap, Vec<u8>),
+    Unsent(Box<Question>),
     Reading(Box<Reading>),
     Over,
 }
 
 struct Reading {
     response: Response,
+    /// Is given back when the response has been read or dropped.
+    _lease: Lease,
     format: Format,
     received: usize,
     /// When the first byte must be here.
@@ -126,9 +119,10 @@ enum Format {
 
 impl<D: Decode> Exchange<D> {
     fn new(http: Arc<Http>, question: Question) -> Exchange<D> {
-        let Question { provider, url, headers, body } = question;
-        let (phase, decoder) = (Phase::Unsent(headers, body), D::default());
-        Exchange { provider, url, http, phase, decoder, ready: VecDeque::new(), failed: None }
+        let (peer, raw) = (Peer::new(question.provider.clone()), question.raw.clone());
+        let (phase, decoder) = (Phase::Unsent(Box::new(question)), D::default());
+        let status = StatusCode::OK;
+        Exchange { peer, http, raw, status, phase, decoder, ready: VecDeque::new(), failed: None }
     }
 
     /// The next event; none after an error or a stop.
@@ -141,7 +135,7 @@ impl<D: Decode> Exchange<D> {
                 return Some(Err(error));
             }
             let outcome = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Unsent(headers, body) => self.send(headers, body).await.map(Some),
+                Phase::Unsent(question) => self.send(&question).await.map(Some),
                 Phase::Reading(reading) => self.read(reading).await,
                 Phase::Over => return None,
             };
@@ -153,31 +147,19 @@ impl<D: Decode> Exchange<D> {
         }
     }
 
-    async fn send(&mut self, headers: HeaderMap, body: Vec<u8>) -> Result<Box<Reading>, ModelError> {
+    async fn send(&mut self, question: &Question) -> Result<Box<Reading>, ModelError> {
         let (timeouts, now) = (self.http.timeouts, Instant::now());
         let (first_byte, last_byte) = (now + timeouts.first_byte, now + timeouts.whole);
-        let client = self.http.client(&self.url).await?;
-        let request = client.post(self.url.clone()).headers(headers).body(body).send();
-        let response = match within(first_byte, request).await {
-            Some(response) => response.map_err(|error| failure::of_transport(&self.provider, error))?,
-            None => {
-                return Err(failure::timed_out(
-                    &self.provider,
-                    "did not begin to answer",
-                    timeouts.first_byte,
-                ));
-            }
-        };
-        if !response.status().is_success() {
-            return Err(
-                refused(&self.provider, response, first_byte.min(Instant::now() + timeouts.idle)).await
-            );
-        }
+        let sent = send::send(&self.http, &mut self.peer, question, first_byte.min(last_byte)).await?;
+        let (response, _lease) = (sent.response, sent.lease);
+        self.status = response.status();
         if let Some(kind) = content_type(&response).filter(|kind| kind.starts_with("text/html")) {
+            self.show_response("");
             let error = failure::unreadable(&format!("it is {kind}, not an answer"), "");
-            return Err(failure::of_provider(&self.provider, error));
+            return Err(failure::of_provider(&self.peer, error));
         }
-        Ok(Box::new(Reading { response, format: Format::Unknown, received: 0, first_byte, last_byte }))
+        let format = Format::Unknown;
+        Ok(Box::new(Reading { response, _lease, format, received: 0, first_byte, last_byte }))
     }
 
     /// Reads one chunk. None when the exchange is over.
@@ -196,14 +178,14 @@ impl<D: Decode> Exchange<D> {
             Some(Err(error)) => return self.end(reading.format, Some(error)).map(|()| None),
             None if self.decoder.finished() => return self.end(reading.format, None).map(|()| None),
             None if deadline > reading.last_byte => {
-                return Err(failure::timed_out(&self.provider, "did not finish its answer", timeouts.whole));
+                return Err(failure::timed_out(&self.peer, "did not finish its answer", timeouts.whole));
             }
-            None => return Err(failure::timed_out(&self.provider, missed, limit)),
+            None => return Err(failure::timed_out(&self.peer, missed, limit)),
         };
         reading.received += chunk.len();
         if reading.received > MAX_RESPONSE {
             let error = failure::unreadable("it is larger than 64 MiB", "");
-            return Err(failure::of_provider(&self.provider, error));
+            return Err(failure::of_provider(&self.peer, error));
         }
         self.take(&mut reading.format, &chunk)?;
         Ok((!self.decoder.stopped()).then_some(reading))
@@ -214,7 +196,10 @@ impl<D: Decode> Exchange<D> {
             match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
                 // No event begins like that, and every JSON object does.
                 Some(b'{') => *format = Format::Whole(Vec::new()),
-                Some(_) => *format = Format::Events(SseDecoder::new()),
+                Some(_) => {
+                    *format = Format::Events(SseDecoder::new());
+                    self.show_response("");
+                }
                 None => return Ok(()),
             }
         }
@@ -225,61 +210,63 @@ impl<D: Decode> Exchange<D> {
                 Ok(())
             }
             Format::Events(events) => {
-                let Exchange { decoder, ready, .. } = self;
+                let Exchange { decoder, ready, raw, peer, .. } = self;
                 let mut result = Ok(());
                 let fits = events.push(chunk, |event| {
                     if result.is_ok() {
+                        if let Some(sink) = raw {
+                            raw::chunk(sink, &peer.hidden, &event);
+                        }
                         result = decoder.event(&event.name, &event.data, ready);
                     }
                 });
                 let too_large = |_| failure::unreadable("one event of the stream is larger than 8 MiB", "");
-                result
-                    .and(fits.map_err(too_large))
-                    .map_err(|error| failure::of_provider(&self.provider, error))
+                result.and(fits.map_err(too_large)).map_err(|error| failure::of_provider(&self.peer, error))
             }
         }
     }
 
     /// The body is over: by itself, or by an error of the connection.
     fn end(&mut self, format: Format, error: Option<reqwest::Error>) -> Result<(), ModelError> {
-        let Exchange { decoder, ready, provider, .. } = self;
         let mut result = Ok(());
         match format {
-            Format::Unknown => {}
-            Format::Whole(body) if error.is_none() => {
-                result = decoder.whole(&String::from_utf8_lossy(&body), ready)
+            Format::Unknown => self.show_response(""),
+            Format::Whole(body) => {
+                let body = String::from_utf8_lossy(&body);
+                self.show_response(&body);
+                if error.is_none() {
+                    result = self.decoder.whole(&body, &mut self.ready);
+                }
             }
-            Format::Whole(_) => {}
             Format::Events(mut events) => {
-                events.finish(|event| result = decoder.event(&event.name, &event.data, ready));
+                let Exchange { decoder, ready, raw, peer, .. } = self;
+                events.finish(|event| {
+                    if let Some(sink) = raw {
+                        raw::chunk(sink, &peer.hidden, &event);
+                    }
+                    result = decoder.event(&event.name, &event.data, ready);
+                });
             }
         }
-        let whole = result.and_then(|()| decoder.end(ready));
+        let whole = result.and_then(|()| self.decoder.end(&mut self.ready));
         match (whole, error) {
             (Ok(true), _) => Ok(()),
-            (Ok(false), Some(error)) => Err(failure::of_transport(provider, error)),
-            (Ok(false), None) => Err(failure::cut(provider, "the server closed the connection")),
-            (Err(error), _) => Err(failure::of_provider(provider, error)),
+            (Ok(false), Some(error)) => Err(failure::of_transport(&self.peer, error)),
+            (Ok(false), None) => Err(failure::cut(&self.peer, "the server closed the connection")),
+            (Err(error), _) => Err(failure::of_provider(&self.peer, error)),
+        }
+    }
+
+    /// Shows the head of the response, and its body unless that comes as a stream.
+    fn show_response(&self, body: &str) {
+        if let Some(sink) = &self.raw {
+            raw::response(sink, &self.peer.hidden, self.status, body);
         }
     }
 }
 
 fn content_type(response: &Response) -> Option<&str> {
     response.headers().get(CONTENT_TYPE)?.to_str().ok()
-}
-
-/// Words an answer other than 2xx; as much of its body as comes in time is quoted.
-async fn refused(provider: &ProviderConfig, mut response: Response, deadline: Instant) -> ModelError {
-    let mut body = Vec::new();
-    while let Some(Ok(Some(chunk))) = within(deadline, response.chunk()).await {
-        body.extend_from_slice(&chunk);
-        if body.len() >= MAX_ERROR_BODY {
-            body.truncate(MAX_ERROR_BODY);
-            break;
-        }
-    }
-    let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    failure::of_status(provider, response.status(), retry_after, &String::from_utf8_lossy(&body))
 }
 
 async fn within<F: Future>(deadline: Instant, future: F) -> Option<F::Output> {

@@ -3,14 +3,16 @@
 //! A server's own message is shown, shortened and with the key taken out of it. Nothing here decides
 //! whether to try again.
 
-use std::borrow::Cow;
 use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
 
 use ostler_types::Role;
-use reqwest::StatusCode;
+use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::secret::{Hidden, Key, Secret};
 use crate::{ModelError, ProviderConfig};
 
 /// How much of a server's own words is shown, in characters.
@@ -20,29 +22,56 @@ const MAX_QUOTE: usize = 500;
 const OVERFLOW: &str = "context_overflow";
 const SHORTEN: &str = "shorten the conversation, begin a new session, or use a model with a larger window";
 const WAIT: &str = "wait a little, then retry the turn, or use another model";
+/// The code of an account that has nothing left; waiting does not help it.
+const EXHAUSTED: &str = "quota_exhausted";
+const PAY: &str = "add credit or raise the limit at the provider, or use another model";
 
-/// An answer other than 2xx.
+/// Whom an error is about, and what must not be shown of the exchange with them.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    pub(crate) provider: Arc<ProviderConfig>,
+    pub(crate) hidden: Hidden,
+}
+
+impl Peer {
+    /// The provider, with what is known to be secret so far.
+    pub(crate) fn new(provider: Arc<ProviderConfig>) -> Peer {
+        let mut hidden = Hidden::default();
+        if let Key::Fixed(key) = &provider.api_key {
+            hidden.add(key.clone());
+        }
+        if let Some(password) = Url::parse(&provider.base_url).ok().as_ref().and_then(Url::password) {
+            hidden.add(Secret::new(password));
+        }
+        Peer { provider, hidden }
+    }
+}
+
+/// An answer other than 2xx, and how long it asks to be left alone.
 pub(crate) fn of_status(
-    provider: &ProviderConfig,
+    peer: &Peer,
     status: StatusCode,
-    retry_after: Option<&str>,
+    retry_after: Option<Duration>,
     body: &str,
 ) -> ModelError {
-    let name = &provider.name;
+    let name = &peer.provider.name;
     let reported = Reported::from_body(body);
     let said = if reported.message.is_empty() { String::new() } else { format!(": {}", reported.message) };
     let code = match code_of_status(status.as_u16()) {
         "bad_request" if reported.code == OVERFLOW => OVERFLOW,
+        "bad_request" | "rate_limited" | "unauthorized" if reported.code == EXHAUSTED => EXHAUSTED,
         code => code,
     };
     let message = format!("provider `{name}` answered {}{said}", status.as_u16());
-    let error = ModelError::new(code, shown(provider, &message));
+    let error = ModelError { retry_after, ..ModelError::new(code, shown(peer, &message)) };
     match code {
-        "unauthorized" => error.hint(key_hint(provider)),
+        "unauthorized" if status == StatusCode::FORBIDDEN => error.hint(right_hint(peer)),
+        "unauthorized" => error.hint(key_hint(peer)),
         "rate_limited" | "overloaded" => error.hint(match retry_after {
-            Some(delay) => format!("the provider asks to wait; retry-after: {}", shown(provider, delay)),
+            Some(wait) => format!("the provider asks to be left alone for {wait:?}; then retry the turn, or use another model"),
             None => WAIT.to_owned(),
         }),
+        EXHAUSTED => error.hint(PAY),
         OVERFLOW => error.hint(SHORTEN),
         "not_found" => error.hint(format!("check the model's name and `base_url` in [providers.{name}]")),
         _ if status.is_redirection() => error.hint(format!(
@@ -65,7 +94,7 @@ pub(crate) fn context_overflow() -> ModelError {
 }
 
 /// A request that did not get through, or a body that broke off.
-pub(crate) fn of_transport(provider: &ProviderConfig, error: reqwest::Error) -> ModelError {
+pub(crate) fn of_transport(peer: &Peer, error: reqwest::Error) -> ModelError {
     let (connecting, error) = (error.is_connect(), error.without_url());
     let mut message = error.to_string();
     let mut source = error.source();
@@ -76,27 +105,28 @@ pub(crate) fn of_transport(provider: &ProviderConfig, error: reqwest::Error) -> 
         }
         source = inner.source();
     }
-    let (name, base_url) = (&provider.name, &provider.base_url);
+    let (name, base_url) = (&peer.provider.name, &peer.provider.base_url);
     if connecting {
         let message = format!("cannot reach provider `{name}` at {base_url}: {message}");
-        ModelError::new("unreachable", shown(provider, &message))
+        ModelError::new("unreachable", shown(peer, &message))
             .hint("check that the server is running, the network, `base_url`, and for https this machine's root certificates")
     } else {
-        cut(provider, &message)
+        cut(peer, &message)
     }
 }
 
 /// A stream that ended before the answer did.
-pub(crate) fn cut(provider: &ProviderConfig, why: &str) -> ModelError {
-    let message =
-        format!("the stream from provider `{}` broke off before the answer was whole: {why}", provider.name);
-    ModelError::new("cut_stream", shown(provider, &message))
-        .hint("retry the turn; what arrived has been kept")
+pub(crate) fn cut(peer: &Peer, why: &str) -> ModelError {
+    let message = format!(
+        "the stream from provider `{}` broke off before the answer was whole: {why}",
+        peer.provider.name
+    );
+    ModelError::new("cut_stream", shown(peer, &message)).hint("retry the turn; what arrived has been kept")
 }
 
 /// Nothing came for too long.
-pub(crate) fn timed_out(provider: &ProviderConfig, what: &str, limit: std::time::Duration) -> ModelError {
-    let message = format!("provider `{}` {what} within {limit:?}", provider.name);
+pub(crate) fn timed_out(peer: &Peer, what: &str, limit: Duration) -> ModelError {
+    let message = format!("provider `{}` {what} within {limit:?}", peer.provider.name);
     ModelError::new("timeout", message).hint("retry the turn, or use another model")
 }
 
@@ -107,26 +137,26 @@ pub(crate) fn unreadable(why: &str, text: &str) -> ModelError {
 }
 
 /// Names the provider in an error that does not know it, and takes the key out.
-pub(crate) fn of_provider(provider: &ProviderConfig, error: ModelError) -> ModelError {
-    let message = shown(provider, &format!("provider `{}`: {}", provider.name, error.message));
+pub(crate) fn of_provider(peer: &Peer, error: ModelError) -> ModelError {
+    let message = shown(peer, &format!("provider `{}`: {}", peer.provider.name, error.message));
     let hint = error.hint.or_else(|| match error.code {
-        "unauthorized" => Some(key_hint(provider)),
+        "unauthorized" => Some(key_hint(peer)),
         "bad_response" => {
-            let protocol = provider.kind.protocol();
+            let protocol = peer.provider.kind.protocol();
             Some(format!("check that `base_url` leads to a server that speaks {protocol}"))
         }
         "rate_limited" | "overloaded" => Some(WAIT.to_owned()),
         OVERFLOW => Some(SHORTEN.to_owned()),
+        EXHAUSTED => Some(PAY.to_owned()),
         _ => None,
     });
-    ModelError { code: error.code, message, hint }
+    ModelError { message, hint, ..error }
 }
 
-/// A part that a protocol's client has no way to send, rather than one that is left out silently.
-pub(crate) fn cannot_send(what: &str) -> ModelError {
-    ModelError::new("unsupported_part", format!("this provider client cannot send {what} yet")).hint(
-        "send the message again without the attachment, or put the file in the workspace and name its path",
-    )
+/// An answer that came to its end without a word or a call.
+pub(crate) fn empty_answer() -> ModelError {
+    ModelError::new("empty_answer", "the model ended its answer without saying anything")
+        .hint("retry the turn, say more of what is wanted, or use another model")
 }
 
 /// A part in a message whose role cannot hold it.
@@ -160,6 +190,7 @@ impl Reported {
             .map_or_else(|| error.to_string(), str::to_owned);
         let code = match fields.code() {
             "bad_request" | "provider_error" if overflows(&message) => OVERFLOW,
+            "bad_request" | "provider_error" if message.contains("credit balance is too low") => EXHAUSTED,
             code => code,
         };
         Reported { code, message }
@@ -184,7 +215,9 @@ impl ErrorFields {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_ascii_lowercase();
         let words = format!("{} {}", word(&self.code), word(&self.r#type));
         let has = |part: &str| words.contains(part);
-        if has("rate_limit") || has("quota") {
+        if has("insufficient_quota") || has("billing") || has("insufficient_credit") {
+            EXHAUSTED
+        } else if has("rate_limit") || has("quota") || has("resource_exhausted") {
             "rate_limited"
         } else if has("overloaded") || has("unavailable") {
             "overloaded"
@@ -196,6 +229,8 @@ impl ErrorFields {
             "not_found"
         } else if has("invalid_request") || has("badrequest") || has("too_large") {
             "bad_request"
+        } else if has("server_error") || has("api_error") || has("internal") {
+            "server_error"
         } else {
             "provider_error"
         }
@@ -213,30 +248,44 @@ fn overflows(message: &str) -> bool {
 fn code_of_status(status: u16) -> &'static str {
     match status {
         401 | 403 => "unauthorized",
+        402 => EXHAUSTED,
         404 => "not_found",
+        408 => "timeout",
         429 => "rate_limited",
         502..=504 | 529 => "overloaded",
+        500..=599 => "server_error",
         400 | 413 | 422 => "bad_request",
         _ => "http_error",
     }
 }
 
-fn key_hint(provider: &ProviderConfig) -> String {
-    let name = &provider.name;
-    let state = if provider.api_key.is_some() { "check the key" } else { "no key is set; add one" };
-    format!(
-        "{state} of [providers.{name}] in the configuration; `ostler config show` says where it is read from"
-    )
+fn key_hint(peer: &Peer) -> String {
+    let name = &peer.provider.name;
+    match peer.provider.api_key {
+        Key::None => format!(
+            "no key is set for provider `{name}`; name one by `api_key_env`, `api_key_file` or `api_key_command` in [providers.{name}]"
+        ),
+        Key::Fixed(_) | Key::Found(_) => format!(
+            "the key of [providers.{name}] was refused; put a valid one where `ostler config show` says that it is read from"
+        ),
+    }
+}
+
+/// A key that is good, for something that it is not good for.
+fn right_hint(peer: &Peer) -> String {
+    match peer.provider.api_key {
+        Key::None => key_hint(peer),
+        Key::Fixed(_) | Key::Found(_) => format!(
+            "the key of [providers.{}] may not do this; give it the right to use the model at the provider, or set another key where `ostler config show` says that it is read from",
+            peer.provider.name
+        ),
+    }
 }
 
 /// What may be shown of a text: no key, no control characters, not too long. The key goes first, as a
 /// cut could leave a part of it.
-fn shown(provider: &ProviderConfig, text: &str) -> String {
-    let text = match &provider.api_key {
-        Some(key) => Cow::Owned(key.redact(text)),
-        None => Cow::Borrowed(text),
-    };
-    shorten(&text, MAX_QUOTE)
+fn shown(peer: &Peer, text: &str) -> String {
+    shorten(&peer.hidden.redact(text), MAX_QUOTE)
 }
 
 fn shorten(text: &str, limit: usize) -> String {

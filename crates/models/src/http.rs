@@ -3,13 +3,17 @@
 //! They are built on first use, since loading the machine's TLS roots takes a while that a start
 //! should not wait for. What is sent and how answers are read is left to the providers.
 
+mod lane;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};
-use tokio::sync::OnceCell;
 
 use crate::{ModelError, ProviderConfig};
+use lane::Lane;
+pub(crate) use lane::Lease;
 
 /// How long each phase of a request may take. A provider that keeps quiet for longer is an error,
 /// never a hang.
@@ -40,25 +44,39 @@ impl Default for Timeouts {
     }
 }
 
-/// The shared clients: one for servers on this machine, one for all others.
+/// How many clients there are at most for other machines.
+const MAX_LANES: usize = 16;
+/// How long a connection may take to come about before others than its first user open their own.
+const SETTLING: Duration = Duration::from_millis(500);
+
+/// The shared clients: one for servers on this machine, a few for all others.
 #[derive(Debug)]
 pub(crate) struct Http {
     pub(crate) timeouts: Timeouts,
-    local: OnceCell<Client>,
-    remote: OnceCell<Client>,
+    settling: Duration,
+    local: Arc<Lane>,
+    /// The first is used until it is full, so that few connections are open.
+    remote: Vec<Arc<Lane>>,
 }
 
 impl Http {
     pub(crate) fn new(timeouts: Timeouts) -> Http {
-        Http { timeouts, local: OnceCell::new(), remote: OnceCell::new() }
+        let remote = std::iter::repeat_with(Arc::default).take(MAX_LANES).collect();
+        Http { timeouts, settling: SETTLING, local: Arc::default(), remote }
     }
 
-    /// The client for this address. A plain server on this machine needs no roots, and a proxy could
-    /// not reach it.
-    pub(crate) async fn client(&self, url: &Url) -> Result<Client, ModelError> {
-        let (cell, local) = if is_local(url) { (&self.local, true) } else { (&self.remote, false) };
+    /// A client for this address, to be held until the answer has been read. A plain server on this machine
+    /// needs no roots, and a proxy could not reach it.
+    pub(crate) async fn client(&self, url: &Url) -> Result<Lease, ModelError> {
+        let local = is_local(url);
+        let place = if local {
+            // Each request has a connection of its own there, so nobody need wait for another's.
+            lane::take_place(std::slice::from_ref(&self.local), url.authority(), Duration::ZERO)
+        } else {
+            lane::take_place(&self.remote, url.authority(), self.settling)
+        };
         let connect = self.timeouts.connect;
-        let client = cell.get_or_try_init(|| async move {
+        let client = place.client().get_or_try_init(|| async move {
             // Roots are read from disk, which may not hold up the other sessions of this thread.
             let built =
                 tokio::task::spawn_blocking(move || if local { plain(connect) } else { rooted(connect) });
@@ -68,7 +86,8 @@ impl Http {
             ModelError::new("http_client", format!("cannot set up an HTTP client: {error}"))
                 .hint("check the proxy settings in the environment")
         })?;
-        Ok(client.clone())
+        let client = client.clone();
+        Ok(place.lease(client).await)
     }
 }
 
@@ -115,37 +134,15 @@ fn builder(connect: Duration) -> ClientBuilder {
         .redirect(Policy::none())
         .connect_timeout(connect)
         .pool_idle_timeout(Duration::from_secs(60))
-        .pool_max_idle_per_host(8)
+        .pool_max_idle_per_host(128)
         .tcp_nodelay(true)
+        .tcp_keepalive(Duration::from_secs(30))
+        // Over HTTP/2 where the server offers it: one answer must not hold up the others of a connection,
+        // and a connection that has died must be noticed by all that wait on it.
+        .http2_adaptive_window(true)
+        .http2_keep_alive_interval(Duration::from_secs(20))
+        .http2_keep_alive_timeout(Duration::from_secs(20))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Http, Timeouts, is_local};
-
-    #[test]
-    fn only_plain_loopback_is_local() {
-        for (url, local) in [
-            ("http://localhost:11434/v1", true),
-            ("http://127.0.0.1/v1", true),
-            ("http://127.8.0.1:80", true),
-            ("http://[::1]:8080", true),
-            ("https://localhost/v1", false),
-            ("http://10.0.0.1/v1", false),
-            ("http://localhost.example.org/v1", false),
-            ("https://api.openai.com/v1", false),
-        ] {
-            assert_eq!(is_local(&url.parse().unwrap()), local, "{url}");
-        }
-    }
-
-    #[tokio::test]
-    async fn clients_are_built_on_any_machine_when_first_needed() {
-        let http = Http::new(Timeouts::default());
-        assert!(http.local.get().is_none() && http.remote.get().is_none());
-        http.client(&"http://127.0.0.1:9/".parse().unwrap()).await.unwrap();
-        assert!(http.local.get().is_some() && http.remote.get().is_none(), "a local server needs no roots");
-        http.client(&"https://example.org/".parse().unwrap()).await.unwrap();
-        assert!(http.remote.get().is_some());
-    }
-}
+mod tests;

@@ -4,26 +4,41 @@
 //! hangs, it knows no session, runs no tool, and keeps nothing between two requests.
 
 mod anthropic;
+mod catalogue;
+mod choice;
 mod demo;
+mod discovery;
 mod exchange;
 mod failure;
 mod http;
 mod openai_chat;
 mod openai_responses;
+mod outgoing;
+mod presets;
+mod profile;
+mod raw;
 mod registry;
+mod replay;
+mod retry;
 mod secret;
 mod sse;
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use ostler_types::{Message, ToolSpec, Usage};
+use ostler_types::{Effort, Message, RawLine, ToolSpec, Usage};
 use serde_json::Value;
 
 pub use demo::Demo;
 pub use http::Timeouts;
-pub use registry::{Models, ProviderConfig, ProviderKind};
-pub use secret::Secret;
+pub use presets::{PRESETS, Preset};
+pub use registry::{ModelOverride, ModelSettings, Models, ProviderConfig, ProviderKind, Readiness};
+pub use replay::Replay;
+pub use retry::{Jitter, RetryPolicy, Retrying};
+pub use secret::{Fresh, Key, KeySource, Secret};
 
 /// Answers a conversation.
 pub trait Model: Send + Sync + 'static {
@@ -34,7 +49,7 @@ pub trait Model: Send + Sync + 'static {
 }
 
 /// What a model is shown.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ModelRequest {
     /// Instructions that frame the conversation.
     pub system: Option<String>,
@@ -42,6 +57,45 @@ pub struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     /// The tools that it may call.
     pub tools: Arc<[ToolSpec]>,
+    /// How much it is to think; as its maker thinks best when absent.
+    pub effort: Option<Effort>,
+    /// Tokens that the answer may have; as many as the model can when absent.
+    pub max_output_tokens: Option<u64>,
+    /// Stays the same for one conversation, so that its provider can find what it has cached.
+    pub cache_key: Option<String>,
+    /// The content of the files that the messages refer to, by reference.
+    pub files: Arc<HashMap<String, Bytes>>,
+    /// Is shown everything that goes over the wire, without secrets. Must not block.
+    pub raw: Option<RawSink>,
+}
+
+/// Takes what goes over the wire.
+pub type RawSink = Arc<dyn Fn(RawLine) + Send + Sync>;
+
+impl ModelRequest {
+    /// A request with a conversation and nothing else.
+    pub fn new(messages: Vec<Arc<Message>>) -> ModelRequest {
+        ModelRequest {
+            system: None,
+            messages,
+            tools: Arc::from([]),
+            effort: None,
+            max_output_tokens: None,
+            cache_key: None,
+            files: Arc::default(),
+            raw: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for ModelRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelRequest")
+            .field("system", &self.system)
+            .field("messages", &self.messages)
+            .field("effort", &self.effort)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A piece of an answer.
@@ -70,6 +124,18 @@ pub enum ModelEvent {
         /// The fragment.
         fragment: String,
     },
+    /// There is no answer yet, and the model will be asked again after a while. Comes only before
+    /// anything of the answer.
+    Waiting {
+        /// Which attempt failed, from 1.
+        attempt: u32,
+        /// How many there are at most.
+        attempts: u32,
+        /// How long until the next.
+        wait: Duration,
+        /// How it failed.
+        error: ModelError,
+    },
     /// What the answer has cost so far; a later one replaces it.
     Usage(Usage),
     /// The answer is whole.
@@ -86,12 +152,14 @@ pub struct ModelError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// How long the provider wants to be left alone, if it said so.
+    pub retry_after: Option<Duration>,
 }
 
 impl ModelError {
     /// An error that says what happened.
     pub fn new(code: &'static str, message: impl Into<String>) -> ModelError {
-        ModelError { code, message: message.into(), hint: None }
+        ModelError { code, message: message.into(), hint: None, retry_after: None }
     }
 
     /// Adds what to do about it.

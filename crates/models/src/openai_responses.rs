@@ -12,12 +12,15 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
-use reqwest::header::AUTHORIZATION;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
 
-use crate::exchange::{self, Question};
+use crate::exchange::{self, KeyHeader, Question};
 use crate::http::{self, Http};
+use crate::outgoing::quirks::Quirks;
+use crate::outgoing::sealed;
+use crate::profile::Profile;
 use crate::{Model, ModelError, ModelEvent, ModelRequest, ProviderConfig};
-use decode::Decoder;
+pub(crate) use decode::Decoder;
 
 /// Marks what [`decode`] wants back, so that [`encode`] sends nothing that another protocol left.
 const PROTOCOL: &str = "openai-responses";
@@ -26,7 +29,7 @@ const PROTOCOL: &str = "openai-responses";
 #[derive(Debug)]
 pub(crate) struct OpenAiResponses {
     provider: Arc<ProviderConfig>,
-    model: String,
+    profile: Profile,
     url: Url,
     http: Arc<Http>,
 }
@@ -34,25 +37,32 @@ pub(crate) struct OpenAiResponses {
 impl OpenAiResponses {
     pub(crate) fn new(
         provider: Arc<ProviderConfig>,
-        model: String,
+        profile: Profile,
         http: Arc<Http>,
     ) -> Result<OpenAiResponses, ModelError> {
         let url = http::endpoint(&provider, &provider.base_url, "responses")?;
-        Ok(OpenAiResponses { provider, model, url, http })
+        Ok(OpenAiResponses { provider, profile, url, http })
     }
 
     fn question(&self, request: &ModelRequest) -> Result<Question, ModelError> {
-        let (provider, url) = (self.provider.clone(), self.url.clone());
-        let key = provider.api_key.as_ref().map(|key| format!("Bearer {}", key.expose()));
-        let headers = exchange::headers(&provider, AUTHORIZATION, key)?;
-        Ok(Question { provider, url, headers, body: encode::body(&self.model, request)? })
+        Ok(Question {
+            provider: self.provider.clone(),
+            url: self.url.clone(),
+            key_header: KeyHeader { name: AUTHORIZATION, prefix: "Bearer " },
+            headers: HeaderMap::new(),
+            body: encode::body(&self.provider.name, &self.profile, Quirks::of(&self.url), request)?.into(),
+            raw: request.raw.clone(),
+        })
     }
 }
 
 impl Model for OpenAiResponses {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         match self.question(&request) {
-            Ok(question) => exchange::ask::<Decoder>(self.http.clone(), question),
+            Ok(question) => {
+                let events = exchange::ask::<Decoder>(self.http.clone(), question);
+                sealed::signed(events, self.provider.clone(), self.profile.id.clone())
+            }
             Err(error) => stream::iter([Err(error)]).boxed(),
         }
     }

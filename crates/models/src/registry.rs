@@ -1,120 +1,150 @@
-//! Which models there are: from a name like `provider:model` to the model.
+//! Which models there are: from a name like `provider:model` to the model, and from nothing to a default.
 //!
-//! The providers are given by the caller; nothing here reads the environment or a file, and no
-//! connection is made before a model is asked something.
+//! The providers are given by the caller; nothing here reads the environment, nor any file but the
+//! recording of a replay, and no connection is made before somebody asks a model something or asks what
+//! there is.
 
+mod knowledge;
+mod priced;
+mod provider;
+
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use ostler_types::{Ability, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution};
 
 use crate::anthropic::Anthropic;
+use crate::choice::{self, Offer, Outcome, State};
+use crate::discovery::{Answer, Discovery, GOOD_FOR, Silence};
 use crate::http::Http;
 use crate::openai_chat::OpenAiChat;
 use crate::openai_responses::OpenAiResponses;
-use crate::{Demo, Model, ModelError, Secret, Timeouts};
+use crate::profile::Profile;
+use crate::{Demo, Model, ModelError, Replay, RetryPolicy, Retrying, Timeouts, catalogue};
+use priced::Priced;
+
+pub use knowledge::ModelOverride;
+pub use provider::{ProviderConfig, ProviderKind, Readiness};
 
 /// The provider that is always there, and the name of its one model.
 const DEMO: &str = "demo";
+/// How long the answer of a server that wants no key is believed when a default is looked for.
+const BELIEVED: Duration = Duration::from_secs(30);
 
 /// All models that can be chosen.
 #[derive(Debug)]
 pub struct Models {
     providers: Vec<Arc<ProviderConfig>>,
+    settings: ModelSettings,
     http: Arc<Http>,
+    discovery: Discovery,
 }
 
-/// A provider, as configured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderConfig {
-    /// What comes before the colon in a model's name.
-    pub name: String,
-    /// The protocol that it speaks.
-    pub kind: ProviderKind,
-    /// Where its endpoints lie, such as `https://api.openai.com/v1`. Must come from the user, never
-    /// from a workspace, since the key is sent there.
-    pub base_url: String,
-    /// The key, if it wants one.
-    pub api_key: Option<Secret>,
-    /// The models to offer. Others of the provider can be used by name; the first is the default.
-    pub models: Vec<String>,
+/// What holds for all models.
+#[derive(Clone)]
+pub struct ModelSettings {
+    /// How long each phase of a request may take.
+    pub timeouts: Timeouts,
+    /// How often a model is asked.
+    pub retry: RetryPolicy,
+    /// What the owner of this machine says of models, by full name.
+    pub overrides: BTreeMap<String, ModelOverride>,
+    /// Whether providers are asked which models they have.
+    pub discover: bool,
 }
 
-/// The protocols that providers speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProviderKind {
-    /// OpenAI's Chat Completions, which most other servers speak too.
-    OpenAiChat,
-    /// OpenAI's Responses.
-    OpenAiResponses,
-    /// Anthropic's Messages.
-    Anthropic,
-}
-
-impl ProviderKind {
-    /// The protocol's own name.
-    pub(crate) fn protocol(self) -> &'static str {
-        match self {
-            ProviderKind::OpenAiChat => "OpenAI Chat Completions",
-            ProviderKind::OpenAiResponses => "OpenAI Responses",
-            ProviderKind::Anthropic => "Anthropic Messages",
+impl Default for ModelSettings {
+    fn default() -> ModelSettings {
+        ModelSettings {
+            timeouts: Timeouts::default(),
+            retry: RetryPolicy::default(),
+            overrides: BTreeMap::new(),
+            discover: true,
         }
     }
+}
 
-    /// Where the endpoints of its maker lie.
-    pub(crate) fn home(self) -> &'static str {
-        match self {
-            ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => "https://api.openai.com/v1",
-            ProviderKind::Anthropic => "https://api.anthropic.com",
-        }
+impl std::fmt::Debug for ModelSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelSettings")
+            .field("timeouts", &self.timeouts)
+            .field("discover", &self.discover)
+            .finish_non_exhaustive()
     }
 }
 
 impl Models {
-    /// These providers, and the demo. A name that is given twice means the last one.
+    /// These providers, in the order in which a default is looked for, and the demo. A name that is given
+    /// twice means the last one.
     pub fn new(providers: Vec<ProviderConfig>) -> Models {
-        Models::with_timeouts(providers, Timeouts::default())
+        Models::with_settings(providers, ModelSettings::default())
     }
 
-    /// The same with other timeouts.
+    /// The same with other timeouts, and each model asked once only.
     pub fn with_timeouts(providers: Vec<ProviderConfig>, timeouts: Timeouts) -> Models {
+        let settings = ModelSettings { timeouts, retry: RetryPolicy::once(), ..ModelSettings::default() };
+        Models::with_settings(providers, settings)
+    }
+
+    /// The same with other settings.
+    pub fn with_settings(providers: Vec<ProviderConfig>, settings: ModelSettings) -> Models {
         let mut kept: Vec<Arc<ProviderConfig>> = Vec::new();
         for provider in providers {
             kept.retain(|earlier| earlier.name != provider.name);
             kept.push(Arc::new(provider));
         }
         kept.retain(|provider| provider.name != DEMO);
-        Models { providers: kept, http: Arc::new(Http::new(timeouts)) }
+        let http = Arc::new(Http::new(settings.timeouts));
+        Models { providers: kept, settings, discovery: Discovery::new(http.clone()), http }
     }
 
     /// The model of this name: `provider:model`, `provider/model`, or a provider alone for its first model.
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        let name = name.trim();
-        let (provider, model) = match name.split_once([':', '/']) {
-            Some((provider, model)) => (provider, Some(model)),
-            None => (name, None),
+        let Some((provider, id)) = self.find(name)? else { return Ok(Arc::new(Demo)) };
+        let (profile, http) = (self.profile(&provider, &id), self.http.clone());
+        let prices = profile.info.prices;
+        let client: Arc<dyn Model> = match provider.kind {
+            ProviderKind::OpenAiChat => Arc::new(OpenAiChat::new(provider, profile, http)?),
+            ProviderKind::OpenAiResponses => Arc::new(OpenAiResponses::new(provider, profile, http)?),
+            ProviderKind::Anthropic => Arc::new(Anthropic::new(provider, profile, http)?),
+            ProviderKind::Replay => return self.replay(&provider),
         };
-        if provider == DEMO && model.is_none_or(|model| model == DEMO) {
-            return Ok(Arc::new(Demo));
-        }
-        let config = self.providers.iter().find(|config| config.name == provider);
-        let config = config.ok_or_else(|| self.unknown(name))?;
-        let model = model.or_else(|| config.models.first().map(String::as_str)).unwrap_or_default();
-        if model.is_empty() {
-            return Err(ModelError::new("unknown_model", format!("`{name}` names a provider but no model"))
-                .hint(format!("write `{provider}:` and the name of one of its models")));
-        }
-        match config.kind {
-            ProviderKind::OpenAiChat => {
-                Ok(Arc::new(OpenAiChat::new(config.clone(), model.to_owned(), self.http.clone())?))
-            }
-            ProviderKind::OpenAiResponses => {
-                Ok(Arc::new(OpenAiResponses::new(config.clone(), model.to_owned(), self.http.clone())?))
-            }
-            ProviderKind::Anthropic => {
-                Ok(Arc::new(Anthropic::new(config.clone(), model.to_owned(), self.http.clone())?))
-            }
+        let client: Arc<dyn Model> = Arc::new(Retrying::new(client, self.settings.retry.clone()));
+        Ok(match prices {
+            Some(prices) => Arc::new(Priced::new(client, prices)),
+            None => client,
+        })
+    }
+
+    /// Whether a model can be named at all, and why not.
+    pub fn check(&self, name: &str) -> Result<(), ModelError> {
+        match self.find(name)? {
+            // The recording is read when it is asked.
+            Some((provider, _)) if provider.kind == ProviderKind::Replay => Ok(()),
+            Some(_) | None => self.resolve(name).map(drop),
         }
     }
 
-    /// Every model that is offered, by full name, the demo first.
+    /// What is known of a model now. Nobody is asked.
+    pub fn info(&self, name: &str) -> ModelInfo {
+        match self.find(name) {
+            Ok(Some((provider, id))) => self.info_of(&provider, &id),
+            Ok(None) => demo(),
+            Err(error) => ModelInfo { unavailable: Some(error.message), ..ModelInfo::unknown(name.trim()) },
+        }
+    }
+
+    /// Asks a model's provider about it, unless that is known, so that [`Models::info`] and
+    /// [`Models::resolve`] know what the provider does.
+    pub async fn learn(&self, name: &str) {
+        if let Some(provider) = self.provider(choice::split(name).0) {
+            self.ask(&provider, GOOD_FOR).await.ok();
+        }
+    }
+
+    /// Every model that is offered, by full name, the demo first. Nobody is asked.
     pub fn names(&self) -> Vec<String> {
         let configured = self.providers.iter().flat_map(|provider| {
             provider.models.iter().map(move |model| format!("{}:{model}", provider.name))
@@ -122,80 +152,206 @@ impl Models {
         std::iter::once(format!("{DEMO}:{DEMO}")).chain(configured).collect()
     }
 
+    /// Everything that can be chosen, what can be used first. Asks the providers, unless they were asked
+    /// lately and `refresh` is not set.
+    pub async fn list(&self, refresh: bool) -> Vec<ModelInfo> {
+        if refresh {
+            self.discovery.forget();
+        }
+        let listed = self.providers.iter().map(|provider| self.list_of(provider));
+        let mut models: Vec<ModelInfo> = join_all(listed).await.into_iter().flatten().collect();
+        models.push(demo());
+        models.sort_by_key(|model| model.unavailable.is_some());
+        models
+    }
+
+    /// The model of a session that names none: the default if there is one, else what the policy prefers,
+    /// else one whose provider has a key, else one of a server that answers, else the demo.
+    pub async fn choose(
+        &self,
+        policy: &ModelPolicy,
+        default: Option<&str>,
+    ) -> Result<Resolution, ModelError> {
+        let mut asked: HashSet<String> = HashSet::new();
+        loop {
+            let offers: Vec<Offer> = self.offers(&asked).await;
+            match choice::choose(&offers, policy, default, &|name| self.info(name)) {
+                Outcome::Chosen(resolution) => return Ok(resolution),
+                Outcome::Nothing(error) => return Err(error),
+                // Ends, since nobody is asked twice.
+                Outcome::Ask(providers) => asked.extend(providers),
+            }
+        }
+    }
+
+    /// The provider and the model's own name; none for the demo.
+    fn find(&self, name: &str) -> Result<Option<(Arc<ProviderConfig>, String)>, ModelError> {
+        let name = name.trim();
+        let (provider, model) = choice::split(name);
+        if provider == DEMO && model.is_none_or(|model| model == DEMO) {
+            return Ok(None);
+        }
+        let config = self.provider(provider).ok_or_else(|| self.unknown(name))?;
+        let model = match model {
+            Some(model) => model.to_owned(),
+            None => self.first_of(&config).unwrap_or_default(),
+        };
+        if model.is_empty() {
+            return Err(ModelError::new("unknown_model", format!("`{name}` names a provider but no model"))
+                .hint(format!("write `{provider}:` and the name of one of its models")));
+        }
+        Ok(Some((config, model)))
+    }
+
+    fn provider(&self, name: &str) -> Option<Arc<ProviderConfig>> {
+        self.providers.iter().find(|provider| provider.name == name).cloned()
+    }
+
+    fn first_of(&self, provider: &ProviderConfig) -> Option<String> {
+        let flagship = || provider.shop().and_then(|preset| preset.flagship).map(str::to_owned);
+        let found = || Some(self.discovery.known(&provider.name)?.first()?.id.clone());
+        let recorded = || (provider.kind == ProviderKind::Replay).then(|| "recording".to_owned());
+        provider.models.first().cloned().or_else(flagship).or_else(recorded).or_else(found)
+    }
+
+    fn profile(&self, provider: &ProviderConfig, id: &str) -> Profile {
+        let known = self.discovery.known(&provider.name);
+        let latest = format!("{id}:latest");
+        let found = known.as_deref().and_then(|list| {
+            let exact = list.iter().find(|found| found.id == id);
+            exact.or_else(|| list.iter().find(|found| found.id == latest))
+        });
+        knowledge::profile(provider, id, found, &self.settings.overrides)
+    }
+
+    fn info_of(&self, provider: &ProviderConfig, id: &str) -> ModelInfo {
+        let info = self.profile(provider, id).info;
+        ModelInfo { unavailable: provider.readiness.missing(), ..info }
+    }
+
+    fn replay(&self, provider: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
+        let file = provider.recording.as_ref().ok_or_else(|| {
+            let message = format!("provider `{}` has no recording to answer from", provider.name);
+            ModelError::new("bad_recording", message)
+                .hint(format!("name one as `file` in [providers.{}]", provider.name))
+        })?;
+        Ok(Arc::new(Replay::load(file)?))
+    }
+
+    /// Asks a provider what it has, if that is allowed at all.
+    async fn ask(&self, provider: &Arc<ProviderConfig>, age: Duration) -> Answer {
+        if !self.settings.discover || provider.kind == ProviderKind::Replay {
+            let why = format!("provider `{}` is not asked: `models.discover` is off", provider.name);
+            return Err(Silence { why, usable: false });
+        }
+        if let Some(why) = provider.readiness.missing() {
+            return Err(Silence { why, usable: false });
+        }
+        self.discovery.ask(provider, age).await
+    }
+
+    /// A provider's models, for people to choose from.
+    async fn list_of(&self, provider: &Arc<ProviderConfig>) -> Vec<ModelInfo> {
+        let missing = provider.readiness.missing();
+        if missing.is_some() && !provider.configured {
+            return Vec::new();
+        }
+        let silent = match self.ask(provider, GOOD_FOR).await {
+            Err(silence) if self.settings.discover && !silence.usable => Some(silence.why),
+            Ok(_) | Err(_) => None,
+        };
+        if silent.is_some() && provider.is_keyless() && !provider.configured {
+            return Vec::new();
+        }
+        let unavailable = missing.or(silent);
+        let infos = self.candidates(provider).into_iter();
+        infos.map(|info| ModelInfo { unavailable: unavailable.clone(), ..info }).collect()
+    }
+
+    /// A provider's models: those that the configuration lists, then the flagship and what else the
+    /// catalogue has, unless the provider says otherwise, then what only the provider knows.
+    fn candidates(&self, provider: &ProviderConfig) -> Vec<ModelInfo> {
+        let shop = provider.shop();
+        let flagship = shop.and_then(|preset| preset.flagship).map(str::to_owned);
+        let found = self.discovery.known(&provider.name);
+        let rows = shop.iter().flat_map(|preset| catalogue::rows(preset.name)).map(|row| row.id.to_owned());
+        let known: Vec<String> = flagship.into_iter().chain(rows).collect();
+        let mut ids = provider.models.clone();
+        match &found {
+            Some(list) => {
+                let has = |id: &String| list.iter().any(|found| found.id == *id);
+                ids.extend(known.into_iter().filter(has));
+                ids.extend(list.iter().map(|found| found.id.clone()));
+            }
+            None => ids.extend(known),
+        }
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(id.clone()));
+        if ids.is_empty() {
+            ids.extend(self.first_of(provider));
+        }
+        ids.iter().map(|id| self.profile(provider, id).info).collect()
+    }
+
+    /// What there is to choose from, as far as these providers may be asked.
+    async fn offers(&self, asked: &HashSet<String>) -> Vec<Offer> {
+        let offers = self.providers.iter().map(|provider| self.offer(provider, asked));
+        let demo = Offer { provider: DEMO.to_owned(), state: State::Last, models: vec![demo()] };
+        join_all(offers).await.into_iter().chain([demo]).collect()
+    }
+
+    async fn offer(&self, provider: &Arc<ProviderConfig>, asked: &HashSet<String>) -> Offer {
+        let state = if provider.kind == ProviderKind::Replay {
+            State::ByName
+        } else if let Some(missing) = provider.readiness.missing() {
+            State::Locked { missing, configured: provider.configured }
+        } else if !provider.is_keyless() {
+            State::Keyed
+        } else if self.settings.discover && !asked.contains(&provider.name) {
+            State::Unasked
+        } else {
+            match self.ask(provider, BELIEVED).await {
+                Ok(_) => State::There,
+                // It is there but does not list its models, or nobody may ask; whoever wrote them down knows.
+                Err(silence)
+                    if !provider.models.is_empty() && (silence.usable || !self.settings.discover) =>
+                {
+                    State::There
+                }
+                Err(silence) => State::Absent(silence.why),
+            }
+        };
+        let mut models = self.candidates(provider);
+        if state == State::There {
+            // Stable, so that what the configuration lists stays first among equals.
+            models.sort_by_key(|model| (model.cannot(Ability::Tools), !model.can(Ability::Tools)));
+        }
+        Offer { provider: provider.name.clone(), state, models }
+    }
+
     fn unknown(&self, name: &str) -> ModelError {
-        let unlisted = self.providers.iter().filter(|provider| provider.models.is_empty());
+        let there = self
+            .providers
+            .iter()
+            .filter(|provider| provider.configured || provider.readiness.missing().is_none());
+        let unlisted = there.filter(|provider| provider.models.is_empty());
         let unlisted = unlisted.map(|provider| format!("{}:…", provider.name));
         let there: Vec<String> = self.names().into_iter().chain(unlisted).collect();
         let message = format!("there is no model `{name}`; there are {}", there.join(", "));
         ModelError::new("unknown_model", message).hint(
-            "add a `[providers.NAME]` section to the configuration (`ostler config show` says where it is)",
+            "`ostler models` lists what there is; add a `[providers.NAME]` section to the configuration for more",
         )
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{Models, ProviderConfig, ProviderKind};
-    use crate::Secret;
-
-    fn provider(name: &str, models: &[&str]) -> ProviderConfig {
-        ProviderConfig {
-            name: name.to_owned(),
-            kind: ProviderKind::OpenAiChat,
-            base_url: "http://127.0.0.1:9/v1".to_owned(),
-            api_key: Some(Secret::new("sk-hidden")),
-            models: models.iter().map(|&model| model.to_owned()).collect(),
-        }
-    }
-
-    #[test]
-    fn names_are_understood_in_both_spellings() {
-        let models = Models::new(vec![provider("local", &["small", "large"]), provider("router", &[])]);
-        let fine = [
-            "demo",
-            "demo:demo",
-            "demo/demo",
-            "local",
-            "local:small",
-            "local/new",
-            "router/a/b:free",
-            " local:small ",
-        ];
-        for name in fine {
-            assert!(models.resolve(name).is_ok(), "{name}");
-        }
-        for name in ["", "nobody", "nobody:small", "small", "demo:other", "router", "router:", ":small"] {
-            assert_eq!(models.resolve(name).err().map(|error| error.code), Some("unknown_model"), "{name}");
-        }
-        assert_eq!(models.names(), ["demo:demo", "local:small", "local:large"]);
-    }
-
-    #[test]
-    fn an_unknown_name_says_what_there_is() {
-        let models = Models::new(vec![provider("local", &["small"]), provider("router", &[])]);
-        let error = models.resolve("gpt-9").err().unwrap();
-        assert_eq!(error.message, "there is no model `gpt-9`; there are demo:demo, local:small, router:…");
-        assert!(error.hint.unwrap().contains("[providers.NAME]"));
-    }
-
-    #[test]
-    fn the_demo_cannot_be_replaced_and_the_last_of_a_name_counts() {
-        let again =
-            vec![provider("demo", &["fake"]), provider("local", &["old"]), provider("local", &["new"])];
-        assert_eq!(Models::new(again).names(), ["demo:demo", "local:new"]);
-    }
-
-    #[test]
-    fn a_bad_address_is_told_before_anything_is_sent() {
-        for base_url in ["", "localhost:8080", "ftp://example.org", "not a url"] {
-            let config = ProviderConfig { base_url: base_url.to_owned(), ..provider("local", &["small"]) };
-            let error = Models::new(vec![config]).resolve("local:small").err().unwrap();
-            assert_eq!(error.code, "bad_base_url", "{base_url}");
-        }
-    }
-
-    #[test]
-    fn no_key_is_shown() {
-        assert!(!format!("{:?}", Models::new(vec![provider("local", &["small"])])).contains("sk-hidden"));
+fn demo() -> ModelInfo {
+    ModelInfo {
+        prices: Some(Prices::FREE),
+        abilities: Some(vec![Ability::Tools]),
+        source: InfoSource::Builtin,
+        ..ModelInfo::unknown(format!("{DEMO}:{DEMO}"))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,7 +127,8 @@ pub fn stream(turn: &TurnContext, message_id: MessageId, offset: usize, text: &s
 pub async fn finish(turn: &TurnContext, id: MessageId, parts: Vec<Part>) -> Result<MessageId, ReportError> {
     let message = Message { id, role: Role::Assistant, parts, created_at: turn.clock.now() };
     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
-    turn.report(Report::StepFinished { message, stop_reason: "end_turn".to_owned(), usage }).await?;
+    let (model, stop_reason) = (turn.session.model.clone(), "end_turn".to_owned());
+    turn.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
     Ok(id)
 }
 

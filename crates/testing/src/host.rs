@@ -1,13 +1,15 @@
 //! A stand-in for the engine, to test an agent alone. It decides by the real rules and keeps what it
 //! records in memory; it has no disk, no subscribers and no queue of its own.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink, TurnRequest};
+use bytes::Bytes;
+use ostler_agent::{Agent, Completed, Failed, RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
 use ostler_types::{
-    Accepted, Clock, Command, Delivery, Delta, DeltaKind, Event, EventFor, Message, MessageId, NewSession,
-    Part, PendingApproval, Policy, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCallId,
-    TurnId, Verdict, create, decide,
+    Accepted, Change, Clock, Command, Delivery, Delta, DeltaKind, Event, EventFor, Message, MessageId,
+    NewSession, Part, PendingApproval, Policy, RawLine, Record, Refusal, Report, Role, Scope, SessionId,
+    State, ToolCallId, TurnId, Verdict, create, decide,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -31,6 +33,8 @@ struct Held {
     records: Vec<Record>,
     deltas: Vec<Delta>,
     artifacts: Vec<(String, Vec<u8>)>,
+    files: HashMap<String, Bytes>,
+    raw: Vec<RawLine>,
     waiters: Vec<(ToolCallId, Reply)>,
     answerer: Option<Answerer>,
     canceled: CancellationToken,
@@ -42,21 +46,8 @@ impl TurnHost {
     pub fn new(workspace: &str, policy: Policy) -> TurnHost {
         let clock = Arc::new(FixedClock::default());
         let id = SessionId::new(clock.uuid());
-        let new = NewSession {
-            id,
-            at: clock.now(),
-            workspace_path: workspace.to_owned(),
-            system_prompt: None,
-            agent: "native".to_owned(),
-            model: "scripted:model".to_owned(),
-            title: None,
-            parent_session_id: None,
-            mode: "serve".to_owned(),
-            auto_run: true,
-            policy,
-            idempotency_key: None,
-        };
-        let event = create(new).expect("the session is a valid one");
+        let new = NewSession { policy, ..NewSession::new(id, clock.now(), workspace, "scripted:model") };
+        let event = create(new).expect("the session is a valid one").remove(0);
         let first = Record { seq: 1, ts: clock.now(), session_id: id, turn_id: None, event };
         let state = State::begin(&first).expect("the record makes a session");
         let held = Held {
@@ -64,6 +55,8 @@ impl TurnHost {
             records: vec![first],
             deltas: Vec::new(),
             artifacts: Vec::new(),
+            files: HashMap::new(),
+            raw: Vec::new(),
             waiters: Vec::new(),
             answerer: None,
             canceled: CancellationToken::new(),
@@ -84,11 +77,20 @@ impl TurnHost {
 
     /// Adds a user's message: the next turn, or what the running one is steered by.
     pub fn submit(&self, text: &str, delivery: Delivery) -> TurnId {
+        self.submit_message(vec![Part::text(text)], delivery)
+    }
+
+    /// Adds a user's message of several parts.
+    pub fn submit_parts(&self, parts: Vec<Part>) -> TurnId {
+        self.submit_message(parts, Delivery::Queue)
+    }
+
+    fn submit_message(&self, parts: Vec<Part>, delivery: Delivery) -> TurnId {
         let turn_id = TurnId::new(self.clock.uuid());
         let message = Message {
             id: MessageId::new(self.clock.uuid()),
             role: Role::User,
-            parts: vec![Part::text(text)],
+            parts,
             created_at: self.clock.now(),
         };
         let (idempotency_key, partial, by) = (None, None, "test".to_owned());
@@ -187,6 +189,21 @@ impl TurnHost {
         self.held().artifacts.clone()
     }
 
+    /// Puts a file beside the log, as an upload does.
+    pub fn put_file(&self, reference: &str, content: &[u8]) {
+        self.held().files.insert(reference.to_owned(), Bytes::copy_from_slice(content));
+    }
+
+    /// What went over the wire, if the session keeps it.
+    pub fn raw(&self) -> Vec<RawLine> {
+        self.held().raw.clone()
+    }
+
+    /// Changes the session's settings.
+    pub fn update(&self, change: Change) {
+        self.command(Command::Update(change)).expect("the change is a valid one");
+    }
+
     /// Waits until this many records of a name have been made.
     pub async fn recorded(&self, name: &str, count: usize) {
         self.until(|host| host.names().iter().filter(|recorded| **recorded == name).count() >= count).await;
@@ -213,7 +230,10 @@ impl TurnHost {
         held.waiters.clear();
         let open = Arc::new(held.state.turn.clone().expect("a message was submitted before the turn is run"));
         let (session, canceled) = (Arc::new(held.state.session.clone()), held.canceled.clone());
-        let link = TurnLink { requests: sender, deltas };
+        let host = self.clone();
+        let raw: RawSink = Arc::new(move |line| host.held().raw.push(line));
+        let raw = held.state.session.raw_log.then_some(raw);
+        let link = TurnLink { requests: sender, deltas, raw };
         (TurnContext::new(session, open, history, canceled, self.clock.clone(), link), requests)
     }
 
@@ -223,6 +243,10 @@ impl TurnHost {
         match request {
             TurnRequest::Report { reply, .. } if refuses => _ = reply.send(Err(full())),
             TurnRequest::PutArtifact { reply, .. } if refuses => _ = reply.send(Err(full())),
+            TurnRequest::GetFile { reference, reply } => {
+                let missing = || ReportError::NotRecorded(format!("there is no file {reference}"));
+                _ = reply.send(self.held().files.get(&reference).cloned().ok_or_else(missing));
+            }
             TurnRequest::Report { report, reply } => self.take_report(turn_id, report, reply),
             TurnRequest::PutArtifact { name, content, reply } => {
                 let reference = format!("artifacts/{turn_id}/{name}");

@@ -171,7 +171,7 @@ mod tests {
     use super::{Cue, ScriptedModel, call, text};
 
     fn request() -> ModelRequest {
-        ModelRequest { system: None, messages: Vec::new(), tools: [].into() }
+        ModelRequest::new(Vec::new())
     }
 
     #[tokio::test]

@@ -3,16 +3,23 @@
 //! A tool does one thing in a workspace and says what it did. It asks nobody for leave: whether a
 //! call may run is settled before [`Tool::run`], by the policy and by people.
 
+mod apply_patch;
 mod blocking;
+mod change;
+mod diff;
+mod edit_file;
 mod environment;
+mod git_status;
 mod input;
-mod line_counts;
 mod output;
+mod patch;
 mod path;
+mod place;
 mod process;
 mod read_file;
 mod registry;
 mod replace;
+mod repo_map;
 mod repo_tree;
 mod search;
 mod shell;
@@ -68,17 +75,20 @@ pub struct ToolOutcome {
     pub details: Option<Value>,
     /// The whole output, where `text` leaves some out.
     pub whole: Option<Vec<u8>>,
+    /// What the model is to see beside the text, as an image: each with its MIME type.
+    pub attachments: Vec<(String, Vec<u8>)>,
 }
 
 impl ToolOutcome {
     /// The outcome of a call that did what was asked.
     pub fn done(text: impl Into<String>, details: Value) -> ToolOutcome {
-        ToolOutcome { ok: true, text: text.into(), details: Some(details), whole: None }
+        let details = Some(details);
+        ToolOutcome { ok: true, text: text.into(), details, whole: None, attachments: Vec::new() }
     }
 
     /// The outcome of a call that came to nothing, and why.
     pub fn failed(text: impl Into<String>) -> ToolOutcome {
-        ToolOutcome { ok: false, text: text.into(), details: None, whole: None }
+        ToolOutcome { ok: false, text: text.into(), details: None, whole: None, attachments: Vec::new() }
     }
 }
 

@@ -151,6 +151,15 @@ pub(crate) fn read_beneath(base: impl AsFd, path: &Path, links: Links) -> Result
     Ok((File::from(file), stat))
 }
 
+/// Opens a regular file that a listing has just shown to be one, so it is not looked at a second time:
+/// a walk opens very many. What was swapped in since is still found out before anything is read.
+pub(crate) fn read_listed(base: impl AsFd, path: &Path) -> Result<(File, Stat), ReadError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = open_beneath(base, path, flags, Links::None)?;
+    let stat = regular(&file)?;
+    Ok((File::from(file), stat))
+}
+
 impl From<Errno> for ReadError {
     fn from(errno: Errno) -> ReadError {
         ReadError::Errno(errno)

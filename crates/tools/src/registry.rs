@@ -1,11 +1,16 @@
 //! The tools that there are, by name. Which of them a session may use is left to its policy.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ostler_types::{ToolKind, ToolSpec};
 
 use crate::Tool;
+use crate::apply_patch::ApplyPatch;
+use crate::edit_file::EditFile;
+use crate::git_status::GitStatus;
 use crate::read_file::ReadFile;
+use crate::repo_map::RepoMap;
 use crate::repo_tree::RepoTree;
 use crate::search::Search;
 use crate::shell::Shell;
@@ -21,10 +26,20 @@ pub struct Tools {
 impl Tools {
     /// The tools that every session has.
     pub fn builtin() -> Tools {
+        Tools::with_map_cache(None)
+    }
+
+    /// The tools that every session has. What maps of workspaces are made from is remembered in
+    /// `map_cache`, where it is given, beyond the end of the process; it holds parts of their sources.
+    pub fn with_map_cache(map_cache: Option<PathBuf>) -> Tools {
         Tools::new(vec![
             Arc::new(RepoTree),
+            Arc::new(RepoMap::new(map_cache)),
             Arc::new(ReadFile),
             Arc::new(Search),
+            Arc::new(GitStatus),
+            Arc::new(ApplyPatch),
+            Arc::new(EditFile),
             Arc::new(WriteFile),
             Arc::new(Shell),
         ])

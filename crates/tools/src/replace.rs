@@ -1,235 +1,226 @@
 //! Puts a file into a workspace, whole or not at all: a temporary file beside the place, then a
-//! rename. It decides where writing is forbidden (outside, and in git's own folder) and leaves to
-//! the tool what is written.
+//! rename. Nothing is overwritten that somebody else changed since it was read. It leaves to `place`
+//! where that is, to `change` what belongs together, and to the tool what is written.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, mkdirat, openat, readlinkat,
-    renameat, statat, unlinkat,
+    AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat, openat, renameat,
+    renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 
 use crate::Failed;
-use crate::blocking::Stop;
-use crate::path::{Links, Workspace, describe, is_git, read_beneath};
+use crate::path::{Links, ReadError, describe, read_beneath};
+use crate::place::Place;
 use crate::text::reveal_line;
 
-/// How many links in a row a path may end in.
-const MAX_LINKS: usize = 8;
-/// How deep a directory may lie.
-const MAX_DEPTH: usize = 256;
 /// How many temporary names are tried.
 const MAX_NAMES: usize = 100;
 
-/// Where a file is to be: an open directory and a name in it.
-pub(crate) struct Place {
-    directory: OwnedFd,
-    name: OsString,
-    existing: Option<Stat>,
+/// What was at a place when it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    stat: Stat,
+    /// All that the file held; none where it was too long to keep.
+    content: Option<Vec<u8>>,
+}
+
+/// What must be at a place for it to be changed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expected<'a> {
+    /// No file.
+    Nothing,
+    /// The file that was read.
+    Seen(&'a Seen),
+    /// A file that holds just this.
+    Content(&'a [u8]),
+}
+
+/// The mode of a file that is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum FileMode<'a> {
+    /// That of a new file.
+    New {
+        /// Whether it can be run.
+        executable: bool,
+    },
+    /// That of a file that was read, and its owner where that can be kept.
+    Like(&'a Seen),
 }
 
 impl Place {
-    /// Finds the place for a path, and makes the directories above it. A link at the end is followed
-    /// inside the workspace, so that the file changes and not the link.
-    pub(crate) fn find(workspace: &Workspace, path: &str) -> Result<Place, Failed> {
-        let mut relative = workspace.relative(path)?;
-        for _ in 0..MAX_LINKS {
-            if relative.components().any(|part| is_git(part.as_os_str())) {
-                return Err(git_refused(path));
-            }
-            let (parent, name) = split(&relative).ok_or_else(|| {
-                Failed::new(format!("`{}` does not name a file; give the path of a file.", reveal_line(path)))
-            })?;
-            let directory = make_directory(workspace, path, &parent)?;
-            refuse_git(path, &directory, workspace)?;
-            let existing = match statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => stat,
-                Err(Errno::NOENT) => return Ok(Place { directory, name, existing: None }),
-                Err(errno) => return Err(workspace.explain(path, errno)),
-            };
-            match FileType::from_raw_mode(existing.st_mode) {
-                FileType::RegularFile => return Ok(Place { directory, name, existing: Some(existing) }),
-                FileType::Symlink => {
-                    let target = readlinkat(&directory, &name, Vec::new())
-                        .map_err(|errno| workspace.explain(path, errno))?
-                        .into_bytes();
-                    relative = follow(workspace, path, &parent, &PathBuf::from(OsString::from_vec(target)))?;
-                }
-                other => {
-                    let shown = reveal_line(path);
-                    return Err(Failed::new(format!(
-                        "`{shown}` is {}; only files are written.",
-                        describe(other)
-                    )));
-                }
-            }
-        }
-        Err(Failed::new(format!("`{}` is a chain of too many symbolic links.", reveal_line(path))))
-    }
-
-    /// Whether a file is there already.
-    pub(crate) fn exists(&self) -> bool {
-        self.existing.is_some()
-    }
-
-    /// What the file holds now, as far as `limit` bytes; none where it is longer or cannot be read.
-    pub(crate) fn content(&self, limit: u64) -> Option<Vec<u8>> {
-        self.existing.as_ref()?;
-        let (file, _) = read_beneath(&self.directory, Path::new(&self.name), Links::None).ok()?;
-        let mut content = Vec::new();
-        file.take(limit + 1).read_to_end(&mut content).ok()?;
-        (content.len() as u64 <= limit).then_some(content)
-    }
-
-    /// Replaces or creates the file. Readers see the old content or the new, never a part.
-    pub(crate) fn put(&self, path: &str, content: &[u8], stop: &Stop) -> Result<(), Failed> {
+    /// What the file holds now. Content beyond `limit` bytes is not kept.
+    pub(crate) fn read(&self, path: &str, limit: u64) -> Result<Seen, Failed> {
         let shown = reveal_line(path);
-        if self.existing.as_ref().is_some_and(|stat| stat.st_mode & 0o222 == 0) {
-            return Err(Failed::new(format!("`{shown}` is read-only; it was not changed.")));
-        }
+        let cannot = |error: std::io::Error| Failed::new(format!("`{shown}` cannot be read: {error}."));
+        let (file, stat) = read_beneath(&self.directory, Path::new(&self.name), Links::None).map_err(
+            |error| match error {
+                ReadError::Errno(errno) => cannot(errno.into()),
+                ReadError::NotAFile(kind) => {
+                    Failed::new(format!("`{shown}` is {}, not a file.", describe(kind)))
+                }
+            },
+        )?;
+        let mut content = Vec::new();
+        file.take(limit + 1).read_to_end(&mut content).map_err(cannot)?;
+        let is_whole = content.len() as u64 <= limit;
+        Ok(Seen { stat, content: is_whole.then_some(content) })
+    }
+
+    /// The file that was there when the place was found, known by its stamp alone.
+    pub(crate) fn unread(&self) -> Option<Seen> {
+        self.existing().map(|stat| Seen { stat: *stat, content: None })
+    }
+
+    /// Whether the place is as expected: for a file that was read, the same content, or where that was
+    /// not kept, the same file with the same size and time.
+    pub(crate) fn is(&self, expected: Expected<'_>) -> bool {
+        let now = match statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(now) => now,
+            Err(errno) => return errno == Errno::NOENT && matches!(expected, Expected::Nothing),
+        };
+        let content = match expected {
+            Expected::Nothing => return false,
+            Expected::Seen(Seen { stat, content: None }) => return stamp(&now) == stamp(stat),
+            Expected::Seen(Seen { content: Some(content), .. }) => content.as_slice(),
+            Expected::Content(content) => content,
+        };
+        // Times are too coarse to trust: two writes within a tick look like one.
+        self.read("", content.len() as u64).is_ok_and(|read| read.content() == Some(content))
+    }
+
+    /// Writes the content beside the place, to be put there by [`Staged::publish`].
+    pub(crate) fn stage(&self, path: &str, content: &[u8], mode: FileMode<'_>) -> Result<Staged, Failed> {
+        let shown = reveal_line(path);
         let cannot = |error: std::io::Error| Failed::new(format!("`{shown}` cannot be written: {error}."));
-        let (mut temporary, mut file) =
+        let (temporary, mut file) =
             Temporary::create(&self.directory).map_err(|errno| cannot(errno.into()))?;
         file.write_all(content).map_err(cannot)?;
-        if let Some(stat) = &self.existing {
-            // The owner can be kept only by root, and losing it is no reason not to write.
-            let _ = fchown(&file, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
-            fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777)).map_err(|errno| cannot(errno.into()))?;
+        let bits = match mode {
+            FileMode::New { executable: false } => None,
+            FileMode::New { executable: true } => {
+                let plain = fstat(&file).map_err(|errno| cannot(errno.into()))?.st_mode & 0o777;
+                Some(plain | (plain & 0o444) >> 2)
+            }
+            FileMode::Like(seen) => {
+                let stat = &seen.stat;
+                // The owner can be kept only by root, and losing it is no reason not to write.
+                let _ = fchown(&file, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
+                Some(stat.st_mode & 0o777)
+            }
+        };
+        if let Some(bits) = bits {
+            fchmod(&file, Mode::from_raw_mode(bits)).map_err(|errno| cannot(errno.into()))?;
         }
         file.sync_all().map_err(cannot)?;
-        if stop.is_set() {
-            return Err(Failed::new(format!("`{shown}` was not written: the call was canceled.")));
+        Ok(Staged { temporary })
+    }
+
+    /// Removes the file, if it is as expected.
+    pub(crate) fn remove(&self, path: &str, expected: Expected<'_>) -> Result<(), Failed> {
+        if !self.is(expected) {
+            return Err(changed_meanwhile(path));
         }
-        renameat(&self.directory, &temporary.name, &self.directory, &self.name)
-            .map_err(|errno| cannot(errno.into()))?;
-        temporary.renamed = true;
+        unlinkat(&self.directory, &self.name, AtFlags::empty()).map_err(|errno| {
+            let error = std::io::Error::from(errno);
+            Failed::new(format!("`{}` cannot be deleted: {error}.", reveal_line(path)))
+        })
+    }
+}
+
+impl Seen {
+    /// All that the file held; none where it was too long to keep.
+    pub(crate) fn content(&self) -> Option<&[u8]> {
+        self.content.as_deref()
+    }
+
+    /// How long the file was.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or(0)
+    }
+
+    /// Whether nobody may write the file.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.stat.st_mode & 0o222 == 0
+    }
+}
+
+/// Content that lies beside its place, and is removed unless it is published.
+pub(crate) struct Staged {
+    temporary: Temporary,
+}
+
+impl Staged {
+    /// Puts the content in its place, if that is as expected. Readers see the old content or the new,
+    /// never a part.
+    pub(crate) fn publish(mut self, place: &Place, path: &str, expected: Expected<'_>) -> Result<(), Failed> {
+        if !place.is(expected) {
+            return Err(changed_meanwhile(path));
+        }
+        let (from, to) = (&self.temporary.name, &place.name);
+        let renamed = match expected {
+            Expected::Seen(_) | Expected::Content(_) => {
+                renameat(&place.directory, from, &place.directory, to)
+            }
+            Expected::Nothing => {
+                let flags = RenameFlags::NOREPLACE;
+                match renameat_with(&place.directory, from, &place.directory, to, flags) {
+                    // Not every file system has this rename; the look above must do there.
+                    Err(Errno::INVAL | Errno::NOSYS) => {
+                        renameat(&place.directory, from, &place.directory, to)
+                    }
+                    Err(Errno::EXIST) => return Err(changed_meanwhile(path)),
+                    result => result,
+                }
+            }
+        };
+        renamed.map_err(|errno| {
+            let error = std::io::Error::from(errno);
+            Failed::new(format!("`{}` cannot be written: {error}.", reveal_line(path)))
+        })?;
+        self.temporary.renamed = true;
         Ok(())
     }
 }
 
-/// The parent and the name of a path that ends in a name.
-fn split(relative: &Path) -> Option<(PathBuf, OsString)> {
-    let Some(Component::Normal(name)) = relative.components().next_back() else {
-        return None;
-    };
-    let parent = relative.parent().filter(|parent| !parent.as_os_str().is_empty());
-    Some((parent.unwrap_or(Path::new(".")).to_owned(), name.to_owned()))
-}
-
-/// Opens a directory and makes what is missing of it, one component at a time, each opened from the
-/// workspace again so that none of them leads out.
-fn make_directory(workspace: &Workspace, path: &str, relative: &Path) -> Result<OwnedFd, Failed> {
-    match workspace.open_directory(relative) {
-        Err(Errno::NOENT) => {}
-        result => return result.map_err(|errno| workspace.explain(path, errno)),
-    }
-    let mut walked = PathBuf::from(".");
-    let mut directory = workspace.open_directory(&walked).map_err(|errno| workspace.explain(path, errno))?;
-    for component in relative.components() {
-        walked.push(component);
-        let mut opened = workspace.open_directory(&walked);
-        if let (Err(Errno::NOENT), Component::Normal(name)) = (&opened, component) {
-            refuse_git(path, &directory, workspace)?;
-            match mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(workspace.explain(path, errno)),
-            }
-            opened = workspace.open_directory(&walked);
-        }
-        directory = opened.map_err(|errno| match errno {
-            Errno::NOENT => Failed::new(format!(
-                "`{}` cannot be written: `{}` is a symbolic link to nothing.",
-                reveal_line(path),
-                reveal_line(&walked.to_string_lossy())
-            )),
-            other => workspace.explain(path, other),
-        })?;
-    }
-    Ok(directory)
-}
-
-/// Refuses what lies in git's own folder, whatever links led there: each directory above is compared
-/// with the `.git` of the next one, by identity and not by name.
-fn refuse_git(path: &str, directory: &OwnedFd, workspace: &Workspace) -> Result<(), Failed> {
-    if in_git(directory, workspace).map_err(|errno| workspace.explain(path, errno))? {
-        return Err(git_refused(path));
-    }
-    Ok(())
-}
-
-fn in_git(directory: &OwnedFd, workspace: &Workspace) -> Result<bool, Errno> {
-    let root = fstat(workspace.open_directory(Path::new("."))?)?;
-    let mut child = fstat(directory)?;
-    let mut current = directory.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
-    for _ in 0..MAX_DEPTH {
-        if same(&child, &root) {
-            return Ok(false);
-        }
-        let above =
-            openat(&current, "..", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        match statat(&above, ".git", AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(git) if same(&git, &child) => return Ok(true),
-            Ok(_) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno),
-        }
-        child = fstat(&above)?;
-        current = above;
-    }
-    Err(Errno::NAMETOOLONG)
-}
-
-fn same(one: &Stat, other: &Stat) -> bool {
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
-}
-
-fn git_refused(path: &str) -> Failed {
+fn changed_meanwhile(path: &str) -> Failed {
     Failed::new(format!(
-        "`{}` is inside `.git`, which is git's own and is not written here; use git commands to change it.",
+        "`{}` was changed by somebody else while this call ran. Read it again, then repeat the change on what it \
+         holds now.",
         reveal_line(path)
     ))
 }
 
-/// Where a link at the end of a path leads.
-fn follow(workspace: &Workspace, path: &str, parent: &Path, target: &Path) -> Result<PathBuf, Failed> {
-    let joined = parent.join(target);
-    let led_out = || {
-        Failed::new(format!(
-            "`{}` is a symbolic link to `{}`, which is outside the workspace; it was not written.",
-            reveal_line(path),
-            reveal_line(&target.to_string_lossy())
-        ))
-    };
-    let relative = joined.to_str().and_then(|joined| workspace.relative(joined).ok()).ok_or_else(led_out)?;
-    // Only the way to the directory can lead out; the name itself is looked at in the next round.
-    match split(&relative).map(|(parent, _)| workspace.open_directory(&parent)) {
-        Some(Err(Errno::XDEV)) | None => Err(led_out()),
-        Some(Ok(_) | Err(_)) => Ok(relative),
-    }
+fn stamp(stat: &Stat) -> (u64, u64, i64, i64, i64) {
+    (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0))
 }
 
 /// A file that is removed again unless it was renamed.
-struct Temporary<'a> {
-    directory: &'a OwnedFd,
+struct Temporary {
+    directory: Arc<OwnedFd>,
     name: OsString,
     renamed: bool,
 }
 
-impl<'a> Temporary<'a> {
-    fn create(directory: &'a OwnedFd) -> Result<(Temporary<'a>, File), Errno> {
+impl Temporary {
+    fn create(directory: &Arc<OwnedFd>) -> Result<(Temporary, File), Errno> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..MAX_NAMES {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             let name = OsString::from(format!(".ostler-{}-{number}.tmp", std::process::id()));
             match openat(directory, OsStr::new(&name), flags, Mode::from_raw_mode(0o666)) {
-                Ok(file) => return Ok((Temporary { directory, name, renamed: false }, File::from(file))),
+                Ok(file) => {
+                    let directory = Arc::clone(directory);
+                    return Ok((Temporary { directory, name, renamed: false }, File::from(file)));
+                }
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno),
             }
@@ -238,31 +229,70 @@ impl<'a> Temporary<'a> {
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.renamed {
             // Nothing more can be done about a name that cannot be removed.
-            let _ = unlinkat(self.directory, &self.name, AtFlags::empty());
+            let _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Place;
-    use crate::blocking::Stop;
+    use super::{Expected, FileMode};
     use crate::path::Workspace;
+    use crate::place::Place;
+
+    const MEANWHILE: &str = "was changed by somebody else while this call ran. Read it again";
 
     #[test]
-    fn a_canceled_write_leaves_nothing() {
+    fn what_somebody_else_changed_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a"), "old").unwrap();
+        let file = folder.path().join("a");
         let workspace = Workspace::open(folder.path()).unwrap();
-        let stop = Stop::default();
-        stop.set();
-        let failed = Place::find(&workspace, "a").unwrap().put("a", b"new", &stop).unwrap_err();
-        assert!(failed.0.contains("canceled"), "{}", failed.0);
-        assert_eq!(std::fs::read_to_string(folder.path().join("a")).unwrap(), "old");
+        let same_length = || std::fs::write(&file, "two").unwrap();
+        let longer = || std::fs::write(&file, "longer").unwrap();
+        let gone = || std::fs::remove_file(&file).unwrap();
+        let another_kind = || {
+            std::fs::remove_file(&file).unwrap();
+            std::os::unix::fs::symlink("b", &file).unwrap();
+        };
+        let changes: [(&str, &dyn Fn()); 4] = [
+            ("longer", &longer),
+            ("gone", &gone),
+            ("another kind", &another_kind),
+            ("same length, same tick", &same_length),
+        ];
+        for limit in [100, 1] {
+            // With a limit of one byte only the stamp is kept, which cannot tell the last change.
+            for (name, change) in &changes[..if limit == 1 { 3 } else { 4 }] {
+                let _ = std::fs::remove_file(&file);
+                std::fs::write(&file, "old").unwrap();
+                let place = Place::look(&workspace, "a").unwrap().unwrap();
+                let seen = place.read("a", limit).unwrap();
+                assert!(place.is(Expected::Seen(&seen)));
+                let staged = place.stage("a", b"new", FileMode::Like(&seen)).unwrap();
+                change();
+                let failed = staged.publish(&place, "a", Expected::Seen(&seen)).unwrap_err();
+                assert!(failed.0.contains(MEANWHILE), "{name}: {}", failed.0);
+                let failed = place.remove("a", Expected::Seen(&seen)).unwrap_err();
+                assert!(failed.0.contains(MEANWHILE), "{name}: {}", failed.0);
+                let names = std::fs::read_dir(folder.path()).unwrap().count();
+                assert_eq!(names, usize::from(*name != "gone"), "{name}: no temporary file is left");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_appeared_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let place = Place::look(&workspace, "a").unwrap().unwrap();
+        let staged = place.stage("a", b"new", FileMode::New { executable: false }).unwrap();
+        std::fs::write(folder.path().join("a"), "theirs").unwrap();
+        assert!(staged.publish(&place, "a", Expected::Nothing).unwrap_err().0.contains(MEANWHILE));
+        assert_eq!(std::fs::read_to_string(folder.path().join("a")).unwrap(), "theirs");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

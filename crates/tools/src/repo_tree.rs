@@ -1,7 +1,7 @@
 //! The tool that shows what is where: an indented tree of a directory.
 
 use std::fmt::Write;
-use std::ops::ControlFlow;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -14,11 +14,13 @@ use serde_json::{Value, json};
 use crate::blocking::{Stop, run_blocking};
 use crate::path::Workspace;
 use crate::text::reveal_line;
-use crate::walk::{Omitted, Walk};
+use crate::walk::{Entry, Omitted, Until, Walk};
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
 const DEFAULT_DEPTH: usize = 3;
 const DEFAULT_MAX_FILES: usize = 500;
+/// How long a walk may take.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Lists a directory of the workspace.
 pub(crate) struct RepoTree;
@@ -69,40 +71,45 @@ fn list(workspace: &Workspace, input: &RepoTreeInput, stop: &Stop) -> Result<Too
     let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
     let depth = input.depth.unwrap_or(DEFAULT_DEPTH);
     let max_files = input.max_files.unwrap_or(DEFAULT_MAX_FILES);
-    let walk = Walk::new(workspace, path, depth, stop)?;
-    let (mut text, mut listed, mut left_out) = (String::new(), 0, 0);
-    let omitted = walk.run(&mut |_, entry| {
-        if listed == max_files {
-            left_out += 1;
-            return ControlFlow::Continue(());
-        }
-        listed += 1;
-        let mark = match entry.kind {
-            FileType::Directory => "/",
-            FileType::Symlink => "@",
-            FileType::RegularFile => "",
-            FileType::Fifo => "|",
-            FileType::Socket => "=",
-            FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => "?",
-        };
+    let until = Until::new(stop, TIME_LIMIT);
+    let (entries, omitted) = Walk::new(workspace, path, depth, &until)?.run();
+    let mut text = String::new();
+    for entry in entries.iter().take(max_files) {
+        let name = entry.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let indent = 2 * (entry.depth - 1);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{:indent$}{}{mark}", "", reveal_line(&entry.name.to_string_lossy()));
-        ControlFlow::Continue(())
-    });
-    if listed == 0 {
+        let _ = writeln!(text, "{:indent$}{}{}", "", reveal_line(&name), mark(entry));
+    }
+    if entries.is_empty() {
         text.push_str("[There are no files here, apart from those that are ignored.]\n");
     }
+    let (listed, left_out) = (entries.len().min(max_files), entries.len().saturating_sub(max_files));
     let notes = notes(&omitted, left_out, depth, max_files);
     if !notes.is_empty() {
         // As above.
         let _ = writeln!(text, "[{}]", notes.join(" "));
     }
     let truncated = left_out > 0 || omitted.too_deep > 0 || omitted.too_many;
-    Ok(ToolOutcome::done(
-        text,
-        json!({"path": path, "entries": listed, "left_out": left_out, "truncated": truncated}),
-    ))
+    let details = json!({
+        "path": path,
+        "entries": listed,
+        "left_out": left_out,
+        "ignored": omitted.ignored,
+        "truncated": truncated,
+    });
+    Ok(ToolOutcome::done(text, details))
+}
+
+/// What is put after a name to say what it is, as `ls -F` does.
+fn mark(entry: &Entry) -> &'static str {
+    match entry.kind {
+        FileType::Directory => "/",
+        FileType::Symlink => "@",
+        FileType::RegularFile => "",
+        FileType::Fifo => "|",
+        FileType::Socket => "=",
+        FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => "?",
+    }
 }
 
 fn notes(omitted: &Omitted, left_out: usize, depth: usize, max_files: usize) -> Vec<String> {
@@ -119,6 +126,9 @@ fn notes(omitted: &Omitted, left_out: usize, depth: usize, max_files: usize) -> 
             "{} directories at depth {depth} are not opened; list them with path, or raise depth.",
             omitted.too_deep
         ));
+    }
+    if omitted.ignored > 0 {
+        notes.push(format!("{} ignored files or directories are not shown.", omitted.ignored));
     }
     if omitted.unreadable > 0 {
         notes.push(format!("{} directories could not be read.", omitted.unreadable));

@@ -1,36 +1,38 @@
 //! The tool that finds text in files, by the libraries of ripgrep. It searches lines, not names.
+//!
+//! Files are found first, then searched by several threads; `merge` puts what they find in the order
+//! of the files, so that the same tree always gives the same answer. `lines` searches one file.
 
-use std::fs::File;
-use std::io::Read;
-use std::ops::ControlFlow;
+mod lines;
+mod merge;
+
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use ignore::overrides::{Override, OverrideBuilder};
 use ostler_types::{ToolKind, ToolSpec};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use self::lines::{FileSearch, Hits};
+use self::merge::Merge;
 use crate::blocking::{Stop, run_blocking};
 use crate::path::Workspace;
-use crate::text::{cut, reveal, reveal_line};
-use crate::walk::{MAX_DEPTH, Omitted, Walk};
+use crate::text::reveal_line;
+use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk, in_threads};
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
 const DEFAULT_MAX_RESULTS: usize = 100;
-/// How much of a line is shown, in characters.
-const MAX_LINE: usize = 300;
-/// How much of a cut line comes before the match, in bytes.
-const BEFORE_MATCH: usize = 100;
-/// How much text the model gets.
-const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// How long a line the searcher holds, and how large a regular expression may grow.
-const MAX_HEAP_BYTES: usize = 10 * 1024 * 1024;
+/// How large a regular expression may grow.
+const MAX_REGEX_BYTES: usize = 10 * 1024 * 1024;
+/// How long a search may take.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// How many files a thread takes at once.
+const CHUNK: usize = 16;
 
 /// Finds lines in the files of the workspace.
 pub(crate) struct Search;
@@ -38,7 +40,7 @@ pub(crate) struct Search;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchInput {
-    /// The text to find, within a line. Capitals matter.
+    /// The text to find, within a line.
     #[schemars(length(min = 1))]
     query: String,
     /// Which files to search, such as `*.rs` or `src/**/*.ts`; `!*.md` leaves files out. All when left out.
@@ -48,16 +50,27 @@ struct SearchInput {
     /// How many lines to give at most. 100 when left out.
     #[schemars(range(min = 1, max = 1_000))]
     max_results: Option<usize>,
+    /// The file or directory to search, relative to the workspace. The workspace itself when left out.
+    path: Option<String>,
+    /// How many lines to show before and after each. None when left out.
+    #[schemars(range(min = 0, max = 10))]
+    context_lines: Option<usize>,
+    /// Whether to give only the paths of files that have such a line.
+    files_only: Option<bool>,
+    /// Whether capitals matter: `sensitive`, `insensitive`, or `smart`, where they do if the query has
+    /// any. They do when left out.
+    #[schemars(extend("enum" = ["sensitive", "insensitive", "smart"]))]
+    case: Option<String>,
 }
 
 impl Tool for Search {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "search".to_owned(),
-            description:
-                "Finds text in the files of the workspace and gives each line as `path:line: text`. Leaves \
-                          out binary files, `.git` and what .gitignore names."
-                    .to_owned(),
+            description: "Finds text in the files of the workspace and gives each line as `path:line: text`, in the \
+                          order of the paths. Hidden files are searched; binary and very large files, `.git` and what \
+                          .gitignore names are left out."
+                .to_owned(),
             input_schema: input::schema::<SearchInput>(),
         }
     }
@@ -71,43 +84,64 @@ impl Tool for Search {
         let Some(query) = field("query") else {
             return "search, but the input says not for what".to_owned();
         };
+        let beneath = field("path").map(|path| format!(" beneath {}", reveal_line(path))).unwrap_or_default();
         let within = field("glob").map(|glob| format!(" in {}", reveal_line(glob))).unwrap_or_default();
-        format!("search for {}{within}", reveal_line(query))
+        format!("search for {}{beneath}{within}", reveal_line(query))
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         run_blocking(move |stop| {
             let input: SearchInput = input::parse(input)?;
-            search(&Workspace::open(&context.workspace)?, &input, stop)
+            search(&Workspace::open(&context.workspace)?, &input, stop, TIME_LIMIT)
         })
         .boxed()
     }
 }
 
-fn search(workspace: &Workspace, input: &SearchInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+fn search(
+    workspace: &Workspace,
+    input: &SearchInput,
+    stop: &Stop,
+    limit: Duration,
+) -> Result<ToolOutcome, Failed> {
     let matcher = matcher(input)?;
     let globs = globs(input.glob.as_deref().filter(|glob| !glob.is_empty()))?;
-    let mut searcher = SearcherBuilder::new()
-        .binary_detection(BinaryDetection::quit(0))
-        .heap_limit(Some(MAX_HEAP_BYTES))
-        .build();
-    let mut found = Found::new(input.max_results.unwrap_or(DEFAULT_MAX_RESULTS));
-    let omitted = Walk::new(workspace, ".", MAX_DEPTH, stop)?.run(&mut |walk, entry| {
-        if entry.kind != FileType::RegularFile || globs.matched(entry.path, false).is_ignore() {
-            return ControlFlow::Continue(());
+    let until = Until::new(stop, limit);
+    let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
+    let max_results = input.max_results.unwrap_or(DEFAULT_MAX_RESULTS);
+    let context = input.context_lines.unwrap_or(0);
+    let is_files_only = input.files_only.unwrap_or(false);
+    let file_search = || FileSearch::new(&matcher, &until, max_results, context, is_files_only);
+    let merge = Merge::new(max_results, context > 0 && !is_files_only);
+    if path != "."
+        && let Ok((file, stat)) = workspace.read(path)
+    {
+        merge.put(0, vec![file_search().search(&workspace.relative(path)?, file, &stat)]);
+        return Ok(merge.outcome(&Omitted::default(), until.is_over()));
+    }
+    let walk = Walk::new(workspace, path, MAX_DEPTH, &until)?;
+    let (mut entries, omitted) = walk.run();
+    entries.retain(|entry| is_searched(entry, &globs));
+    let chunks: Vec<&[Entry]> = entries.chunks(CHUNK).collect();
+    in_threads(|| {
+        let mut file_search = file_search();
+        while let Some(number) = merge.next(chunks.len()).filter(|_| !until.is_over()) {
+            let hits = chunks[number].iter().map(|entry| search_entry(&walk, entry, &mut file_search));
+            merge.put(number, hits.collect());
         }
-        let Ok(file) = walk.read(entry) else {
-            found.unreadable += 1;
-            return ControlFlow::Continue(());
-        };
-        let path = reveal_line(&entry.path.to_string_lossy());
-        let mut lines =
-            FileLines { matcher: &matcher, path: &path, found: &found, lines: Vec::new(), is_cut: false };
-        let searched = searcher.search_reader(&matcher, StoppableFile { file, stop }, &mut lines);
-        let (lines, is_cut) = (lines.lines, lines.is_cut);
-        found.add(lines, is_cut, searched.is_ok())
     });
-    Ok(found.outcome(&omitted))
+    Ok(merge.outcome(&omitted, until.is_over()))
+}
+
+fn is_searched(entry: &Entry, globs: &Override) -> bool {
+    entry.kind == FileType::RegularFile && !globs.matched(&entry.path, false).is_ignore()
+}
+
+fn search_entry(walk: &Walk<'_>, entry: &Entry, search: &mut FileSearch<'_>) -> Hits {
+    match walk.read(entry) {
+        Ok((file, stat)) => search.search(&entry.path, file, &stat),
+        Err(_) => Hits::unreadable(),
+    }
 }
 
 fn matcher(input: &SearchInput) -> Result<RegexMatcher, Failed> {
@@ -117,10 +151,26 @@ fn matcher(input: &SearchInput) -> Result<RegexMatcher, Failed> {
             "`query` has a line break, and lines are searched one by one; search for one line.",
         ));
     }
-    RegexMatcherBuilder::new()
+    let mut builder = RegexMatcherBuilder::new();
+    match input.case.as_deref() {
+        None | Some("" | "sensitive") => {}
+        Some("insensitive") => {
+            builder.case_insensitive(true);
+        }
+        Some("smart") => {
+            builder.case_smart(true);
+        }
+        Some(other) => {
+            return Err(Failed::new(format!(
+                "`case` must be `sensitive`, `insensitive` or `smart`, but was `{}`.",
+                reveal_line(other)
+            )));
+        }
+    }
+    builder
         .fixed_strings(!is_regex)
         .line_terminator(Some(b'\n'))
-        .size_limit(MAX_HEAP_BYTES)
+        .size_limit(MAX_REGEX_BYTES)
         .build(&input.query)
         .map_err(|error| {
             Failed::new(format!(
@@ -142,116 +192,24 @@ fn bad_glob(error: &ignore::Error) -> Failed {
     Failed::new(format!("`glob` is not understood: {error}. Use a pattern such as `*.rs` or `src/**/*.ts`."))
 }
 
-/// What was found so far.
-struct Found {
-    max_results: usize,
-    lines: Vec<String>,
-    bytes: usize,
-    files: usize,
-    unreadable: usize,
-    is_cut: bool,
-}
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
 
-impl Found {
-    fn new(max_results: usize) -> Found {
-        Found { max_results, lines: Vec::new(), bytes: 0, files: 0, unreadable: 0, is_cut: false }
-    }
+    use super::{SearchInput, search};
+    use crate::blocking::Stop;
+    use crate::path::Workspace;
 
-    fn add(&mut self, lines: Vec<String>, is_cut: bool, was_read: bool) -> ControlFlow<()> {
-        self.unreadable += usize::from(!was_read);
-        self.files += usize::from(!lines.is_empty());
-        self.bytes += lines.iter().map(String::len).sum::<usize>();
-        self.lines.extend(lines);
-        self.is_cut |= is_cut;
-        if self.is_cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn outcome(self, omitted: &Omitted) -> ToolOutcome {
-        let count = self.lines.len();
-        let mut notes = Vec::new();
-        if count == 0 {
-            notes.push("Nothing was found.".to_owned());
-        }
-        if self.is_cut {
-            notes.push(format!(
-                "There are more: only the first {count} are shown. Narrow the search by query or glob, or raise \
-                 max_results."
-            ));
-        }
-        let not_searched = self.unreadable + omitted.unreadable;
-        if not_searched > 0 {
-            notes.push(format!("{not_searched} files or directories could not be read."));
-        }
-        if omitted.too_many || omitted.too_deep > 0 {
-            notes.push("The workspace is too large, and not all of it was searched.".to_owned());
-        }
-        let mut text = self.lines.concat();
-        if !notes.is_empty() {
-            text.push_str(&format!("[{}]\n", notes.join(" ")));
-        }
-        ToolOutcome::done(text, json!({"matches": count, "files": self.files, "truncated": self.is_cut}))
-    }
-}
-
-/// The matching lines of one file.
-struct FileLines<'a> {
-    matcher: &'a RegexMatcher,
-    path: &'a str,
-    found: &'a Found,
-    lines: Vec<String>,
-    is_cut: bool,
-}
-
-impl Sink for FileLines<'_> {
-    type Error = std::io::Error;
-
-    fn matched(&mut self, _searcher: &Searcher, matched: &SinkMatch<'_>) -> Result<bool, std::io::Error> {
-        let line = format!(
-            "{}:{}: {}\n",
-            self.path,
-            matched.line_number().unwrap_or(0),
-            around_match(self.matcher, matched.bytes())
-        );
-        let bytes: usize = self.lines.iter().map(String::len).sum();
-        let count = self.found.lines.len() + self.lines.len();
-        if count == self.found.max_results || self.found.bytes + bytes + line.len() > MAX_TEXT_BYTES {
-            self.is_cut = true;
-            return Ok(false);
-        }
-        self.lines.push(line);
-        Ok(true)
-    }
-
-    /// Lines from before the first byte that is no text tell nothing.
-    fn binary_data(&mut self, _searcher: &Searcher, _offset: u64) -> Result<bool, std::io::Error> {
-        self.lines.clear();
-        Ok(false)
-    }
-}
-
-/// The line, or the part of a long one where the match is.
-fn around_match(matcher: &RegexMatcher, line: &[u8]) -> String {
-    let start = matcher.find(line).ok().flatten().map_or(0, |found| found.start());
-    let whole = String::from_utf8_lossy(line);
-    let whole = whole.trim_end_matches(['\n', '\r']);
-    if cut(whole, MAX_LINE).1 == 0 {
-        return reveal(whole);
-    }
-    let from = start.saturating_sub(BEFORE_MATCH);
-    let part = String::from_utf8_lossy(&line[from..]);
-    let (kept, left_out) = cut(part.trim_end_matches(['\n', '\r']), MAX_LINE);
-    let (before, after) = (if from > 0 { "…" } else { "" }, if left_out > 0 { "…" } else { "" });
-    reveal(&format!("{before}{kept}{after}"))
-}
-
-/// A file whose end comes early when nobody waits for the search.
-struct StoppableFile<'a> {
-    file: File,
-    stop: &'a Stop,
-}
-
-impl Read for StoppableFile<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.stop.is_set() { Ok(0) } else { self.file.read(buffer) }
+    #[test]
+    fn a_search_out_of_time_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "x\n").unwrap();
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let input: SearchInput = serde_json::from_value(serde_json::json!({"query": "x"})).unwrap();
+        let late = search(&workspace, &input, &Stop::default(), Duration::ZERO).unwrap();
+        assert!(late.text.contains("took too long"), "{}", late.text);
+        assert_eq!(late.details.unwrap()["truncated"], true);
+        let good = search(&workspace, &input, &Stop::default(), Duration::from_secs(600)).unwrap();
+        assert_eq!(good.text, "a:1: x\n");
     }
 }

@@ -81,5 +81,6 @@ fn outcome(command: CommandOutcome) -> ToolOutcome {
         "timed_out": command.timed_out(),
         "truncated": command.whole.is_some(),
     });
-    ToolOutcome { ok: command.ok(), text: command.text(), details: Some(details), whole: command.whole }
+    let (ok, text) = (command.ok(), command.text());
+    ToolOutcome { ok, text, details: Some(details), whole: command.whole, attachments: Vec::new() }
 }

@@ -1,5 +1,8 @@
 //! Text for models and for people: cutting it, and showing what would hide.
 
+/// How much of a line a message shows.
+const EXCERPT_CHARACTERS: usize = 160;
+
 /// The first `limit` characters of a text, and how many bytes come after them.
 pub(crate) fn cut(text: &str, limit: usize) -> (&str, usize) {
     match text.char_indices().nth(limit) {
@@ -16,6 +19,12 @@ pub(crate) fn head(text: &str, limit: usize) -> &str {
 /// The longest suffix of at most `limit` bytes that begins between two characters.
 pub(crate) fn tail(text: &str, limit: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(limit))..]
+}
+
+/// The start of a line for a message, with nothing hidden in it.
+pub(crate) fn excerpt(line: &str) -> String {
+    let (start, left) = cut(line, EXCERPT_CHARACTERS);
+    format!("{}{}", reveal_line(start), if left > 0 { "…" } else { "" })
 }
 
 /// A text with every character spelled out that a terminal or a page would obey or leave unseen.

@@ -1,48 +1,68 @@
-//! Walks the files of a workspace in order, without those that git ignores.
+//! Walks the files of a workspace, several directories at a time, without those that git ignores.
 //!
 //! Directories are opened through descriptors and never through links, so a walk cannot leave the
-//! workspace even while directories are swapped under it. The rules of `.gitignore` are those of the
-//! `ignore` crate; what to do with a file is left to the visitor.
+//! workspace even while directories are swapped under it. What it finds comes sorted, whichever thread
+//! found it. What is ignored is for `rules` to say; what to do with a file is left to the caller.
+
+mod rules;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Read;
-use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use rustix::fs::{AtFlags, Dir, FileType, statat};
+use ostler_repo_map::Stamp;
+use rustix::fs::{AtFlags, Dir, FileType, Stat, statat};
 
+use self::rules::Rules;
 use crate::Failed;
 use crate::blocking::Stop;
-use crate::path::{Links, ReadError, Workspace, directory_beneath, is_git, read_beneath};
+use crate::path::{Links, ReadError, Workspace, directory_beneath, is_git, read_listed};
 
 /// How many names a walk looks at before it gives up.
 const MAX_ENTRIES: usize = 500_000;
 /// How deep a walk goes.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// How much of an ignore file is read.
-const MAX_IGNORE_BYTES: u64 = 256 * 1024;
+/// How many threads a call uses at most. More would only take them from other sessions.
+const MAX_THREADS: usize = 8;
+
+/// A walk through one directory of a workspace.
+pub(crate) struct Walk<'a> {
+    base: OwnedFd,
+    base_path: PathBuf,
+    max_depth: usize,
+    until: &'a Until,
+    rules: Option<Arc<Rules>>,
+    /// Which files are to have a stamp.
+    needs_stamp: fn(&Path) -> bool,
+}
+
+/// When work that nobody waits for, or that takes too long, ends.
+pub(crate) struct Until {
+    stop: Stop,
+    deadline: Instant,
+}
 
 /// Something that a walk met.
-pub(crate) struct Entry<'a> {
+pub(crate) struct Entry {
     /// Relative to the workspace.
-    pub(crate) path: &'a Path,
-    /// Its own name.
-    pub(crate) name: &'a OsStr,
+    pub(crate) path: PathBuf,
     /// 1 for what lies in the directory where the walk began.
     pub(crate) depth: usize,
     pub(crate) kind: FileType,
-    /// Relative to the directory where the walk began.
-    inner: &'a Path,
+    /// What its content is told by, where it was asked for.
+    pub(crate) stamp: Option<Stamp>,
 }
 
-/// What a walk left out, other than what is ignored.
+/// What a walk left out.
 #[derive(Debug, Default)]
 pub(crate) struct Omitted {
+    /// Files and directories that are ignored.
+    pub(crate) ignored: usize,
     /// Directories below the depth.
     pub(crate) too_deep: usize,
     /// Directories that could not be read.
@@ -51,16 +71,16 @@ pub(crate) struct Omitted {
     pub(crate) too_many: bool,
 }
 
-/// A walk through one directory of a workspace.
-pub(crate) struct Walk<'a> {
-    base: OwnedFd,
-    base_path: PathBuf,
-    max_depth: usize,
-    stop: &'a Stop,
-    /// The rules of the directories above the current one, and its own, with the path of each.
-    rules: Vec<(PathBuf, Gitignore)>,
-    seen: usize,
-    omitted: Omitted,
+impl Until {
+    /// Until `stop` is set, or `limit` has passed.
+    pub(crate) fn new(stop: &Stop, limit: Duration) -> Until {
+        Until { stop: stop.clone(), deadline: Instant::now() + limit }
+    }
+
+    /// Whether it is time to end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.is_set() || Instant::now() >= self.deadline
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -69,78 +89,97 @@ impl<'a> Walk<'a> {
         workspace: &Workspace,
         path: &str,
         max_depth: usize,
-        stop: &'a Stop,
+        until: &'a Until,
     ) -> Result<Walk<'a>, Failed> {
         let base = workspace.directory(path)?;
         let relative = workspace.relative(path)?;
         let base_path: PathBuf = if relative == Path::new(".") { PathBuf::new() } else { relative };
-        let mut rules = Vec::new();
+        let mut rules = None;
         if let Ok(root) = workspace.open_directory(Path::new(".")) {
-            push_rules(&mut rules, &root, &[".git/info/exclude"], Path::new(""));
+            rules = Rules::read(rules, &root, Path::new(""), &[".git/info/exclude"]);
         }
         for above in base_path.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
             let opened = if above.as_os_str().is_empty() { Path::new(".") } else { above };
             if let Ok(directory) = workspace.open_directory(opened) {
-                push_rules(&mut rules, &directory, IGNORE_FILES, above);
+                rules = Rules::read(rules, &directory, above, rules::FILES);
             }
         }
-        let omitted = Omitted::default();
-        Ok(Walk { base, base_path, max_depth: max_depth.min(MAX_DEPTH), stop, rules, seen: 0, omitted })
+        let max_depth = max_depth.min(MAX_DEPTH);
+        Ok(Walk { base, base_path, max_depth, until, rules, needs_stamp: |_| false })
     }
 
-    /// Shows every entry to `visit`, a directory before what it holds, each directory by name.
-    pub(crate) fn run(mut self, visit: &mut dyn FnMut(&Walk<'_>, &Entry<'_>) -> ControlFlow<()>) -> Omitted {
-        // Whether it was stopped is known to whoever stopped it.
-        let _ = self.enter(Path::new(""), 0, visit);
-        self.omitted
+    /// The same walk, with a stamp for the files that `needs_stamp` names.
+    pub(crate) fn with_stamps(self, needs_stamp: fn(&Path) -> bool) -> Walk<'a> {
+        Walk { needs_stamp, ..self }
     }
 
-    /// Opens a file that the walk has met.
-    pub(crate) fn read(&self, entry: &Entry<'_>) -> Result<File, ReadError> {
-        read_beneath(&self.base, entry.inner, Links::None).map(|(file, _)| file)
-    }
-
-    fn enter(
-        &mut self,
-        inner: &Path,
-        depth: usize,
-        visit: &mut dyn FnMut(&Walk<'_>, &Entry<'_>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let opened = if inner.as_os_str().is_empty() { Path::new(".") } else { inner };
-        let Ok(directory) = directory_beneath(&self.base, opened, Links::None) else {
-            self.omitted.unreadable += 1;
-            return ControlFlow::Continue(());
-        };
-        let path = self.base_path.join(inner);
-        let rules_above = self.rules.len();
-        push_rules(&mut self.rules, &directory, IGNORE_FILES, &path);
-        let names = self.names(&directory);
-        drop(directory);
-        for (name, kind) in names {
-            if self.stop.is_set() {
-                return ControlFlow::Break(());
+    /// All that there is, a directory before what it holds, each directory by name.
+    pub(crate) fn run(&self) -> (Vec<Entry>, Omitted) {
+        let queue = Queue::new(Job { inner: PathBuf::new(), depth: 0, rules: self.rules.clone() });
+        let seen = AtomicUsize::new(0);
+        let (mut entries, mut omitted) = (Vec::new(), Omitted::default());
+        let found = in_threads(|| {
+            let mut found =
+                Found { queue: &queue, seen: &seen, entries: Vec::new(), omitted: Omitted::default() };
+            while let Some((job, _visiting)) = queue.next() {
+                self.visit(&job, &mut found);
             }
-            let (inner, path) = (inner.join(&name), path.join(&name));
-            if is_git(&name) || self.is_ignored(&path, kind == FileType::Directory) {
+            (found.entries, found.omitted)
+        });
+        for (some, left_out) in found {
+            entries.extend(some);
+            omitted.add(&left_out);
+        }
+        entries.sort_by_cached_key(|entry| by_component(&entry.path));
+        (entries, omitted)
+    }
+
+    /// Opens a regular file that the walk has met.
+    pub(crate) fn read(&self, entry: &Entry) -> Result<(File, Stat), ReadError> {
+        let inner = entry.path.strip_prefix(&self.base_path).unwrap_or(&entry.path);
+        read_listed(&self.base, inner)
+    }
+
+    fn visit(&self, job: &Job, found: &mut Found<'_>) {
+        let is_base = job.inner.as_os_str().is_empty();
+        let opened = if is_base { Path::new(".") } else { &job.inner };
+        let Ok(directory) = directory_beneath(&self.base, opened, Links::None) else {
+            found.omitted.unreadable += 1;
+            return;
+        };
+        let path = if is_base { self.base_path.clone() } else { self.base_path.join(&job.inner) };
+        let names = self.names(&directory, found);
+        let has_rules = names.iter().any(|(name, _)| rules::FILES.iter().any(|file| name == file));
+        let rules = if has_rules {
+            Rules::read(job.rules.clone(), &directory, &path, rules::FILES)
+        } else {
+            job.rules.clone()
+        };
+        for (name, kind) in names {
+            let (path, depth) = (path.join(&name), job.depth + 1);
+            if is_git(&name) {
                 continue;
             }
-            let entry = Entry { path: &path, name: &name, depth: depth + 1, kind, inner: &inner };
-            visit(self, &entry)?;
-            if kind == FileType::Directory && depth + 1 < self.max_depth {
-                self.enter(&inner, depth + 1, visit)?;
-            } else if kind == FileType::Directory {
-                self.omitted.too_deep += 1;
+            if Rules::ignore(rules.as_deref(), &path, kind == FileType::Directory) {
+                found.omitted.ignored += 1;
+                continue;
             }
+            if kind == FileType::Directory && depth < self.max_depth {
+                found.queue.add(Job { inner: job.inner.join(&name), depth, rules: rules.clone() });
+            } else if kind == FileType::Directory {
+                found.omitted.too_deep += 1;
+            }
+            let needs_stamp = kind == FileType::RegularFile && (self.needs_stamp)(&path);
+            let stamp = if needs_stamp { stamp_at(&directory, &name) } else { None };
+            found.entries.push(Entry { path, depth, kind, stamp });
         }
-        self.rules.truncate(rules_above);
-        ControlFlow::Continue(())
     }
 
-    /// The names in a directory, sorted, as many as the walk may still look at.
-    fn names(&mut self, directory: &OwnedFd) -> Vec<(OsString, FileType)> {
+    /// The names in a directory, as many as the walk may still look at.
+    fn names(&self, directory: &OwnedFd, found: &mut Found<'_>) -> Vec<(OsString, FileType)> {
         let mut names = Vec::new();
         let Ok(mut listing) = Dir::read_from(directory) else {
-            self.omitted.unreadable += 1;
+            found.omitted.unreadable += 1;
             return names;
         };
         while let Some(Ok(entry)) = listing.read() {
@@ -148,11 +187,10 @@ impl<'a> Walk<'a> {
             if name == "." || name == ".." {
                 continue;
             }
-            if self.seen == MAX_ENTRIES || self.stop.is_set() {
-                self.omitted.too_many = true;
+            if found.seen.fetch_add(1, Ordering::Relaxed) >= MAX_ENTRIES || self.until.is_over() {
+                found.omitted.too_many = true;
                 break;
             }
-            self.seen += 1;
             let kind = match entry.file_type() {
                 FileType::Unknown => statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
                     .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
@@ -160,43 +198,113 @@ impl<'a> Walk<'a> {
             };
             names.push((name.to_owned(), kind));
         }
-        names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         names
-    }
-
-    /// The nearest rule that says anything decides.
-    fn is_ignored(&self, path: &Path, is_directory: bool) -> bool {
-        for (above, rules) in self.rules.iter().rev() {
-            match path.strip_prefix(above).map(|path| rules.matched(path, is_directory)) {
-                Ok(Match::Ignore(_)) => return true,
-                Ok(Match::Whitelist(_)) => return false,
-                Ok(Match::None) | Err(_) => {}
-            }
-        }
-        false
     }
 }
 
-/// The second overrules the first, as ripgrep has it.
-const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore"];
+/// By what the content of a file is told.
+pub(crate) fn stamp(stat: &Stat) -> Stamp {
+    Stamp {
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        modified: (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+        inode: stat.st_ino,
+    }
+}
 
-fn push_rules(rules: &mut Vec<(PathBuf, Gitignore)>, directory: impl AsFd, files: &[&str], path: &Path) {
-    let mut builder = GitignoreBuilder::new(".");
-    for file in files {
-        let Ok((file, _)) = read_beneath(directory.as_fd(), Path::new(file), Links::None) else {
-            continue;
-        };
-        let mut bytes = Vec::new();
-        if file.take(MAX_IGNORE_BYTES).read_to_end(&mut bytes).is_err() {
-            continue;
+fn stamp_at(directory: &OwnedFd, name: &OsStr) -> Option<Stamp> {
+    statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stamp(&stat))
+}
+
+/// Does the same work on as many threads as are good for it, this one among them, and waits for all.
+pub(crate) fn in_threads<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let mut results = vec![work()];
+        for other in others {
+            // A panic goes on to whoever waits for the call, as it would without threads.
+            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        for line in String::from_utf8_lossy(&bytes).lines() {
-            // Git passes over a line that it does not understand, too.
-            let _ = builder.add_line(None, line);
+        results
+    })
+}
+
+/// A key by which what a directory holds follows it: no name has a byte below the one for `/`.
+fn by_component(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().iter().map(|byte| if *byte == b'/' { 0 } else { *byte }).collect()
+}
+
+/// What one thread has found.
+struct Found<'a> {
+    queue: &'a Queue,
+    seen: &'a AtomicUsize,
+    entries: Vec<Entry>,
+    omitted: Omitted,
+}
+
+impl Omitted {
+    fn add(&mut self, other: &Omitted) {
+        self.ignored += other.ignored;
+        self.too_deep += other.too_deep;
+        self.unreadable += other.unreadable;
+        self.too_many |= other.too_many;
+    }
+}
+
+/// A directory that is still to be visited.
+struct Job {
+    /// Relative to the directory where the walk began.
+    inner: PathBuf,
+    depth: usize,
+    rules: Option<Arc<Rules>>,
+}
+
+/// Directories to visit. It is over when there are none and no thread is in one, because only a
+/// visit adds more.
+struct Queue {
+    waiting: Mutex<(Vec<Job>, usize)>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn new(first: Job) -> Queue {
+        Queue { waiting: Mutex::new((vec![first], 0)), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Vec<Job>, usize)> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, job: Job) {
+        self.lock().0.push(job);
+        self.changed.notify_one();
+    }
+
+    /// The next directory, and what says that a thread is in it.
+    fn next(&self) -> Option<(Job, Visiting<'_>)> {
+        let mut waiting = self.lock();
+        loop {
+            if let Some(job) = waiting.0.pop() {
+                waiting.1 += 1;
+                return Some((job, Visiting(self)));
+            }
+            if waiting.1 == 0 {
+                return None;
+            }
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
     }
-    match builder.build() {
-        Ok(built) if !built.is_empty() => rules.push((path.to_owned(), built)),
-        Ok(_) | Err(_) => {}
+}
+
+/// A thread in a directory. Dropping it, also by a panic, lets the others end.
+struct Visiting<'a>(&'a Queue);
+
+impl Drop for Visiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        waiting.1 -= 1;
+        if waiting.1 == 0 {
+            self.0.changed.notify_all();
+        }
     }
 }

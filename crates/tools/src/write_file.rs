@@ -1,4 +1,4 @@
-//! The tool that writes a whole file. Where and how it is put there is left to `replace`.
+//! The tool that writes a whole file. How it is put there is left to `change`.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -8,16 +8,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
-use crate::line_counts::line_counts;
+use crate::change::{Action, Change, commit, report};
 use crate::path::Workspace;
-use crate::replace::Place;
+use crate::place::Place;
 use crate::text::reveal_line;
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
 /// How long a file may be that a model writes.
 const MAX_CONTENT_BYTES: usize = 1024 * 1024;
-/// How long an old file may be for its lines to be counted.
-const MAX_COUNTED_BYTES: u64 = 4 * 1024 * 1024;
+/// How long an old file may be for the new one to be compared with it.
+const MAX_COMPARED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Creates or replaces a file of the workspace.
 pub(crate) struct WriteFile;
@@ -75,11 +75,20 @@ fn write(workspace: &Workspace, input: &WriteFileInput, stop: &Stop) -> Result<T
              file, or make it by a command."
         )));
     }
-    let place = Place::find(workspace, &input.path)?;
-    let old = if place.exists() { place.content(MAX_COUNTED_BYTES) } else { Some(Vec::new()) };
-    let counts = old.map(|old| line_counts(&String::from_utf8_lossy(&old), &input.content));
-    place.put(&input.path, input.content.as_bytes(), stop)?;
-    let (done, change) = if place.exists() { ("Replaced", "replaced") } else { ("Created", "created") };
+    let content = input.content.as_bytes().to_vec();
+    let place = Place::look(workspace, &input.path)?;
+    let seen = place.and_then(|place| {
+        // A file that may not be read can still be replaced; it is then known by its stamp.
+        place.unread().map(|unread| place.read(&input.path, MAX_COMPARED_BYTES).unwrap_or(unread))
+    });
+    let (done, change, action) = match seen {
+        Some(seen) => ("Replaced", "replaced", Action::Update { seen, content }),
+        None => ("Created", "created", Action::Add { content, executable: false }),
+    };
+    let changes = [Change { path: input.path.clone(), action }];
+    commit(workspace, &changes, stop)?;
+    let report = report(workspace, &changes);
+    let counts = report.counts.first().copied().flatten();
     let lines = counts.map(|counts| format!(", {} lines added, {} removed", counts.added, counts.removed));
     let details = json!({
         "path": input.path,
@@ -87,6 +96,7 @@ fn write(workspace: &Workspace, input: &WriteFileInput, stop: &Stop) -> Result<T
         "change": change,
         "lines_added": counts.map(|counts| counts.added),
         "lines_removed": counts.map(|counts| counts.removed),
+        "files": report.files,
     });
     Ok(ToolOutcome::done(format!("{done} {path}: {bytes} bytes{}.", lines.unwrap_or_default()), details))
 }

@@ -70,6 +70,14 @@ impl State {
     fn apply_to_turn(&mut self, record: &Record) {
         let Some(turn) = &mut self.turn else { return };
         match &record.event {
+            // What a message took stands with the message too, as it did before there was this event.
+            Event::UsageRecorded { message_id: None, usage, .. } => {
+                turn.usage += *usage;
+                self.session.usage += *usage;
+            }
+            Event::UsageRecorded { message_id: Some(_), .. }
+            | Event::ModelResolved { .. }
+            | Event::ModelWaiting { .. } => {}
             Event::ModelOutputCompleted { message, usage, .. } => {
                 turn.steps += 1;
                 turn.said = Some(message.id);
@@ -163,6 +171,7 @@ impl State {
             ended_at: None,
             verified: None,
             error: None,
+            usage: crate::Usage::default(),
         });
         bound(&mut self.turns, Limits::TURNS);
         self.turn = Some(OpenTurn {
@@ -187,6 +196,7 @@ impl State {
             summary.ended_at = Some(at);
             summary.verified = verified;
             summary.error = error;
+            summary.usage = turn.usage;
         }
     }
 

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandResult, Event, Failure, Message, MessageId, Policy, Scope, ToolCall, ToolCallId, ToolKind,
-    ToolResult, TurnId, Usage,
+    CommandResult, Effort, Event, Failure, Message, MessageId, Policy, Resolution, Scope, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
 /// What can be asked of a session.
@@ -109,8 +109,32 @@ pub enum Command {
 pub enum Report {
     /// Hand over the messages that steer this turn, before its next step.
     TakeSteering,
+    /// Another model takes over, because the one before it could not begin to answer.
+    ModelResolved(Resolution),
+    /// The model cannot answer yet, and will be asked again.
+    ModelWaiting {
+        /// The model.
+        model: String,
+        /// Which attempt failed, from 1.
+        attempt: u32,
+        /// How many there are at most.
+        attempts: u32,
+        /// How long until the next.
+        wait_ms: u64,
+        /// How it failed.
+        error: Failure,
+    },
+    /// A model was used, and no message came of it.
+    UsageSpent {
+        /// The model.
+        model: String,
+        /// What it took.
+        usage: Usage,
+    },
     /// The model finished a message.
     StepFinished {
+        /// The model that wrote it.
+        model: String,
         /// The message.
         message: Message,
         /// Why the model stopped.
@@ -225,6 +249,12 @@ pub struct Change {
     pub archived: Option<bool>,
     /// Another model, from the next turn on.
     pub model: Option<String>,
+    /// Other models to take its place.
+    pub fallback_models: Option<Vec<String>>,
+    /// Another effort, from the next turn on; `Some(None)` leaves it to the model's maker again.
+    pub effort: Option<Option<Effort>>,
+    /// Begin or stop to keep the traffic with providers, from the next turn on.
+    pub raw_log: Option<bool>,
     /// Another policy, from now on.
     pub policy: Option<Policy>,
 }

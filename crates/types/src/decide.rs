@@ -33,14 +33,15 @@ pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
     }
 }
 
-/// The first event of a new session.
-pub fn create(new: NewSession) -> Result<Event, Refusal> {
+/// The first events of a new session.
+pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
     label("title", new.title.as_deref())?;
     label("idempotency_key", new.idempotency_key.as_deref())?;
     if new.system_prompt.as_ref().is_some_and(|prompt| prompt.len() > Limits::MESSAGE_BYTES) {
         return Err(too_large("system_prompt", Limits::MESSAGE_BYTES));
     }
     check_policy(&new.policy)?;
+    check_fallbacks(&new.fallback_models)?;
     let session = Session {
         id: new.id,
         created_at: new.at,
@@ -51,6 +52,9 @@ pub fn create(new: NewSession) -> Result<Event, Refusal> {
         last_turn_id: None,
         agent: new.agent,
         model: new.model,
+        fallback_models: new.fallback_models,
+        effort: new.effort,
+        raw_log: new.raw_log,
         title: new.title.filter(|title| !title.is_empty()),
         archived: false,
         parent_session_id: new.parent_session_id,
@@ -60,18 +64,23 @@ pub fn create(new: NewSession) -> Result<Event, Refusal> {
         usage: Usage::default(),
         idempotency_key: new.idempotency_key,
     };
-    Ok(Event::SessionCreated { session })
+    let resolved = new.resolution.map(|resolution| Event::ModelResolved { resolution });
+    Ok(std::iter::once(Event::SessionCreated { session }).chain(resolved).collect())
 }
 
 fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
     label("title", change.title.as_deref())?;
     change.policy.as_ref().map_or(Ok(()), check_policy)?;
+    change.fallback_models.as_deref().map_or(Ok(()), check_fallbacks)?;
     let mut session = state.session.clone();
     if let Some(title) = change.title {
         session.title = Some(title).filter(|title| !title.is_empty());
     }
     session.archived = change.archived.unwrap_or(session.archived);
     session.model = change.model.unwrap_or(session.model);
+    session.fallback_models = change.fallback_models.unwrap_or(session.fallback_models);
+    session.effort = change.effort.unwrap_or(session.effort);
+    session.raw_log = change.raw_log.unwrap_or(session.raw_log);
     session.policy = change.policy.unwrap_or(session.policy);
     if session == state.session {
         return Ok(Decision::unchanged());
@@ -113,6 +122,14 @@ fn check_policy(policy: &Policy) -> Result<(), Refusal> {
         return Err(Refusal::new(RefusalKind::TooLarge, "too_many_rules", message));
     }
     Ok(())
+}
+
+fn check_fallbacks(models: &[String]) -> Result<(), Refusal> {
+    if models.len() > Limits::FALLBACK_MODELS {
+        let message = format!("a session has at most {} fallback models", Limits::FALLBACK_MODELS);
+        return Err(Refusal::new(RefusalKind::TooLarge, "too_many_models", message));
+    }
+    models.iter().try_for_each(|model| label("fallback_models", Some(model)))
 }
 
 fn label(name: &str, value: Option<&str>) -> Result<(), Refusal> {

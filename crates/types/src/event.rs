@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Message, MessageId, Queued, Rule, Scope, Session, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId,
-    Usage,
+    Message, MessageId, Queued, Resolution, Rule, Scope, Session, ToolCall, ToolCallId, ToolKind, ToolResult,
+    TurnId, Usage,
 };
 
 /// What has happened. The names and the shapes of `data` are a contract with every client and with
@@ -49,6 +49,15 @@ pub enum Event {
     TurnFailed { error: Failure, reason: String },
     /// The turn was stopped.
     TurnCanceled { by: String, reason: Option<String> },
+    /// A model was found for the session, or took the place of one that failed.
+    ModelResolved {
+        #[serde(flatten)]
+        resolution: Resolution,
+    },
+    /// The model could not answer yet, and is asked again after a while.
+    ModelWaiting { model: String, attempt: u32, attempts: u32, wait_ms: u64, error: Failure },
+    /// A model was used, and this is what it took.
+    UsageRecorded { model: String, message_id: Option<MessageId>, usage: Usage },
     /// The model stopped reasoning.
     ReasoningCompleted { message_id: MessageId, part: u32, bytes: u64 },
     /// The model finished a message, or was stopped in it.
@@ -109,6 +118,9 @@ impl Event {
             Event::TurnCompleted { .. } => "turn_completed",
             Event::TurnFailed { .. } => "turn_failed",
             Event::TurnCanceled { .. } => "turn_canceled",
+            Event::ModelResolved { .. } => "model_resolved",
+            Event::ModelWaiting { .. } => "model_waiting",
+            Event::UsageRecorded { .. } => "usage_recorded",
             Event::ReasoningCompleted { .. } => "reasoning_completed",
             Event::ModelOutputCompleted { .. } => "model_output_completed",
             Event::ToolBatchStarted { .. } => "tool_batch_started",
@@ -138,6 +150,7 @@ impl Event {
                     name: tool_call.name.clone(),
                     ok: tool_result.ok,
                     text: tool_result.text(),
+                    images: tool_result.pictures().collect(),
                 }],
                 created_at: at,
             }),

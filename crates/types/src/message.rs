@@ -90,7 +90,20 @@ pub enum Part {
         ok: bool,
         /// The answer as the model reads it.
         text: String,
+        /// Pictures that belong to the answer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Picture>,
     },
+}
+
+/// A picture beside the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Picture {
+    /// Where it lies, relative to the session's folder.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Its type, as sniffed from the bytes.
+    pub mime_type: String,
 }
 
 impl Part {
@@ -149,8 +162,9 @@ impl Message {
         self.parts
             .iter()
             .map(|part| match part {
-                Part::Text { text } | Part::Reasoning { text, .. } | Part::ToolResult { text, .. } => {
-                    text.len()
+                Part::Text { text } | Part::ToolResult { text, .. } => text.len(),
+                Part::Reasoning { text, opaque } => {
+                    text.len() + opaque.as_ref().map_or(0, |opaque| opaque.to_string().len())
                 }
                 Part::Image { reference, mime_type }
                 | Part::Audio { reference, mime_type }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ToolCall, ToolKind};
+use crate::{ModelPolicy, ToolCall, ToolKind};
 
 /// The policies of one session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,9 @@ pub struct Policy {
     /// Whether a person reviews the turn's diff.
     #[serde(deserialize_with = "crate::object")]
     pub patch_review: PatchReview,
+    /// How the session comes by a model when nobody names one.
+    #[serde(deserialize_with = "crate::object")]
+    pub model: ModelPolicy,
 }
 
 /// Which tool calls wait for an answer.

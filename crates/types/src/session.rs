@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{PendingApproval, Policy, Queued, SessionId, TurnId, TurnSummary};
+use crate::{Cost, Effort, PendingApproval, Policy, Queued, Resolution, SessionId, TurnId, TurnSummary};
 
 /// How a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -45,8 +45,12 @@ pub struct Usage {
     pub output_tokens: u64,
     /// How many of the input tokens came from the provider's cache.
     pub cached_tokens: u64,
+    /// How many of the input tokens were written to the provider's cache.
+    pub cache_write_tokens: u64,
     /// How many of the output tokens were reasoning.
     pub reasoning_tokens: u64,
+    /// What it cost in US dollars, as far as prices are known.
+    pub cost_usd: Option<Cost>,
 }
 
 impl std::ops::AddAssign for Usage {
@@ -54,6 +58,11 @@ impl std::ops::AddAssign for Usage {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(one), Some(other)) => Some(one.plus(other)),
+            (one, other) => one.or(other),
+        };
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
     }
 }
@@ -79,6 +88,15 @@ pub struct Session {
     pub agent: String,
     /// Which model the agent uses, as `provider:model`.
     pub model: String,
+    /// Models that take its place, in this order, when it cannot begin to answer.
+    #[serde(default)]
+    pub fallback_models: Vec<String>,
+    /// How much the model thinks; as its maker thinks best when absent.
+    #[serde(default)]
+    pub effort: Option<Effort>,
+    /// Whether the traffic with providers is kept in `raw.jsonl`.
+    #[serde(default)]
+    pub raw_log: bool,
     /// What people call it.
     pub title: Option<String>,
     /// Whether it is put away.
@@ -113,6 +131,14 @@ pub struct NewSession {
     pub agent: String,
     /// Which model the agent uses.
     pub model: String,
+    /// How that model was found, if nobody named it.
+    pub resolution: Option<Resolution>,
+    /// Models that take its place when it cannot begin to answer.
+    pub fallback_models: Vec<String>,
+    /// How much the model thinks.
+    pub effort: Option<Effort>,
+    /// Whether the traffic with providers is kept.
+    pub raw_log: bool,
     /// What people call it.
     pub title: Option<String>,
     /// The session that starts it.
@@ -125,6 +151,35 @@ pub struct NewSession {
     pub policy: Policy,
     /// The caller's key for this request.
     pub idempotency_key: Option<String>,
+}
+
+impl NewSession {
+    /// A plain session of the native agent.
+    pub fn new(
+        id: SessionId,
+        at: Timestamp,
+        workspace_path: impl Into<String>,
+        model: impl Into<String>,
+    ) -> NewSession {
+        NewSession {
+            id,
+            at,
+            workspace_path: workspace_path.into(),
+            system_prompt: None,
+            agent: "native".to_owned(),
+            model: model.into(),
+            resolution: None,
+            fallback_models: Vec::new(),
+            effort: None,
+            raw_log: false,
+            title: None,
+            parent_session_id: None,
+            mode: "serve".to_owned(),
+            auto_run: true,
+            policy: Policy::default(),
+            idempotency_key: None,
+        }
+    }
 }
 
 /// A session with its latest state: what a client needs to draw it.

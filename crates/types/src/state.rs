@@ -59,6 +59,8 @@ impl Limits {
     pub const RULES: usize = 1000;
     /// Messages that may wait unanswered with `auto_run` off.
     pub const UNANSWERED: usize = 1000;
+    /// Models that may take the place of a session's own.
+    pub const FALLBACK_MODELS: usize = 16;
     /// Bytes in one message.
     pub const MESSAGE_BYTES: usize = 1 << 20;
     /// Bytes in a title, an idempotency key, a reason.
@@ -215,6 +217,9 @@ pub struct TurnSummary {
     pub verified: Option<bool>,
     /// Why it failed.
     pub error: Option<String>,
+    /// What it has cost.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 impl State {

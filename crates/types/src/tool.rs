@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Part, ToolCallId};
+use crate::{Part, Picture, ToolCallId};
 
 /// What a tool touches; approvals are asked for by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +68,16 @@ impl ToolResult {
         let error = error.into();
         let parts = vec![Part::text(error.clone())];
         ToolResult { id, ok: false, parts, error: Some(error), artifacts: Vec::new(), details: None }
+    }
+
+    /// The pictures that the model is shown.
+    pub fn pictures(&self) -> impl Iterator<Item = Picture> + '_ {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Image { reference, mime_type } => {
+                Some(Picture { reference: reference.clone(), mime_type: mime_type.clone() })
+            }
+            _ => None,
+        })
     }
 
     /// The text that the model reads.

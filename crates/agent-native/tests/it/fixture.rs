@@ -76,7 +76,7 @@ impl World {
         assert_eq!(started, ended + open, "{names:?}");
         if open == 0 {
             let messages = self.host.conversation();
-            assert_paired(&ModelRequest { system: None, messages, tools: [].into() });
+            assert_paired(&ModelRequest::new(messages));
         }
     }
 

@@ -8,6 +8,7 @@ mod calls;
 mod cancel;
 mod fixture;
 mod limits;
+mod lineup;
 mod resume;
 mod steering;
 mod tools;

@@ -1,7 +1,7 @@
 //! `ostler run`: one prompt, its answer as it comes, and an exit code that tells the outcome.
 
 use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use futures_util::StreamExt;
@@ -15,16 +15,26 @@ use crate::args::{ApproveWhen, Run};
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
 
+/// Bytes in one file that goes along; the daemon takes no more.
+const MAX_ATTACHMENT: u64 = 25 << 20;
+
 pub(super) async fn run(setting: Setting, run: Run) -> anyhow::Result<Exit> {
     let prompt = prompt(&run.prompt)?;
+    let files = files(&run.attach)?;
     let reached =
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
-    let exit = turn(&reached.client, &setting, &run, prompt).await;
+    let exit = turn(&reached.client, &setting, &run, prompt, files).await;
     reached.leave().await;
     exit
 }
 
-async fn turn(client: &Client, setting: &Setting, run: &Run, prompt: String) -> anyhow::Result<Exit> {
+async fn turn(
+    client: &Client,
+    setting: &Setting,
+    run: &Run,
+    prompt: String,
+    files: Vec<Attached>,
+) -> anyhow::Result<Exit> {
     let when = run.approve.unwrap_or(if std::io::stdin().is_terminal() && run.prompt != "-" {
         ApproveWhen::Ask
     } else {
@@ -34,9 +44,9 @@ async fn turn(client: &Client, setting: &Setting, run: &Run, prompt: String) -> 
         Some(id) => (id, client.session(id).await?.last_seq),
         None => (create(client, run).await?, 0),
     };
+    let message = message(client, id, prompt, files).await?;
     let events = client.events_resuming(id, after).await?;
-    let sent =
-        client.send_message(id, &SendMessage { auto_run: Some(true), ..SendMessage::prompt(prompt) }).await?;
+    let sent = client.send_message(id, &message).await?;
     let turn_id = sent.turn_id.context("the daemon started no turn")?;
     let screen = Screen::new(run.json, false, false, &setting.environment);
     let answers = BufReader::new(tokio::io::stdin()).lines();
@@ -179,6 +189,23 @@ impl Turn<'_> {
     }
 }
 
+/// The message, once its files are with the daemon. They come before the prompt, which speaks of them.
+async fn message(
+    client: &Client,
+    id: SessionId,
+    prompt: String,
+    files: Vec<Attached>,
+) -> anyhow::Result<SendMessage> {
+    let mut message = SendMessage { auto_run: Some(true), ..SendMessage::prompt(prompt) };
+    for (place, Attached { path, name }) in files.into_iter().enumerate() {
+        let content = read(&path)?;
+        let stored = client.attach(id, &name, &content).await;
+        let stored = stored.with_context(|| format!("{} cannot be attached", path.display()))?;
+        message.parts.insert(place, stored.into_part());
+    }
+    Ok(message)
+}
+
 async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
     let workspace = run.workspace.as_deref().unwrap_or(Path::new("."));
     let workspace =
@@ -191,6 +218,34 @@ async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
         ..CreateSession::default()
     };
     Ok(client.create_session(&session).await?)
+}
+
+/// A file that goes along with the prompt.
+struct Attached {
+    path: PathBuf,
+    name: String,
+}
+
+/// The files to send along. What cannot be sent is told before a session is made for it.
+fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<Attached>> {
+    let attached = |path: &PathBuf| {
+        let metadata =
+            std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        anyhow::ensure!(metadata.is_file(), "{} is not a file; attach the files in it", path.display());
+        anyhow::ensure!(
+            metadata.len() <= MAX_ATTACHMENT,
+            "{} is larger than {} MiB; put it in the workspace and name its path instead",
+            path.display(),
+            MAX_ATTACHMENT >> 20
+        );
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Ok(Attached { path: path.clone(), name })
+    };
+    paths.iter().map(attached).collect()
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))
 }
 
 fn prompt(given: &str) -> anyhow::Result<String> {

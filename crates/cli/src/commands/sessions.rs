@@ -5,12 +5,13 @@ use std::io::Write;
 use anyhow::Context;
 use futures_util::StreamExt;
 use ostler_client::{Client, SessionFilter, UpdateSession};
-use ostler_types::{Session, SessionId, SessionView};
+use ostler_types::{Cost, Session, SessionId, SessionView};
 
 use super::Setting;
 use crate::args::{ListSessions, Sessions};
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
+use crate::render::money;
 
 pub(super) async fn sessions(setting: Setting, command: Sessions) -> anyhow::Result<Exit> {
     let reached =
@@ -93,7 +94,11 @@ fn line(session: &Session) -> String {
         session.title.as_deref().unwrap_or("(no title)").chars().filter(|c| !c.is_control()).collect();
     let at = session.updated_at.to_string();
     let at = at.get(..16).unwrap_or(&at).replace('T', " ");
-    format!("{}  {at}  {:<16}  {title}", session.id, session.status.as_str())
+    let cost = match session.usage.cost_usd {
+        Some(cost) if cost > Cost::default() => format!("  {}", money(cost)),
+        Some(_) | None => String::new(),
+    };
+    format!("{}  {at}  {:<16}  {title}{cost}", session.id, session.status.as_str())
 }
 
 fn describe(view: &SessionView) -> String {
@@ -111,6 +116,9 @@ fn describe(view: &SessionView) -> String {
         ),
     );
     row("tokens", format!("{} in, {} out", session.usage.input_tokens, session.usage.output_tokens));
+    if let Some(cost) = session.usage.cost_usd {
+        row("cost", money(cost));
+    }
     row("queue", view.queue.len().to_string());
     for approval in &view.pending_approvals {
         row(

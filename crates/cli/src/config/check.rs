@@ -1,23 +1,19 @@
 //! What a type cannot say: values that are each possible but do not go together, or not here.
 
 use super::explain::ConfigError;
-use super::{Auth, Loaded, Provider, Source};
+use super::{Auth, Loaded, Provider, ProviderKind, Source};
 
 /// The most steps that a turn may be given.
 const MOST_STEPS: u32 = 1000;
 /// The most rounds of verification that a turn may be given.
 const MOST_ROUNDS: u32 = 100;
-/// Providers that are built in.
-const BUILT_IN: [&str; 2] = ["demo", "replay"];
 
 /// Passes a configuration on if it holds together.
 pub(crate) fn check(mut loaded: Loaded) -> Result<Loaded, ConfigError> {
     server(&mut loaded)?;
     within(&loaded, "loop.max_steps", loaded.config.turn_loop.max_steps, 1, MOST_STEPS)?;
     within(&loaded, "verify.max_rounds", loaded.config.verify.max_rounds, 0, MOST_ROUNDS)?;
-    if loaded.config.models.default.trim().is_empty() {
-        return Err(loaded.error("models.default", "a model is named `provider:model`, such as `demo:demo`"));
-    }
+    models(&loaded)?;
     for (name, each) in &loaded.config.providers {
         provider(&loaded, name, each)?;
     }
@@ -72,24 +68,98 @@ fn within(loaded: &Loaded, key: &str, value: u32, least: u32, most: u32) -> Resu
     Err(loaded.error(key, format!("this is {value}, expected a number from {least} to {most}")))
 }
 
-fn provider(loaded: &Loaded, name: &str, provider: &Provider) -> Result<(), ConfigError> {
-    named(loaded, &format!("providers.{name}.kind"), name)?;
-    if BUILT_IN.contains(&name) {
-        let message = format!("the provider `{name}` is built in; give yours another name");
-        return Err(loaded.error(&format!("providers.{name}.kind"), message));
+fn models(loaded: &Loaded) -> Result<(), ConfigError> {
+    let models = &loaded.config.models;
+    let priced = |price: f64| price.is_finite() && price >= 0.0;
+    for (key, price) in [
+        ("models.max_input_price", models.max_input_price),
+        ("models.max_output_price", models.max_output_price),
+    ] {
+        if price.is_some_and(|price| !priced(price)) {
+            return Err(loaded.error(key, "expected a number of US dollars that is not negative"));
+        }
     }
-    if let Some(url) = &provider.base_url {
-        base_url(url).map_err(|message| loaded.error(&format!("providers.{name}.base_url"), message))?;
-    }
-    if let Some(variable) = &provider.api_key_env
-        && !is_variable(variable)
-    {
-        // What stands here may be the key itself, so it is not repeated.
-        let message =
-            "expected the name of an environment variable, such as OPENAI_API_KEY, and not the key itself";
-        return Err(loaded.error(&format!("providers.{name}.api_key_env"), message));
+    for (name, facts) in &models.info {
+        let fail = |message: &str| Err(loaded.error("models.info", format!("`{name}`: {message}")));
+        if !name.split_once(':').is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty()) {
+            return fail("expected the full name of a model, such as `ollama:qwen3`");
+        }
+        if facts.context_window == Some(0) || facts.max_output_tokens == Some(0) {
+            return fail("a number of tokens is at least 1");
+        }
+        let prices = facts.prices.iter();
+        let mut prices = prices.flat_map(|prices| {
+            [Some(prices.input), Some(prices.output), prices.cached, prices.cache_write].into_iter().flatten()
+        });
+        if !prices.all(priced) {
+            return fail("a price is a number of US dollars that is not negative");
+        }
     }
     Ok(())
+}
+
+fn provider(loaded: &Loaded, name: &str, provider: &Provider) -> Result<(), ConfigError> {
+    let key = |member: &str| format!("providers.{name}.{member}");
+    named(loaded, &key("kind"), name)?;
+    let kind = provider.kind(name);
+    // `replay` is the word for what answers from recordings, and may be its name.
+    if name == "demo" || (name == "replay" && kind != Some(ProviderKind::Replay)) {
+        let message = format!("the provider `{name}` is built in; give yours another name");
+        return Err(loaded.error(&key("kind"), message));
+    }
+    if provider.preset.is_some() && provider.preset(name).is_none() {
+        let message = format!("there is no such preset, expected one of {}", presets());
+        return Err(loaded.error(&key("preset"), message));
+    }
+    if let Some(url) = &provider.base_url {
+        base_url(url).map_err(|message| loaded.error(&key("base_url"), message))?;
+    }
+    match (kind, &provider.file) {
+        (Some(ProviderKind::Replay), None) => {
+            return Err(
+                loaded.error(&key("kind"), "a replay needs the key `file`, a `raw.jsonl` to answer from")
+            );
+        }
+        (Some(ProviderKind::Replay), Some(_)) | (_, None) => {}
+        (_, Some(_)) => return Err(loaded.error(&key("file"), "only a provider of kind `replay` has a file")),
+    }
+    key_source(loaded, name, provider)
+}
+
+/// What stands where a key is named may be the key itself, so it is never repeated.
+fn key_source(loaded: &Loaded, name: &str, provider: &Provider) -> Result<(), ConfigError> {
+    let key = |member: &str| format!("providers.{name}.{member}");
+    if let [_, second, ..] = provider.key_sources()[..] {
+        return Err(loaded.error(
+            &key(second),
+            "only one of `api_key_env`, `api_key_file`, `api_key_command` can be given",
+        ));
+    }
+    if provider.api_key_env.as_deref().is_some_and(|variable| !is_variable(variable)) {
+        let message =
+            "expected the name of an environment variable, such as OPENAI_API_KEY, and not the key itself";
+        return Err(loaded.error(&key("api_key_env"), message));
+    }
+    if provider.api_key_file.as_deref().is_some_and(|file| !file.starts_with('/') && !file.starts_with("~/"))
+    {
+        let message = "expected the path of a file that begins with `/` or `~/`, and not the key itself";
+        return Err(loaded.error(&key("api_key_file"), message));
+    }
+    if let Some(command) = &provider.api_key_command {
+        // A program that is found from wherever the daemon was started may be a repository's.
+        let program = command.first().map(String::as_str).unwrap_or_default();
+        if program.is_empty() || (program.contains('/') && !program.starts_with('/')) {
+            let message = "expected a program and its arguments, such as [\"pass\", \"show\", \"openai\"]; \
+                           the program by its name or its full path";
+            return Err(loaded.error(&key("api_key_command"), message));
+        }
+    }
+    Ok(())
+}
+
+/// The names of the presets, for errors.
+pub(super) fn presets() -> String {
+    ostler_models::PRESETS.map(|preset| format!("`{}`", preset.name)).join(", ")
 }
 
 /// A name stands before the colon of a model's name, and in messages.
@@ -99,6 +169,11 @@ fn named(loaded: &Loaded, key: &str, name: &str) -> Result<(), ConfigError> {
         return Ok(());
     }
     Err(loaded.error(key, "a name has letters, digits, `-` and `_` only"))
+}
+
+/// Whether a provider can lie there.
+pub(crate) fn is_base_url(url: &str) -> bool {
+    base_url(url).is_ok()
 }
 
 fn base_url(url: &str) -> Result<(), &'static str> {

@@ -79,6 +79,8 @@ fn quoted(message: &str) -> Vec<&str> {
 fn in_plain_words(message: &str) -> String {
     let words = [
         ("expected u32", "expected a whole number that is not negative"),
+        ("expected u64", "expected a whole number that is not negative"),
+        ("expected f64", "expected a number"),
         ("expected a sequence", "expected a list in brackets"),
         ("expected a string", "expected a text in quotes"),
         ("expected a boolean", "expected true or false"),

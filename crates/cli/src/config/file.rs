@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::explain::{ConfigError, explain};
 use super::settings::Config;
-use super::tree;
+use super::{check, tree};
 use crate::paths::ConfigFile;
 
 /// The largest file that is read.
@@ -44,15 +44,23 @@ pub(crate) fn read(file: &ConfigFile) -> Result<Option<FileLayer>, ConfigError> 
 pub(crate) fn parse(path: &Path, text: &str) -> Result<FileLayer, ConfigError> {
     let spans = DeTable::parse(text).map_err(|error| explained(path, text, None, &error))?;
     let spans = spans.get_ref();
-    if let Err(error) = toml::from_str::<Config>(text) {
-        return Err(explained(path, text, Some(spans), &error));
-    }
+    let config =
+        toml::from_str::<Config>(text).map_err(|error| explained(path, text, Some(spans), &error))?;
     let table: toml::Table =
         toml::from_str(text).map_err(|error| explained(path, text, Some(spans), &error))?;
     let mut lines = BTreeMap::new();
     each_key(spans, &mut Vec::new(), &mut |keys, span, _| {
         lines.insert(keys.join("."), line_of(text, span.start));
     });
+    // Checked here, since a section without any key leaves nothing behind that could be checked later.
+    for (name, provider) in &config.providers {
+        if provider.kind(name).is_none() && provider.preset.is_none() {
+            let (key, presets) = (format!("providers.{name}"), check::presets());
+            let origin = format!("{}:{}", path.display(), lines.get(&key).copied().unwrap_or(1));
+            let message = format!("this section needs the key `kind`, or `preset` with one of {presets}");
+            return Err(ConfigError::new(origin, Some(key), message));
+        }
+    }
     Ok(FileLayer { values: tree::leaves(&table), lines })
 }
 

@@ -19,6 +19,8 @@ pub(crate) enum Form {
     Text,
     /// In digits.
     Number,
+    /// In digits, with a point where one is needed.
+    Decimal,
     /// `true` or `false`.
     Switch,
     /// With commas between the elements.
@@ -31,7 +33,7 @@ impl Key {
     /// The environment variable that sets it, if one can.
     pub fn variable(&self) -> Option<String> {
         match self.form {
-            Form::Text | Form::Number | Form::Switch | Form::List => {
+            Form::Text | Form::Number | Form::Decimal | Form::Switch | Form::List => {
                 Some(format!("{PREFIX}{}", self.path.replace('.', "_").to_uppercase()))
             }
             Form::FileOnly => None,
@@ -46,10 +48,17 @@ pub(crate) const PREFIX: &str = "OSTLER_";
 pub(crate) const OTHER_VARIABLES: [&str; 3] = ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG"];
 
 /// Every key with a fixed name, in the order in which they are shown.
-pub const KEYS: [Key; 18] = [
+pub const KEYS: [Key; 25] = [
     key("server.listen", Form::Text),
     key("server.auth", Form::Text),
     key("models.default", Form::Text),
+    key("models.fallback", Form::List),
+    key("models.prefer", Form::List),
+    key("models.require", Form::List),
+    key("models.max_input_price", Form::Decimal),
+    key("models.max_output_price", Form::Decimal),
+    key("models.discover", Form::Switch),
+    key("models.info", Form::FileOnly),
     key("approval.require_for_kinds", Form::List),
     key("approval.require_for_tools", Form::List),
     key("approval.rules", Form::FileOnly),

@@ -1,11 +1,17 @@
 //! What can be configured: sections, keys, their types and defaults. Says nothing about where a
 //! value comes from.
 
+mod models;
+mod providers;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use ostler_types::{ApprovalPolicy, PatchReview, Policy, VerifyPolicy};
 use serde::{Deserialize, Serialize};
+
+pub use models::{ModelFacts, Models};
+pub use providers::{Provider, ProviderKind};
 
 /// Everything that can be configured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +49,7 @@ impl Config {
             approval: self.approval.clone(),
             verify: self.verify.clone(),
             patch_review: self.patch_review.clone(),
+            model: self.models.policy(),
         }
     }
 }
@@ -73,77 +80,6 @@ pub enum Auth {
     On,
     /// They do not. Host and Origin are checked all the same.
     Off,
-}
-
-/// Which model a session has that names none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Models {
-    /// The model, as `provider:model`.
-    pub default: String,
-}
-
-impl Default for Models {
-    fn default() -> Models {
-        Models { default: "demo:demo".to_owned() }
-    }
-}
-
-/// A provider of models.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Provider {
-    /// The protocol that it speaks.
-    pub kind: ProviderKind,
-    /// Where its endpoints lie; the maker's own place when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    /// The environment variable that holds the key. The key itself has no place in a file that people show around.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api_key_env: Option<String>,
-    /// The models to offer; the first is the provider's default.
-    #[serde(default)]
-    pub models: Vec<String>,
-}
-
-impl Provider {
-    /// Where its endpoints lie.
-    pub fn base_url(&self) -> &str {
-        self.base_url.as_deref().unwrap_or_else(|| self.kind.home())
-    }
-}
-
-/// The protocols that providers speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProviderKind {
-    /// OpenAI's Chat Completions, which most other servers speak too.
-    #[serde(rename = "openai-chat")]
-    OpenAiChat,
-    /// OpenAI's Responses.
-    #[serde(rename = "openai-responses")]
-    OpenAiResponses,
-    /// Anthropic's Messages.
-    Anthropic,
-}
-
-impl ProviderKind {
-    /// The word in the file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ProviderKind::OpenAiChat => "openai-chat",
-            ProviderKind::OpenAiResponses => "openai-responses",
-            ProviderKind::Anthropic => "anthropic",
-        }
-    }
-
-    /// Where the maker's own endpoints lie.
-    fn home(self) -> &'static str {
-        match self {
-            ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => "https://api.openai.com/v1",
-            ProviderKind::Anthropic => "https://api.anthropic.com/v1",
-        }
-    }
 }
 
 /// Someone else's agent, run as a child process.

@@ -1,6 +1,6 @@
 //! The configuration as `ostler config show` prints it: key, value, source, and what a reader should
-//! know about it. Secrets have no way in: of a key only the variable's name is known here, and of an
-//! agent's variables only the names are shown.
+//! know about it. Secrets have no way in: of a key only where it comes from is known here, of the command
+//! that prints it only the program is shown, and of an agent's variables only the names.
 
 use serde::Serialize;
 
@@ -60,6 +60,10 @@ impl Loaded {
         let variable_set = variable.map(|variable| environment.get(variable).is_some());
         let value = match value {
             toml::Value::Table(variables) => variables.keys().cloned().collect::<Vec<String>>().into(),
+            // People put secrets in arguments.
+            toml::Value::Array(command) if member == "api_key_command" && command.len() > 1 => {
+                vec![command[0].clone(), toml::Value::from("…")].into()
+            }
             shown => shown,
         };
         Entry { source: self.source(&key).to_string(), value: Some(value), works, variable_set, key }

@@ -1,4 +1,6 @@
-//! Small pieces of text: the excerpt of an output, a time, a reason.
+//! Small pieces of text: the excerpt of an output, a time, a reason, an amount of money.
+
+use ostler_types::Cost;
 
 use super::LINE_WIDTH;
 use super::clean::{clean, in_one_line};
@@ -35,5 +37,43 @@ pub(super) fn duration(milliseconds: u64) -> String {
         0..1000 => format!("{milliseconds} ms"),
         1000..60_000 => format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100),
         _ => format!("{} min {} s", milliseconds / 60_000, milliseconds % 60_000 / 1000),
+    }
+}
+
+/// Money in dollars: to the cent, and below ten cents with two digits that say something.
+pub fn money(cost: Cost) -> String {
+    let nanos = u128::from(cost.nanos());
+    let mut decimals: u32 = 2;
+    while decimals < 9 && nanos > 0 && nanos * 10u128.pow(decimals - 1) < 1_000_000_000 {
+        decimals += 1;
+    }
+    let unit = 10u128.pow(9 - decimals);
+    let rounded = (nanos + unit / 2) / unit;
+    let scale = 10u128.pow(decimals);
+    format!("${}.{:0width$}", rounded / scale, rounded % scale, width = decimals as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::money;
+    use ostler_types::Cost;
+
+    #[test]
+    fn money_has_as_many_digits_as_say_something() {
+        for (nanos, text) in [
+            (0, "$0.00"),
+            (1, "$0.000000001"),
+            (12_300, "$0.000012"),
+            (1_234_567, "$0.0012"),
+            (12_345_678, "$0.012"),
+            (99_600_000, "$0.100"),
+            (100_000_000, "$0.10"),
+            (1_234_567_890, "$1.23"),
+            (1_995_000_000, "$2.00"),
+            (1_234_567_890_000, "$1234.57"),
+            (u64::MAX, "$18446744073.71"),
+        ] {
+            assert_eq!(money(Cost::from_nanos(nanos)), text, "{nanos}");
+        }
     }
 }

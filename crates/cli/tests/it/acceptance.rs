@@ -86,7 +86,7 @@ async fn a_message_leads_to_message_added_and_turn_started() {
     let turn = world.send(id, "hello").await;
     assert_eq!(world.until(id, "turn_completed").await["turn_id"], turn.to_string());
     let names = world.names(id).await;
-    assert_eq!(names[..3], ["session_created", "message_added", "turn_started"]);
+    assert_eq!(names[..4], ["session_created", "model_resolved", "message_added", "turn_started"]);
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ fn every_documented_line_is_understood() {
         "ostler serve --listen 127.0.0.1:1 --auth off",
         "ostler run - --json --model a:b --workspace /w --approve never --system-prompt s",
         "ostler run hi --session ID",
+        "ostler run hi --attach a.png --attach b.txt",
         "ostler sessions list --status active --workspace /w --archived --limit 5 --json",
         "ostler sessions show ID --json",
         "ostler sessions search words",
@@ -37,6 +38,10 @@ fn every_documented_line_is_understood() {
         "ostler approve",
         "ostler approve ID call_1 --deny --scope session --reason no",
         "ostler cancel ID",
+        "ostler models --json --refresh qwen",
+        "ostler usage",
+        "ostler usage --by model --since 30d --json",
+        "ostler usage --by workspace --since 2026-01-31",
         "ostler doctor --rebuild --salvage ID --json",
         "ostler config show --json",
         "ostler completions bash",
@@ -60,6 +65,11 @@ fn mistakes_are_usage_errors_with_exit_code_2() {
         "ostler sessions list --limit 201",
         "ostler sessions list --status asleep",
         "ostler run hi --session ID --workspace /w",
+        "ostler usage --by hour",
+        "ostler usage --since 0d",
+        "ostler usage --since -1d",
+        "ostler usage --since 2026-02-30",
+        "ostler usage --since 2026-01-31T00:00",
         "ostler config",
         "ostler nonsense",
     ] {
@@ -124,5 +134,5 @@ fn each_command_says_in_a_sentence_what_it_does() {
     }
     let mut seen = Vec::new();
     walk(&Cli::command(), &mut seen);
-    assert_eq!(seen.len(), 17, "{seen:?}");
+    assert_eq!(seen.len(), 19, "{seen:?}");
 }

@@ -6,7 +6,7 @@ use ostler_cli::config::{
     Auth, Config, Environment, Flag, Inputs, KEYS, Loaded, ProviderKind, SandboxMode, Source, load,
 };
 use ostler_cli::paths::ConfigFile;
-use ostler_types::{PatchReviewMode, Policy, ToolKind};
+use ostler_types::{Ability, PatchReviewMode, Policy, ToolKind};
 
 /// Loads from a file with this text, these variables and these flags. A file called `config.toml`
 /// stands for its directory in errors.
@@ -36,7 +36,7 @@ fn without_any_layer_the_defaults_hold() {
     assert_eq!(loaded.config, Config::default());
     assert_eq!(loaded.config.policy(), Policy::default());
     assert_eq!(loaded.config.server.listen.to_string(), "127.0.0.1:8787");
-    assert_eq!((loaded.config.turn_loop.max_steps, loaded.config.models.default.as_str()), (10, "demo:demo"));
+    assert_eq!((loaded.config.turn_loop.max_steps, loaded.config.models.named_default()), (10, None));
     assert_eq!((loaded.file, loaded.warnings), (None, vec![]));
 }
 
@@ -49,7 +49,7 @@ fn a_stronger_layer_wins_and_each_value_knows_its_source() {
     assert_eq!(*loaded.source("server.listen"), Source::Flag("--listen"));
     assert_eq!(loaded.config.turn_loop.max_steps, 6);
     assert_eq!(*loaded.source("loop.max_steps"), Source::Variable("OSTLER_LOOP_MAX_STEPS".to_owned()));
-    assert_eq!(loaded.config.models.default, "a:b");
+    assert_eq!(loaded.config.models.named_default(), Some("a:b"));
     assert!(matches!(loaded.source("models.default"), Source::File { line: 7, .. }), "{:?}", loaded.sources);
     assert_eq!(*loaded.source("server.auth"), Source::Default);
 }
@@ -58,8 +58,16 @@ fn a_stronger_layer_wins_and_each_value_knows_its_source() {
 fn every_section_can_be_written() {
     let loaded = from_file(EXAMPLE).unwrap();
     let config = &loaded.config;
-    assert_eq!(config.providers["ollama"].kind, ProviderKind::OpenAiChat);
-    assert_eq!(config.providers["claude"].base_url(), "https://api.anthropic.com/v1");
+    assert_eq!(config.providers["ollama"].kind("ollama"), Some(ProviderKind::OpenAiChat));
+    assert_eq!(config.providers["claude"].base_url("claude"), "https://api.anthropic.com/v1");
+    let policy = config.models.policy();
+    assert_eq!(
+        (policy.prefer.as_slice(), policy.max_input_price),
+        (["a:b".to_owned()].as_slice(), Some(3.0))
+    );
+    assert_eq!((policy.require.as_slice(), config.models.discover), ([Ability::Tools].as_slice(), false));
+    let facts = &config.models.info["ollama:qwen3:8b"];
+    assert_eq!((facts.context_window, facts.prices.unwrap().output), (Some(32_768), 0.5));
     assert_eq!(config.agents["gemini"].env["MODE"], "fast");
     assert_eq!(config.approval.require_for_kinds, [ToolKind::Exec, ToolKind::Network]);
     assert_eq!(config.approval.rules[0].subject, "cargo test");
@@ -75,6 +83,14 @@ listen = "127.0.0.1:8787"
 auth = "on"
 [models]
 default = "ollama:qwen3"
+fallback = ["demo:demo"]
+prefer = ["a:b"]
+require = ["tools"]
+max_input_price = 3
+discover = false
+[models.info."ollama:qwen3:8b"]
+context_window = 32768
+prices = { input = 0, output = 0.5 }
 [providers.ollama]
 kind = "openai-chat"
 base_url = "http://127.0.0.1:11434/v1"
@@ -135,11 +151,11 @@ fn an_error_in_the_file_names_line_key_and_what_was_expected() {
         ),
         (
             "[providers.x]\nkind = \"openai_chat\"\n",
-            "config.toml:2: `providers.x.kind`: there is no such value as `openai_chat`, expected one of `openai-chat`, `openai-responses`, `anthropic`; did you mean `openai-chat`?",
+            "config.toml:2: `providers.x.kind`: there is no such value as `openai_chat`, expected one of `openai-chat`, `openai-responses`, `anthropic`, `replay`; did you mean `openai-chat`?",
         ),
         (
             "[providers.x]\nbase_url = \"http://a\"\n",
-            "config.toml:1: `providers.x`: this section needs the key `kind`",
+            "config.toml:1: `providers.x`: this section needs the key `kind`, or `preset` with one of `anthropic`, `openai`, `openrouter`, `gemini`, `xai`, `mistral`, `deepseek`, `groq`, `ollama`, `llamacpp`, `lmstudio`, `vllm`",
         ),
         (
             "[approval]\nrequire_for_kinds = [\n  \"exec\",\n  \"wirte\",\n]\n",
@@ -178,8 +194,12 @@ fn variables_are_read_by_the_type_of_their_key() {
         ("OSTLER_APPROVAL_REQUIRE_FOR_KINDS", "exec"),
         ("OSTLER_SERVER_AUTH", "off"),
         ("OSTLER_GATEWAY_WORKSPACE", "/w"),
+        ("OSTLER_MODELS_MAX_OUTPUT_PRICE", "2.5"),
+        ("OSTLER_MODELS_REQUIRE", "tools, vision"),
     ];
     let config = load_all(None, &variables, &[]).unwrap().config;
+    assert_eq!(config.models.max_output_price, Some(2.5));
+    assert_eq!(config.models.require, [Ability::Tools, Ability::Vision]);
     assert!(!config.verify.auto);
     assert_eq!(config.verify.commands, ["make test", "make lint"]);
     assert_eq!(config.approval.require_for_kinds, [ToolKind::Exec]);
@@ -295,15 +315,15 @@ fn the_table_shows_sources_marks_what_has_no_effect_and_hides_secrets() {
     };
     assert_eq!(row("loop.max_steps"), "loop.max_steps 7 $OSTLER_LOOP_MAX_STEPS");
     assert_eq!(row("server.listen"), "server.listen \"127.0.0.1:8787\" /config.toml:3");
-    assert_eq!(row("sandbox.mode"), "sandbox.mode \"off\" /config.toml:34 (no effect yet)");
-    assert_eq!(row("providers.ollama.kind"), "providers.ollama.kind \"openai-chat\" /config.toml:8");
+    assert_eq!(row("sandbox.mode"), "sandbox.mode \"off\" /config.toml:42 (no effect yet)");
+    assert_eq!(row("providers.ollama.kind"), "providers.ollama.kind \"openai-chat\" /config.toml:16");
     assert_eq!(
         row("providers.claude.api_key_env"),
-        "providers.claude.api_key_env \"ANTHROPIC_API_KEY\" /config.toml:13 (the variable is set)"
+        "providers.claude.api_key_env \"ANTHROPIC_API_KEY\" /config.toml:21 (the variable is set)"
     );
     assert_eq!(
         row("agents.gemini.env"),
-        "agents.gemini.env [\"MODE\", \"SECRET_TOKEN\"] /config.toml:17 (no effect yet)"
+        "agents.gemini.env [\"MODE\", \"SECRET_TOKEN\"] /config.toml:25 (no effect yet)"
     );
     let json = serde_json::to_string(&loaded.entries(&environment)).unwrap();
     assert!(!table.contains("hunter2") && !json.contains("hunter2"), "{table}");
@@ -325,6 +345,10 @@ fn every_key_with_its_variable_and_default_is_documented() {
         );
         assert_eq!(row.contains("no effect yet"), !key.works, "{row}");
     }
-    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    from_file(example).unwrap();
+    let examples: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!examples.is_empty());
+    for example in examples {
+        from_file(example).unwrap();
+    }
 }

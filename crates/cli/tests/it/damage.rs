@@ -40,9 +40,9 @@ impl Rest {
 
     /// The second session is whole, whatever happened to the first.
     async fn check_the_other(&self, client: &Client) {
-        assert_eq!(export(client, self.sessions[1]).await.len(), 5);
+        assert_eq!(export(client, self.sessions[1]).await.len(), 7);
         turn_in(client, self.sessions[1], "say more").await;
-        assert_eq!(export(client, self.sessions[1]).await.len(), 9);
+        assert_eq!(export(client, self.sessions[1]).await.len(), 12);
     }
 }
 
@@ -71,12 +71,12 @@ async fn a_torn_tail_is_cut_and_the_session_goes_on() {
     let rest = Rest::new().await;
     let before = std::fs::read(rest.log(0)).unwrap();
     let mut log = OpenOptions::new().append(true).open(rest.log(0)).unwrap();
-    log.write_all(br#"{"seq":6,"ts":"2026-01-01T00:00:00Z","sess"#).unwrap();
+    log.write_all(br#"{"seq":8,"ts":"2026-01-01T00:00:00Z","sess"#).unwrap();
     let daemon = Process::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
-    assert_eq!(export(&client, rest.sessions[0]).await.len(), 5);
+    assert_eq!(export(&client, rest.sessions[0]).await.len(), 7);
     turn_in(&client, rest.sessions[0], "say on").await;
-    assert_eq!(export(&client, rest.sessions[0]).await.len(), 9);
+    assert_eq!(export(&client, rest.sessions[0]).await.len(), 12);
     assert!(std::fs::read(rest.log(0)).unwrap().starts_with(&before), "what was good stays as it was");
     rest.check_the_other(&client).await;
 }
@@ -157,7 +157,7 @@ async fn refused_with(faults: &str, expected: &str) {
     let (status, code) =
         refusal(client.send_message(rest.sessions[0], &SendMessage::prompt("on")).await.unwrap_err());
     assert_eq!((status, code.as_str()), (503, expected));
-    assert_eq!(export(&client, rest.sessions[0]).await.len(), 5, "nothing was recorded");
+    assert_eq!(export(&client, rest.sessions[0]).await.len(), 7, "nothing was recorded");
     daemon.kill();
     let daemon = Process::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();

@@ -4,13 +4,16 @@
 
 mod acceptance;
 mod args;
+mod attachments;
 mod config;
 mod crash;
 mod daemons;
 mod damage;
 mod golden;
+mod models;
 mod process;
 mod provider;
 mod render;
 mod scenario;
 mod streams;
+mod usage;

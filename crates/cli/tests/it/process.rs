@@ -90,7 +90,8 @@ impl Drop for Process {
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ostler"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", "/nonexistent");
-    command.stdin(Stdio::null());
+    // What runs on the machine of whoever tests is not asked.
+    command.env("OSTLER_MODELS_DISCOVER", "false").stdin(Stdio::null());
     command
 }
 

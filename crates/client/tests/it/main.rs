@@ -4,5 +4,6 @@
 
 mod errors;
 mod events;
+mod files;
 mod requests;
 mod server;

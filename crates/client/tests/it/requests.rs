@@ -1,6 +1,8 @@
 //! What each method writes on the wire and makes of the answer.
 
-use ostler_client::{Approve, CreateSession, Endpoint, SendMessage, SessionFilter, UpdateSession};
+use ostler_client::{
+    Approve, CreateSession, Endpoint, SendMessage, SessionFilter, UpdateSession, UsageBy, UsageFilter,
+};
 use ostler_types::{
     Delivery, MessageId, Part, Policy, Role, Scope, SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
 };
@@ -222,4 +224,36 @@ async fn reading_parses_what_the_daemon_says_and_ignores_what_is_new() {
             "GET /v1/approvals HTTP/1.1",
         ]
     );
+}
+
+#[tokio::test]
+async fn usage_is_asked_for_with_its_filter_and_keeps_its_shape() {
+    let sum = r#""steps":2,"input_tokens":10,"output_tokens":5,"cached_tokens":4,"cache_write_tokens":3,"reasoning_tokens":1,"cost_usd":0.25,"unpriced_steps":1"#;
+    let body = format!(r#"{{"by":"model","rows":[{{"key":"a:b",{sum}}}],"left_out":0,"total":{{{sum}}}}}"#);
+    let server = Server::tcp(vec![json("200 OK", &body), json("200 OK", &body)]).await;
+    let client = server.client(None).await;
+
+    let table = client.usage(&UsageFilter::new(UsageBy::Day)).await.unwrap();
+    assert_eq!((table.rows[0].key.as_str(), table.rows[0].sum), ("a:b", table.total));
+    assert_eq!((table.total.steps, table.total.usage.cached_tokens, table.total.unpriced_steps), (2, 4, 1));
+    assert_eq!(table.total.usage.cost_usd.unwrap().usd(), 0.25);
+    assert_eq!(serde_json::to_string(&table).unwrap(), body, "what is printed is what was answered");
+
+    let filter = UsageFilter {
+        by: UsageBy::Model,
+        from: Some("2026-01-31".to_owned()),
+        to: Some("2026-02-01T00:00:00+01:00".to_owned()),
+        session: Some(session_id()),
+        workspace: Some("/w".to_owned()),
+        model: Some("a:b".to_owned()),
+        utc_offset_minutes: -90,
+    };
+    client.usage(&filter).await.unwrap();
+    let requests = server.requests().await;
+    let lines: Vec<&str> = requests.iter().map(|request| line_and_body(request).0).collect();
+    let all = format!(
+        "GET /v1/usage?by=model&from=2026-01-31&to=2026-02-01T00%3A00%3A00%2B01%3A00&session={SESSION}\
+         &workspace=%2Fw&model=a%3Ab&utc_offset_minutes=-90 HTTP/1.1"
+    );
+    assert_eq!(lines, ["GET /v1/usage?by=day&utc_offset_minutes=0 HTTP/1.1", &all]);
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::openapi::{Api, Operation};
-use super::{approvals, choices, events, guard, messages, sessions};
+use super::{approvals, artifacts, attachments, choices, events, guard, messages, sessions, usage};
 
 const OK: StatusCode = StatusCode::OK;
 const CREATED: StatusCode = StatusCode::CREATED;
@@ -28,11 +28,16 @@ pub(super) fn api() -> Api {
         })
         .route(&Method::GET, "/v1/models", get(choices::models), |g| {
             Operation::new::<choices::Models>(g, "list_models", "The models that sessions can have", OK)
+                .query::<choices::ModelParams>()
         })
         .route(&Method::GET, "/v1/tools", get(choices::tools), |g| {
             Operation::new::<choices::Tools>(g, "list_tools", "The tools of the native agent", OK)
+        })
+        .route(&Method::GET, "/v1/usage", get(usage::usage), |g| {
+            Operation::new::<usage::UsageTable>(g, "usage", "What models were used for, and its cost", OK)
+                .query::<usage::UsageParams>()
         });
-    turn_routes(message_routes(session_routes(api)))
+    file_routes(turn_routes(message_routes(session_routes(api))))
 }
 
 fn session_routes(api: Api) -> Api {
@@ -56,7 +61,7 @@ fn session_routes(api: Api) -> Api {
         Operation::new::<sessions::Shown>(
             g,
             "update_session",
-            "Change title, archive flag, model or policy",
+            "Change title, archive flag, model, effort or policy",
             OK,
         )
         .body::<sessions::UpdateBody>(g)
@@ -129,6 +134,34 @@ fn turn_routes(api: Api) -> Api {
     .route(&Method::GET, "/v1/approvals", get(approvals::list), |g| {
         Operation::new::<approvals::Approvals>(g, "list_approvals", "Every call that waits for an answer", OK)
     })
+}
+
+fn file_routes(api: Api) -> Api {
+    api.route(&Method::POST, "/v1/sessions/{session_id}/attachments", post(attachments::upload), |g| {
+        Operation::new::<attachments::Stored>(
+            g,
+            "attach_file",
+            "Keep a file, for the parts of messages to refer to",
+            CREATED,
+        )
+        .body::<attachments::AttachmentBody<'_>>(g)
+        .or_form()
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/attachments", get(attachments::list), |g| {
+        Operation::new::<attachments::Files>(g, "list_attachments", "The files of a session's messages", OK)
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/attachments/{file}", get(attachments::show), |_| {
+        Operation::file("get_attachment", "The content of an attachment")
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/artifacts/{turn_id}", get(artifacts::list), |g| {
+        Operation::new::<attachments::Files>(g, "list_artifacts", "The files that a turn made", OK)
+    })
+    .route(
+        &Method::GET,
+        "/v1/sessions/{session_id}/artifacts/{turn_id}/{file}",
+        get(artifacts::show),
+        |_| Operation::file("get_artifact", "The content of a file that a turn made"),
+    )
 }
 
 /// What `id:` was on the last event; empty is the same as absent.

@@ -2,11 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_types::{ModelInfo, Refusal, Resolution, ToolKind, ToolSpec};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::HttpDoor;
+use super::error::ApiError;
+use super::extract::Params;
 
 /// The agents that sessions can have.
 #[derive(Serialize, JsonSchema)]
@@ -17,9 +19,20 @@ pub(super) struct Agents {
 /// The models that sessions can have.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Models {
-    /// The one that a session gets when it names none.
-    default: String,
-    models: Vec<Named>,
+    /// The one that a session gets when it names none, and why; null when there is none to be had.
+    default: Option<Resolution>,
+    /// Why there is none to be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_default: Option<String>,
+    models: Vec<ModelInfo>,
+}
+
+/// How to list models.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ModelParams {
+    /// Ask the servers anew, rather than tell what they said last.
+    refresh: Option<bool>,
 }
 
 /// Something with a name.
@@ -45,9 +58,17 @@ pub(super) async fn agents(State(door): State<HttpDoor>) -> Json<Agents> {
     Json(Agents { agents: door.engine.agents().into_iter().map(|name| Named { name }).collect() })
 }
 
-pub(super) async fn models(State(door): State<HttpDoor>) -> Json<Models> {
-    let models = door.settings.models.iter().cloned().map(|name| Named { name }).collect();
-    Json(Models { default: door.settings.default_model.clone(), models })
+pub(super) async fn models(
+    State(door): State<HttpDoor>,
+    Params(params): Params<ModelParams>,
+) -> Result<Json<Models>, ApiError> {
+    let settings = &door.settings;
+    let models = settings.models.list(params.refresh.unwrap_or(false)).await;
+    let (default, no_default) = match settings.models.choose(&settings.policy.model).await {
+        Ok(resolution) => (Some(resolution), None),
+        Err(Refusal { message, .. }) => (None, Some(message)),
+    };
+    Ok(Json(Models { default, no_default, models }))
 }
 
 pub(super) async fn tools(State(door): State<HttpDoor>) -> Json<Tools> {

@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{Deserialize, DeserializeOwned, IgnoredAny};
 
 use super::error::ApiError;
 
@@ -15,6 +15,8 @@ use super::error::ApiError;
 pub(super) const MAX_BODY: usize = 2 << 20;
 /// How long a client may take to send it.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long it may take to send a file.
+const FILE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
@@ -83,11 +85,34 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
+/// Reads a body that may be larger than others into one piece, in which it can be taken apart without a
+/// copy. `expected` is how long it most likely is.
+pub(super) async fn read_whole(
+    body: axum::body::Body,
+    limit: usize,
+    expected: usize,
+) -> Result<Vec<u8>, ApiError> {
+    let reading = async {
+        let (mut body, mut whole) = (Limited::new(body, limit), Vec::with_capacity(expected));
+        while let Some(frame) = body.frame().await {
+            if let Ok(data) = frame.map_err(|error| unreadable(&*error, limit))?.into_data() {
+                whole.extend_from_slice(&data);
+            }
+        }
+        Ok(whole)
+    };
+    tokio::time::timeout(FILE_TIMEOUT, reading).await.map_err(|_| late())?
+}
+
+/// Whether a body says that it is JSON.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    kind.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("application/json")
+}
+
 /// A page of another origin can send other types without asking, so a body of those is not looked at.
 fn refuse_unless_json(headers: &HeaderMap) -> Result<(), ApiError> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
-    let essence = kind.split(';').next().unwrap_or("").trim();
-    if essence.eq_ignore_ascii_case("application/json") {
+    if is_json(headers) {
         return Ok(());
     }
     let message = "the body must be JSON, sent as `content-type: application/json`";
@@ -97,28 +122,32 @@ fn refuse_unless_json(headers: &HeaderMap) -> Result<(), ApiError> {
 async fn read(request: Request) -> Result<bytes::Bytes, ApiError> {
     // A length that is told beforehand is refused before the first byte is waited for.
     if request.body().size_hint().lower() > MAX_BODY as u64 {
-        return Err(too_large());
+        return Err(too_large(MAX_BODY));
     }
     let body = Limited::new(request.into_body(), MAX_BODY).collect();
-    let collected = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(|_| {
-        ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time")
-    })?;
-    collected.map(|body| body.to_bytes()).map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            too_large()
-        } else {
-            ApiError::bad_request("bad_body", "the body could not be read to its end")
-        }
-    })
+    let collected = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(|_| late())?;
+    collected.map(|body| body.to_bytes()).map_err(|error| unreadable(&*error, MAX_BODY))
 }
 
-fn too_large() -> ApiError {
-    let message = format!("the body is larger than {MAX_BODY} bytes");
+fn late() -> ApiError {
+    ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time")
+}
+
+fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static), limit: usize) -> ApiError {
+    if error.is::<LengthLimitError>() {
+        too_large(limit)
+    } else {
+        ApiError::bad_request("bad_body", "the body could not be read to its end")
+    }
+}
+
+pub(super) fn too_large(limit: usize) -> ApiError {
+    let message = format!("the body is larger than {limit} bytes");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
 /// A struct could also be read from an array, by the order of its fields; that order is nobody's business.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+pub(super) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
     let is_object = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     match serde_json::from_slice(bytes) {
         Ok(body) if is_object => Ok(body),
@@ -129,7 +158,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     }
 }
 
-fn invalid(what: &str) -> ApiError {
+pub(super) fn invalid(what: &str) -> ApiError {
     let message = format!("the body does not have the right shape: {what}");
     ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", message)
         .hint("/openapi.json describes it")

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use ostler_engine::EngineError;
 use ostler_types::{
     Accepted, Command, Delivery, Message, MessageId, Part, Queued, Refusal, Role, SessionId, TurnId,
 };
@@ -55,7 +56,9 @@ struct Attached {
     /// Where it lies: `attachments/NAME`.
     #[serde(rename = "ref")]
     reference: String,
-    mime_type: String,
+    /// Not looked at: the type is told from the content.
+    #[serde(default, rename = "mime_type")]
+    _mime_type: Option<String>,
 }
 
 /// The message is in.
@@ -209,30 +212,45 @@ pub(super) async fn cancel(
     Ok(Json(Canceled { canceled: accepted != Accepted::Unchanged }))
 }
 
-/// A part as it is kept. A reference must name a file that is there.
+/// A part as it is kept. A reference must name a file that is there, and the part is of the kind that
+/// its bytes are: what is called a picture or a sound and is none is a file.
 async fn checked(door: &HttpDoor, id: SessionId, part: InputPart) -> Result<Part, ApiError> {
     Ok(match part {
         InputPart::Text { text } => Part::Text { text },
-        InputPart::Image(Attached { reference, mime_type }) => {
-            Part::Image { reference: attached(door, id, reference).await?, mime_type }
+        InputPart::Image(Attached { reference, .. }) => {
+            let (reference, mime_type) = stored(door, id, reference).await?;
+            if mime_type.starts_with("image/") {
+                Part::Image { reference, mime_type }
+            } else {
+                Part::File { reference, mime_type }
+            }
         }
-        InputPart::Audio(Attached { reference, mime_type }) => {
-            Part::Audio { reference: attached(door, id, reference).await?, mime_type }
+        InputPart::Audio(Attached { reference, .. }) => {
+            let (reference, mime_type) = stored(door, id, reference).await?;
+            if mime_type.starts_with("audio/") {
+                Part::Audio { reference, mime_type }
+            } else {
+                Part::File { reference, mime_type }
+            }
         }
-        InputPart::File(Attached { reference, mime_type }) => {
-            Part::File { reference: attached(door, id, reference).await?, mime_type }
+        InputPart::File(Attached { reference, .. }) => {
+            let (reference, mime_type) = stored(door, id, reference).await?;
+            Part::File { reference, mime_type }
         }
     })
 }
 
-async fn attached(door: &HttpDoor, id: SessionId, reference: String) -> Result<String, ApiError> {
+/// The reference of an attachment that is there, and what its bytes are.
+async fn stored(door: &HttpDoor, id: SessionId, reference: String) -> Result<(String, String), ApiError> {
     let name = reference.strip_prefix("attachments/").unwrap_or_default();
-    let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
-    let there =
-        plain && tokio::fs::try_exists(door.engine.session_dir(id).join(&reference)).await.unwrap_or(false);
-    if there {
-        return Ok(reference);
+    match door.engine.get_attachment(id, name).await {
+        Ok(open) => Ok((reference, open.file.mime_type.to_owned())),
+        Err(EngineError::Refused(_)) => {
+            let message = format!("this session has no attachment `{}`", reference.escape_debug());
+            Err(Refusal::invalid("unknown_attachment", message)
+                .hint("POST the file to the session's attachments first, and use the `ref` of the answer")
+                .into())
+        }
+        Err(error) => Err(error.into()),
     }
-    let message = format!("this session has no attachment `{}`", reference.escape_debug());
-    Err(Refusal::invalid("unknown_attachment", message).into())
 }

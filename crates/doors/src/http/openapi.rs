@@ -23,6 +23,7 @@ pub(super) struct Operation {
     name: &'static str,
     summary: &'static str,
     body: Option<(Value, bool)>,
+    form: bool,
     params: Vec<Value>,
     success: (StatusCode, Value),
     public: bool,
@@ -118,26 +119,32 @@ impl Operation {
     ) -> Operation {
         let schema = generator.subschema_for::<T>().to_value();
         let success = (status, json!({"application/json": {"schema": schema}}));
-        Operation { name, summary, body: None, params: Vec::new(), success, public: false }
+        Operation { name, summary, body: None, form: false, params: Vec::new(), success, public: false }
     }
 
     /// An operation that answers with a stream of events.
     pub(super) fn stream(name: &'static str, summary: &'static str) -> Operation {
         // A schema would be of the body as a whole, which has no end.
         let content = json!({"text/event-stream": {}, "application/x-ndjson": {}});
-        Operation {
-            name,
-            summary,
-            body: None,
-            params: Vec::new(),
-            success: (StatusCode::OK, content),
-            public: false,
-        }
+        let success = (StatusCode::OK, content);
+        Operation { name, summary, body: None, form: false, params: Vec::new(), success, public: false }
+    }
+
+    /// An operation that answers with the bytes of a file.
+    pub(super) fn file(name: &'static str, summary: &'static str) -> Operation {
+        let success = (StatusCode::OK, json!({"*/*": {}}));
+        Operation { name, summary, body: None, form: false, params: Vec::new(), success, public: false }
     }
 
     /// It takes a `T` as JSON.
     pub(super) fn body<T: JsonSchema>(mut self, generator: &mut SchemaGenerator) -> Operation {
         self.body = Some((generator.subschema_for::<T>().to_value(), true));
+        self
+    }
+
+    /// It takes a form with a file as well.
+    pub(super) fn or_form(mut self) -> Operation {
+        self.form = true;
         self
     }
 
@@ -190,8 +197,13 @@ impl Operation {
             "operationId": self.name, "summary": self.summary, "parameters": params, "responses": responses,
         });
         if let Some((schema, required)) = self.body {
-            operation["requestBody"] =
-                json!({"required": required, "content": {"application/json": {"schema": schema}}});
+            let mut content = json!({"application/json": {"schema": schema}});
+            if self.form {
+                let file = json!({"type": "string", "contentMediaType": "application/octet-stream"});
+                let form = json!({"type": "object", "properties": {"file": file}, "required": ["file"]});
+                content["multipart/form-data"] = json!({"schema": form});
+            }
+            operation["requestBody"] = json!({"required": required, "content": content});
         }
         if self.public {
             operation["security"] = json!([]);
@@ -203,12 +215,13 @@ impl Operation {
 /// The parameters between braces in a path; the name says what each is.
 fn path_params(path: &str) -> impl Iterator<Item = Value> + '_ {
     path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).map(|name| {
-        let prefix = match name {
-            "session_id" => "sess_",
-            "turn_id" => "turn_",
-            _ => "msg_",
+        let id = |prefix: &str| json!({"type": "string", "pattern": format!("^{prefix}[0-9a-f]{{32}}$")});
+        let schema = match name {
+            "session_id" => id("sess_"),
+            "turn_id" => id("turn_"),
+            "file" => json!({"type": "string", "minLength": 1, "maxLength": 200}),
+            _ => id("msg_"),
         };
-        let schema = json!({"type": "string", "pattern": format!("^{prefix}[0-9a-f]{{32}}$")});
         json!({"name": name, "in": "path", "required": true, "schema": schema})
     })
 }

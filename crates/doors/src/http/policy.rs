@@ -1,6 +1,6 @@
 //! A policy as a client sends it: what it leaves out stays as it is.
 
-use ostler_types::{PatchReviewMode, Policy, Refusal, Rule, ToolKind, object, optional_object};
+use ostler_types::{Ability, PatchReviewMode, Policy, Refusal, Rule, ToolKind, object, optional_object};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -18,6 +18,9 @@ pub(super) struct PolicyBody {
     /// Whether a person reviews the turn's diff.
     #[serde(deserialize_with = "optional_object")]
     patch_review: Option<PatchReviewBody>,
+    /// How the session comes by a model when nobody names one.
+    #[serde(deserialize_with = "optional_object")]
+    model: Option<ModelBody>,
 }
 
 #[derive(Deserialize, JsonSchema, Default)]
@@ -58,6 +61,21 @@ struct PatchReviewBody {
     mode: Option<PatchReviewMode>,
 }
 
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(deny_unknown_fields, default)]
+struct ModelBody {
+    /// What the model must be able to do.
+    require: Option<Vec<Ability>>,
+    /// The most that a million input tokens may cost, in US dollars.
+    #[schemars(range(min = 0))]
+    max_input_price: Option<f64>,
+    /// The most that a million output tokens may cost, in US dollars.
+    #[schemars(range(min = 0))]
+    max_output_price: Option<f64>,
+    /// Models to be taken before all others.
+    prefer: Option<Vec<String>>,
+}
+
 impl PolicyBody {
     /// The policy with these changes. What this version does not do is refused, not ignored.
     pub(super) fn over(self, mut policy: Policy) -> Result<Policy, Refusal> {
@@ -79,6 +97,13 @@ impl PolicyBody {
                 return Err(not_yet("verify.require_clean"));
             }
         }
+        if let Some(ModelBody { require, max_input_price, max_output_price, prefer }) = self.model {
+            let model = &mut policy.model;
+            set(&mut model.require, require);
+            set(&mut model.prefer, prefer);
+            model.max_input_price = price(max_input_price)?.or(model.max_input_price);
+            model.max_output_price = price(max_output_price)?.or(model.max_output_price);
+        }
         if let Some(PatchReviewBody { mode: Some(PatchReviewMode::Request | PatchReviewMode::Auto) }) =
             self.patch_review
         {
@@ -91,6 +116,13 @@ impl PolicyBody {
 fn set<T>(old: &mut T, new: Option<T>) {
     if let Some(new) = new {
         *old = new;
+    }
+}
+
+fn price(price: Option<f64>) -> Result<Option<f64>, Refusal> {
+    match price {
+        Some(price) if price < 0.0 => Err(Refusal::invalid("bad_policy", "a price cannot be negative")),
+        price => Ok(price),
     }
 }
 

@@ -7,9 +7,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use ostler_engine::EngineError;
 use ostler_index::{Filter, Listed};
-use ostler_types::{Change, Command, NewSession, Refusal, Session, SessionId, SessionStatus, SessionView};
+use ostler_types::{
+    Change, Command, Effort, NewSession, Refusal, Session, SessionId, SessionStatus, SessionView,
+};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::ApiError;
 use super::extract::{Body, Ids, Params};
@@ -31,8 +33,14 @@ pub(super) struct NewSessionBody {
     auto_run: Option<bool>,
     /// Who runs its turns; `native` when absent.
     agent: Option<String>,
-    /// Which model, as `provider:model`.
+    /// Which model, as `provider:model`; found by the model policy when absent.
     model: Option<String>,
+    /// Models that take its place, in this order, when it cannot begin to answer.
+    fallback_models: Option<Vec<String>>,
+    /// How much the model thinks; as its maker thinks best when absent.
+    effort: Option<Effort>,
+    /// Whether the traffic with providers is kept in `raw.jsonl`.
+    raw_log: Option<bool>,
     /// What people call it.
     title: Option<String>,
     /// The session that starts it.
@@ -66,8 +74,19 @@ pub(super) async fn create(
     Body(body): Body<NewSessionBody>,
 ) -> Result<(StatusCode, Json<Created>), ApiError> {
     let workspace_path = existing_directory(&body.workspace_path).await?;
-    let model = body.model.unwrap_or_else(|| door.settings.default_model.clone());
-    (door.settings.check_model)(&model)?;
+    let settings = &door.settings;
+    let policy = body.policy.unwrap_or_default().over(settings.policy.clone())?;
+    let (model, resolution) = match body.model {
+        Some(model) => (model, None),
+        None => {
+            let resolution = settings.models.choose(&policy.model).await?;
+            (resolution.model.clone(), Some(resolution))
+        }
+    };
+    let fallback_models = body.fallback_models.unwrap_or_else(|| settings.fallback_models.clone());
+    for name in std::iter::once(&model).chain(&fallback_models) {
+        settings.models.check(name)?;
+    }
     if let Some(parent) = body.parent_session_id {
         door.engine.view(parent).await.map_err(|error| match error {
             EngineError::NotFound => unknown_parent(parent),
@@ -81,18 +100,19 @@ pub(super) async fn create(
         Mode::Agent => "agent",
     });
     let new = NewSession {
-        id: SessionId::new(clock.uuid()),
-        at: clock.now(),
-        workspace_path,
         system_prompt: body.system_prompt,
         agent: body.agent.unwrap_or_else(|| "native".to_owned()),
-        model,
+        resolution,
+        fallback_models,
+        effort: body.effort,
+        raw_log: body.raw_log.unwrap_or(settings.raw_log),
         title: body.title,
         parent_session_id: body.parent_session_id,
         mode: mode.to_owned(),
         auto_run: body.auto_run.unwrap_or(true),
-        policy: body.policy.unwrap_or_default().over(door.settings.policy.clone())?,
+        policy,
         idempotency_key: body.idempotency_key,
+        ..NewSession::new(SessionId::new(clock.uuid()), clock.now(), workspace_path, model)
     };
     let session = door.engine.create(new).await?;
     Ok((StatusCode::CREATED, Json(Created { session_id: session.id })))
@@ -188,6 +208,13 @@ pub(super) struct UpdateBody {
     archived: Option<bool>,
     /// Another model, from the next turn on.
     model: Option<String>,
+    /// Other models to take its place.
+    fallback_models: Option<Vec<String>>,
+    /// Another effort, from the next turn on; null leaves it to the model's maker again.
+    #[serde(default, deserialize_with = "given")]
+    effort: Option<Option<Effort>>,
+    /// Begin or stop to keep the traffic with providers, from the next turn on.
+    raw_log: Option<bool>,
     /// Another policy, from now on.
     #[serde(default, deserialize_with = "ostler_types::optional_object")]
     policy: Option<PolicyBody>,
@@ -198,16 +225,22 @@ pub(super) async fn update(
     Ids(id): Ids<SessionId>,
     Body(body): Body<UpdateBody>,
 ) -> Result<Json<Shown>, ApiError> {
-    if let Some(model) = &body.model {
-        (door.settings.check_model)(model)?;
+    let UpdateBody { title, archived, model, fallback_models, effort, raw_log, policy } = body;
+    for name in model.iter().chain(fallback_models.iter().flatten()) {
+        door.settings.models.check(name)?;
     }
-    let UpdateBody { title, archived, model, policy } = body;
     let policy = match policy {
         Some(policy) => Some(policy.over(door.engine.view(id).await?.session.policy)?),
         None => None,
     };
-    door.engine.submit(id, Command::Update(Change { title, archived, model, policy })).await?;
+    let change = Change { title, archived, model, fallback_models, effort, raw_log, policy };
+    door.engine.submit(id, Command::Update(change)).await?;
     show(State(door), Ids(id)).await
+}
+
+/// A value that is there, be it null: for fields where null means something else than absence.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Whether to remove the session too.

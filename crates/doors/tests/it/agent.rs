@@ -5,14 +5,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_types::{
-    Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind,
+    Cost, Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind,
     ToolResult, Usage, Verdict,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-/// `wait` streams some text and goes on when the gate opens; `ask` asks for an approval; `fail` fails;
-/// everything else is repeated.
+/// `wait` streams some text and goes on when the gate opens; `ask` asks for an approval; `pay` answers with
+/// a model that has a price; `fail` fails; everything else is repeated.
 pub(crate) struct ScriptedAgent {
     /// Lets a waiting turn go on, once for each permit.
     pub(crate) gate: Arc<Semaphore>,
@@ -25,6 +25,7 @@ impl Agent for ScriptedAgent {
             match said.map(|message| message.text()).unwrap_or_default().as_str() {
                 "wait" => self.wait(&turn).await?,
                 "ask" => ask(&turn).await?,
+                "pay" => pay(&turn).await?,
                 "fail" => return Err(failure()),
                 other => say(&turn, &["You said: ", other]).await?,
             }
@@ -90,8 +91,24 @@ fn stream(turn: &TurnContext, message_id: MessageId, pieces: &[&str]) {
 async fn finish(turn: &TurnContext, id: MessageId, parts: Vec<Part>) -> Result<(), Failed> {
     let message = Message { id, role: Role::Assistant, parts, created_at: turn.clock.now() };
     let usage = Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() };
-    let stop_reason = "end_turn".to_owned();
-    turn.report(Report::StepFinished { message, stop_reason, usage }).await?;
+    let (model, stop_reason) = (turn.session.model.clone(), "end_turn".to_owned());
+    turn.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
+    Ok(())
+}
+
+async fn pay(turn: &TurnContext) -> Result<(), Failed> {
+    let (id, parts) = (turn.message_id(), vec![Part::text("paid")]);
+    let message = Message { id, role: Role::Assistant, parts, created_at: turn.clock.now() };
+    let usage = Usage {
+        input_tokens: 100,
+        output_tokens: 20,
+        cached_tokens: 30,
+        cache_write_tokens: 40,
+        reasoning_tokens: 10,
+        cost_usd: Some(Cost::from_usd(0.25)),
+    };
+    let (model, stop_reason) = ("test:two".to_owned(), "end_turn".to_owned());
+    turn.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
     Ok(())
 }
 

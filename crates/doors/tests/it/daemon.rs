@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 use ostler_agent::Agent;
 use ostler_doors::http::{HttpDoor, HttpSettings};
-use ostler_doors::{Access, Listeners, Token, serve};
+use ostler_doors::{Access, Listeners, ModelChoices, Token, serve};
 use ostler_engine::{Engine, EngineConfig, SystemClock};
-use ostler_eventlog::{FileLog, RealDisk};
+use ostler_eventlog::{Disk, FileLog, RealDisk};
 use ostler_index::Index;
-use ostler_types::{Policy, Refusal};
+use ostler_types::{Ability, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -41,10 +43,15 @@ impl Daemon {
 
     /// One in which sessions go to sleep when they have been idle for so long.
     pub(crate) async fn start_with(idle_after: Duration) -> Daemon {
+        Daemon::start_on(Arc::new(RealDisk), idle_after).await
+    }
+
+    /// One whose log is on this disk.
+    pub(crate) async fn start_on(disk: Arc<dyn Disk>, idle_after: Duration) -> Daemon {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("workspace")).unwrap();
         let data = dir.path().join("data");
-        let log = Arc::new(FileLog::open(&data, Arc::new(RealDisk)).unwrap());
+        let log = Arc::new(FileLog::open(&data, disk).unwrap());
         let (index, index_opened) = Index::open(&data.join("index.db")).unwrap();
         let token = Arc::new(Token::open(&data.join("token")).unwrap());
         let gate = Arc::new(Semaphore::new(0));
@@ -128,7 +135,8 @@ impl Daemon {
 
     /// A session in the workspace.
     pub(crate) async fn session(&self) -> String {
-        let answer = self.post("/v1/sessions", &json!({"workspace_path": self.workspace()})).await;
+        let body = json!({"workspace_path": self.workspace(), "model": "test:one"});
+        let answer = self.post("/v1/sessions", &body).await;
         assert_eq!(answer.status(), 201, "{}", answer.text());
         answer.json()["session_id"].as_str().unwrap().to_owned()
     }
@@ -189,11 +197,16 @@ pub(crate) fn check(answer: &Answer) {
 }
 
 pub(crate) fn check_headers(head: &Head) {
+    // A file is kept by its reader, and has no business with anything around it.
+    let (kept, policy) = match head.header("content-disposition") {
+        Some(_) => ("private", "sandbox; default-src 'none'; frame-ancestors 'none'"),
+        None => ("no-store", "default-src 'none'; frame-ancestors 'none'"),
+    };
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
-        ("cache-control", "no-store"),
-        ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+        ("cache-control", kept),
+        ("content-security-policy", policy),
         ("cross-origin-resource-policy", "same-origin"),
     ] {
         assert_eq!(head.header(name), Some(value), "{head:?}");
@@ -208,13 +221,40 @@ pub(crate) fn exists(path: &Path) -> bool {
 
 fn settings() -> HttpSettings {
     HttpSettings {
-        default_model: "test:one".to_owned(),
         policy: Policy::default(),
-        check_model: Box::new(|name| match name {
+        fallback_models: Vec::new(),
+        raw_log: false,
+        models: Arc::new(TwoModels),
+        tools: Vec::new(),
+    }
+}
+
+/// Two models, of which the second can see.
+struct TwoModels;
+
+impl ModelChoices for TwoModels {
+    fn list(&self, _refresh: bool) -> BoxFuture<'_, Vec<ModelInfo>> {
+        let two = ModelInfo { abilities: Some(vec![Ability::Vision]), ..ModelInfo::unknown("test:two") };
+        ready(vec![ModelInfo::unknown("test:one"), two]).boxed()
+    }
+
+    fn choose<'a>(&'a self, policy: &'a ModelPolicy) -> BoxFuture<'a, Result<Resolution, Refusal>> {
+        let sees = policy.require.contains(&Ability::Vision);
+        let resolution = Resolution {
+            model: if sees { "test:two" } else { "test:one" }.to_owned(),
+            reason: if sees { ResolvedBy::Policy } else { ResolvedBy::Configured },
+            detail: "the test says so".to_owned(),
+            instead_of: None,
+            error: None,
+        };
+        let none = Refusal::invalid("no_model", "no model can do that");
+        ready(if policy.require.contains(&Ability::Files) { Err(none) } else { Ok(resolution) }).boxed()
+    }
+
+    fn check(&self, name: &str) -> Result<(), Refusal> {
+        match name {
             "test:one" | "test:two" => Ok(()),
             _ => Err(Refusal::invalid("unknown_model", format!("there is no model `{name}`"))),
-        }),
-        models: vec!["test:one".to_owned(), "test:two".to_owned()],
-        tools: Vec::new(),
+        }
     }
 }

@@ -30,8 +30,14 @@ async fn history_is_the_log_itself_framed() {
     let log = daemon.log(&session);
     let names: Vec<Value> =
         log.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone()).collect();
-    let expected =
-        ["session_created", "message_added", "turn_started", "model_output_completed", "turn_completed"];
+    let expected = [
+        "session_created",
+        "message_added",
+        "turn_started",
+        "model_output_completed",
+        "usage_recorded",
+        "turn_completed",
+    ];
     assert_eq!(names, expected);
     let answer = daemon.get(&events(&session, "follow=false")).await;
     assert_eq!(answer.head.header("content-type"), Some("text/event-stream"));
@@ -69,8 +75,8 @@ async fn a_cursor_goes_on_where_it_says() {
         let answer = daemon.send(&request.add("last-event-id", &after.to_string())).await;
         assert_eq!(answer.text(), expected, "last-event-id {after}");
     }
-    let request = daemon.request("GET", &events(&session, "follow=false&after=4")).add("last-event-id", "");
-    assert_eq!(daemon.send(&request).await.text(), framed(&log[4]));
+    let request = daemon.request("GET", &events(&session, "follow=false&after=5")).add("last-event-id", "");
+    assert_eq!(daemon.send(&request).await.text(), framed(&log[5]));
 }
 
 #[tokio::test]
@@ -99,7 +105,7 @@ async fn only_the_named_types_are_shown() {
     let log = daemon.log(&session);
     let answer =
         daemon.get(&events(&session, "follow=false&types=turn_started,%20turn_completed,nothing")).await;
-    assert_eq!(answer.text(), framed(&log[2]) + &framed(&log[4]));
+    assert_eq!(answer.text(), framed(&log[2]) + &framed(&log[5]));
     assert_eq!(daemon.get(&events(&session, "follow=false&types=nothing")).await.text(), "");
 }
 
@@ -111,15 +117,15 @@ async fn an_idle_stream_says_at_once_that_it_is_there() {
         let data = json!({"type": "heartbeat", "session_id": session, "data": {"last_seq": seq}});
         format!("event: heartbeat\ndata: {data}\n\n")
     };
-    let mut stream = daemon.follow(&events(&session, "after=5")).await;
-    assert_eq!(stream.frame().await, Some(heartbeat(5)));
+    let mut stream = daemon.follow(&events(&session, "after=6")).await;
+    assert_eq!(stream.frame().await, Some(heartbeat(6)));
     // Also when all that there was has been filtered out, and as a line.
     let mut stream = daemon.follow(&events(&session, "types=nothing")).await;
-    assert_eq!(stream.frame().await, Some(heartbeat(5)));
-    let request = daemon.request("GET", &events(&session, "after=5")).add("accept", "application/x-ndjson");
+    assert_eq!(stream.frame().await, Some(heartbeat(6)));
+    let request = daemon.request("GET", &events(&session, "after=6")).add("accept", "application/x-ndjson");
     let mut stream = Stream::open(daemon.connect().await, &request).await;
     let line: Value = serde_json::from_str(&stream.line().await.unwrap()).unwrap();
-    assert_eq!(line, json!({"type": "heartbeat", "session_id": session, "data": {"last_seq": 5}}));
+    assert_eq!(line, json!({"type": "heartbeat", "session_id": session, "data": {"last_seq": 6}}));
 }
 
 #[tokio::test]
@@ -146,7 +152,7 @@ async fn history_goes_over_into_what_happens_now() {
     let log = daemon.log(&session);
     for frames in &seen {
         let records: Vec<&String> = frames.iter().filter(|frame| frame.starts_with("id: ")).collect();
-        let expected: Vec<String> = log[5..].iter().map(|line| framed(line)).collect();
+        let expected: Vec<String> = log[6..].iter().map(|line| framed(line)).collect();
         assert_eq!(records, expected.iter().collect::<Vec<_>>());
         assert!(frames.iter().any(|frame| frame.starts_with("event: model_output_delta\n")));
     }
@@ -228,7 +234,7 @@ async fn a_stopping_daemon_shows_how_the_turn_ended_and_ends_the_stream() {
 async fn a_removed_session_ends_its_streams() {
     let daemon = Daemon::start().await;
     let session = told(&daemon).await;
-    let mut stream = daemon.follow(&events(&session, "after=5")).await;
+    let mut stream = daemon.follow(&events(&session, "after=6")).await;
     assert!(stream.frame().await.unwrap().starts_with("event: heartbeat\n"));
     assert_eq!(daemon.delete(&format!("/v1/sessions/{session}?purge=true")).await.status(), 200);
     stream.until("session_completed").await;

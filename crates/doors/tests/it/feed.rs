@@ -94,7 +94,7 @@ async fn types_and_lines_as_for_one_session() {
     assert_eq!(stream.head.header("content-type"), Some("application/x-ndjson"));
     let log = daemon.log(&session);
     assert_eq!(stream.line().await.unwrap(), format!("{}\n", log[2]));
-    assert_eq!(stream.line().await.unwrap(), format!("{}\n", log[4]));
+    assert_eq!(stream.line().await.unwrap(), format!("{}\n", log[5]));
 }
 
 #[tokio::test]

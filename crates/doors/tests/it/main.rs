@@ -6,9 +6,11 @@
 mod access;
 mod agent;
 mod approvals;
+mod attachments;
 mod bodies;
 mod daemon;
 mod document;
+mod downloads;
 mod events;
 mod feed;
 mod messages;
@@ -19,4 +21,5 @@ mod stream;
 mod table;
 mod token;
 mod turns;
+mod usage;
 mod wire;

@@ -86,6 +86,7 @@ async fn attachments_must_be_there_and_nowhere_else() {
     let dir = daemon.data().join("sessions").join(&session);
     fs::create_dir(dir.join("attachments")).unwrap();
     fs::write(dir.join("attachments/img_01.png"), "png").unwrap();
+    let before = daemon.recorded();
     let message = |kind: &str, reference: &str| {
         let part = json!({"type": kind, "ref": reference, "mime_type": "image/png"});
         json!({"role": "user", "parts": [part], "auto_run": false})
@@ -113,17 +114,48 @@ async fn attachments_must_be_there_and_nowhere_else() {
         let answer = daemon.post(&messages(&session), &message("image", reference)).await;
         assert_eq!((answer.status(), answer.code().as_str()), (422, "unknown_attachment"), "{reference:?}");
     }
-    assert_eq!(daemon.log(&session).len(), 1);
-    for kind in ["image", "audio", "file"] {
-        let answer = daemon.post(&messages(&session), &message(kind, "attachments/img_01.png")).await;
-        assert_eq!(answer.status(), 202, "{kind}");
-    }
+    let link = dir.join("attachments/link.txt");
+    std::os::unix::fs::symlink(daemon.data().join("token"), link).unwrap();
+    let answer = daemon.post(&messages(&session), &message("file", "attachments/link.txt")).await;
+    assert_eq!(answer.code(), "unknown_attachment", "links lead out of the folder");
+    assert_eq!(daemon.recorded(), before);
     // What one session has, another has not.
     let other = daemon.session().await;
     assert_eq!(
         daemon.post(&messages(&other), &message("file", "attachments/img_01.png")).await.status(),
         422
     );
+}
+
+#[tokio::test]
+async fn a_part_is_recorded_as_what_its_bytes_are() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let dir = daemon.data().join("sessions").join(&session).join("attachments");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("real.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
+    fs::write(dir.join("sound"), b"RIFF\x24\0\0\0WAVEfmt ").unwrap();
+    fs::write(dir.join("fake.png"), "<html><script>alert(1)</script>").unwrap();
+    let (text, png, wav) = ("text/plain", "image/png", "audio/wav");
+    for (kind, name, claimed, kept, mime_type) in [
+        ("image", "real.png", Some("image/jpeg"), "image", png),
+        ("image", "real.png", None, "image", png),
+        ("file", "real.png", Some("text/html"), "file", png),
+        ("audio", "sound", None, "audio", wav),
+        ("image", "sound", Some("image/png"), "file", wav),
+        ("image", "fake.png", Some("image/png"), "file", text),
+        ("audio", "fake.png", Some("audio/wav"), "file", text),
+    ] {
+        let mut part = json!({"type": kind, "ref": format!("attachments/{name}")});
+        if let Some(claimed) = claimed {
+            part["mime_type"] = json!(claimed);
+        }
+        let body = json!({"role": "user", "parts": [part], "auto_run": false});
+        assert_eq!(daemon.post(&messages(&session), &body).await.status(), 202, "{kind} {name}");
+        let page = daemon.get(&format!("{}?limit=1", messages(&session))).await.json();
+        let expected = json!([{"type": kept, "ref": format!("attachments/{name}"), "mime_type": mime_type}]);
+        assert_eq!(page["messages"][0]["parts"], expected, "{kind} {name}");
+    }
 }
 
 #[tokio::test]
@@ -150,7 +182,7 @@ async fn a_message_without_a_turn_waits_for_run() {
 #[tokio::test]
 async fn a_session_can_be_quiet_by_default() {
     let daemon = Daemon::start().await;
-    let body = json!({"workspace_path": daemon.workspace(), "auto_run": false});
+    let body = json!({"workspace_path": daemon.workspace(), "auto_run": false, "model": "test:one"});
     let session = daemon.post("/v1/sessions", &body).await.json()["session_id"].as_str().unwrap().to_owned();
     assert_eq!(daemon.post(&messages(&session), &said("x")).await.json()["turn_id"], Value::Null);
     let loud = with(said("y"), "auto_run", json!(true));

@@ -159,7 +159,7 @@ async fn head_is_get_without_the_body() {
 #[tokio::test]
 async fn a_body_may_come_in_chunks() {
     let daemon = Daemon::start().await;
-    let body = json!({"workspace_path": daemon.workspace()}).to_string();
+    let body = json!({"workspace_path": daemon.workspace(), "model": "test:one"}).to_string();
     let request = daemon
         .request("POST", "/v1/sessions")
         .add("content-type", "application/json")
@@ -178,7 +178,7 @@ async fn a_body_may_come_in_chunks() {
 #[tokio::test]
 async fn a_client_may_ask_before_it_sends_its_body() {
     let daemon = Daemon::start().await;
-    let body = json!({"workspace_path": daemon.workspace()}).to_string();
+    let body = json!({"workspace_path": daemon.workspace(), "model": "test:one"}).to_string();
     let request = daemon
         .request("POST", "/v1/sessions")
         .add("content-type", "application/json")

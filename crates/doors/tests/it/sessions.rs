@@ -5,11 +5,20 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, exists};
+use crate::wire::Answer;
 
 async fn create(daemon: &Daemon, body: Value) -> String {
     let answer = daemon.post("/v1/sessions", &body).await;
     assert_eq!(answer.status(), 201, "{}", answer.text());
     answer.json()["session_id"].as_str().unwrap().to_owned()
+}
+
+async fn patch(daemon: &Daemon, path: &str, body: &Value) -> Answer {
+    daemon.send(&daemon.request("PATCH", path).json(body)).await
+}
+
+fn history(daemon: &Daemon, id: &str) -> Vec<Value> {
+    daemon.log(id).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 async fn listed(daemon: &Daemon, query: &str) -> Vec<String> {
@@ -28,7 +37,7 @@ async fn a_new_session_is_on_disk_when_it_is_answered() {
     assert_eq!(body.as_object().unwrap().len(), 1);
     let id = body["session_id"].as_str().unwrap();
     assert!(id.len() == 37 && id.starts_with("sess_"), "{id}");
-    assert_eq!(daemon.log(id).len(), 1);
+    assert_eq!(daemon.log(id).len(), 2, "the session, and how it came by its model");
     let file = fs::read(daemon.data().join("sessions").join(id).join("session.json")).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&file).unwrap()["id"], id);
 }
@@ -285,6 +294,7 @@ async fn a_removed_session_is_gone_from_everywhere() {
         request = match route.name() {
             "send_message" => request.json(&crate::daemon::said("hello")),
             "update_session" => request.json(&json!({"title": "x"})),
+            "attach_file" => request.json(&json!({"name": "a.txt", "data": "aGVsbG8="})),
             "answer_approval" => request.json(&json!({
                 "turn_id": "turn_0190f3c4a5b67c8d9e0f112233445566", "tool_call_id": "c", "action": "deny",
             })),
@@ -310,4 +320,63 @@ async fn a_session_that_nobody_follows_any_more_goes_to_sleep() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert_eq!(daemon.get(&format!("/v1/sessions/{session}")).await.json()["last_seq"], 1, "asking wakes it");
+}
+
+#[tokio::test]
+async fn a_session_without_a_model_gets_one_and_is_told_why() {
+    let daemon = Daemon::start().await;
+    let id = create(&daemon, json!({"workspace_path": daemon.workspace()})).await;
+    let events = history(&daemon, &id);
+    let resolved = events.iter().find(|event| event["type"] == "model_resolved").expect("it is recorded");
+    assert_eq!(resolved["seq"], 2);
+    assert_eq!(resolved["data"]["model"], "test:one");
+    assert_eq!(resolved["data"]["reason"], "configured");
+    let named = create(&daemon, json!({"workspace_path": daemon.workspace(), "model": "test:two"})).await;
+    assert!(history(&daemon, &named).iter().all(|event| event["type"] != "model_resolved"));
+}
+
+#[tokio::test]
+async fn the_model_policy_decides_when_nobody_does() {
+    let daemon = Daemon::start().await;
+    let sees = json!({"workspace_path": daemon.workspace(), "policy": {"model": {"require": ["vision"]}}});
+    let id = create(&daemon, sees).await;
+    let shown = daemon.get(&format!("/v1/sessions/{id}")).await;
+    assert_eq!(shown.json()["model"], "test:two");
+    let none = json!({"workspace_path": daemon.workspace(), "policy": {"model": {"require": ["files"]}}});
+    let refused = daemon.post("/v1/sessions", &none).await;
+    assert_eq!((refused.status(), refused.json()["error"]["code"].as_str()), (422, Some("no_model")));
+    for policy in [json!({"max_input_price": -1}), json!({"require": ["magic"]}), json!({"cost": 1})] {
+        let body = json!({"workspace_path": daemon.workspace(), "policy": {"model": policy}});
+        assert_eq!(daemon.post("/v1/sessions", &body).await.status(), 422, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn model_effort_and_fallbacks_change_between_turns() {
+    let daemon = Daemon::start().await;
+    let body = json!({"workspace_path": daemon.workspace(), "model": "test:one", "effort": "low"});
+    let id = create(&daemon, body).await;
+    let path = format!("/v1/sessions/{id}");
+    let change =
+        json!({"model": "test:two", "effort": "max", "fallback_models": ["test:one"], "raw_log": true});
+    let shown = patch(&daemon, &path, &change).await.json();
+    assert_eq!((&shown["model"], &shown["effort"]), (&json!("test:two"), &json!("max")));
+    assert_eq!((&shown["fallback_models"], &shown["raw_log"]), (&json!(["test:one"]), &json!(true)));
+    let shown = patch(&daemon, &path, &json!({"title": "other"})).await.json();
+    assert_eq!(shown["effort"], "max", "what is absent stays");
+    let shown = patch(&daemon, &path, &json!({"effort": null})).await.json();
+    assert_eq!(shown["effort"], Value::Null);
+    for wrong in [json!({"effort": "huge"}), json!({"fallback_models": ["nobody:x"]})] {
+        assert_eq!(patch(&daemon, &path, &wrong).await.status(), 422, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn the_models_are_listed_with_what_is_known_of_them() {
+    let daemon = Daemon::start().await;
+    let listed = daemon.get("/v1/models?refresh=true").await.json();
+    assert_eq!(listed["default"]["model"], "test:one");
+    assert_eq!(listed["models"][1]["name"], "test:two");
+    assert_eq!(listed["models"][1]["abilities"], json!(["vision"]));
+    assert_eq!(listed["models"][0]["abilities"], Value::Null);
 }

@@ -29,7 +29,8 @@ pub(crate) fn routes() -> Vec<Route> {
     routes
 }
 
-/// A session whose turn waits for an answer while a message waits for its turn.
+/// A session whose turn waits for an answer while a message waits for its turn. The session has an
+/// attachment and the turn an artifact, both called `note.txt`.
 pub(crate) struct Scene {
     pub(crate) session: String,
     pub(crate) turn: String,
@@ -43,6 +44,12 @@ impl Scene {
         let (_, turn) = daemon.say(&session, "ask").await;
         daemon.until(&session, "approval_requested").await;
         let (queued, _) = daemon.say(&session, "later").await;
+        let attached = format!("/v1/sessions/{session}/attachments");
+        let answer = daemon.post(&attached, &json!({"name": "note.txt", "data": "aGVsbG8="})).await;
+        assert_eq!(answer.status(), 201, "{}", answer.text());
+        let artifacts = daemon.data().join("sessions").join(&session).join("artifacts").join(&turn);
+        std::fs::create_dir_all(&artifacts).unwrap();
+        std::fs::write(artifacts.join("note.txt"), "hello").unwrap();
         Scene { session, turn, queued, workspace: daemon.workspace() }
     }
 }
@@ -69,6 +76,7 @@ impl Route {
             .replace("{session_id}", &scene.session)
             .replace("{turn_id}", &scene.turn)
             .replace("{message_id}", &scene.queued)
+            .replace("{file}", "note.txt")
     }
 
     /// A request to which nothing is wanting.
@@ -89,12 +97,19 @@ impl Route {
             "create_session" => json!({"workspace_path": scene.workspace}),
             "update_session" => json!({"title": "another"}),
             "send_message" => said("hello"),
+            "attach_file" => json!({"name": "a.txt", "data": "aGVsbG8="}),
             "cancel" => json!({"reason": "enough"}),
             "answer_approval" => {
                 json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"})
             }
             other => panic!("say what a good body for {other} is"),
         })
+    }
+
+    /// Whether a body may be of this type, JSON aside.
+    pub(crate) fn takes(&self, kind: &str) -> bool {
+        let essence = kind.split(';').next().unwrap_or_default();
+        essence != "application/json" && self.operation["requestBody"]["content"].get(essence).is_some()
     }
 
     pub(crate) fn needs_body(&self) -> bool {

@@ -17,7 +17,7 @@ async fn canceling_an_idle_session_records_nothing() {
     daemon.say(&session, "hello").await;
     daemon.until(&session, "turn_completed").await;
     assert_eq!(post(&daemon, &session, "cancel").await.json(), json!({"canceled": false}));
-    assert_eq!(daemon.log(&session).len(), 5);
+    assert_eq!(daemon.log(&session).len(), 6);
 }
 
 #[tokio::test]

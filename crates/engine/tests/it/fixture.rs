@@ -12,7 +12,7 @@ use ostler_index::Index;
 use ostler_testing::agent::ScriptedAgent;
 use ostler_testing::clock::FixedClock;
 use ostler_types::{
-    Accepted, Command, Delivery, Message, MessageId, NewSession, Part, PendingApproval, Policy, Role, Scope,
+    Accepted, Command, Delivery, Message, MessageId, NewSession, Part, PendingApproval, Role, Scope,
     SessionId, TurnId, Verdict,
 };
 use tempfile::TempDir;
@@ -117,20 +117,7 @@ impl Place {
 impl Daemon {
     pub(crate) fn new_session(&self) -> NewSession {
         let clock = self.engine.clock();
-        NewSession {
-            id: SessionId::new(clock.uuid()),
-            at: clock.now(),
-            workspace_path: self.workspace.clone(),
-            system_prompt: None,
-            agent: "native".to_owned(),
-            model: "scripted:model".to_owned(),
-            title: None,
-            parent_session_id: None,
-            mode: "serve".to_owned(),
-            auto_run: true,
-            policy: Policy::default(),
-            idempotency_key: None,
-        }
+        NewSession::new(SessionId::new(clock.uuid()), clock.now(), self.workspace.clone(), "scripted:model")
     }
 
     /// Makes a session with the default policy, under which writing and running ask.

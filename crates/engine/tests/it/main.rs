@@ -12,4 +12,5 @@ mod restarts;
 mod sessions;
 mod streams;
 mod turns;
+mod usage;
 mod views;

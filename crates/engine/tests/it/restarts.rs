@@ -71,6 +71,7 @@ fn a_running_turn_fails_with_the_text_that_a_draft_kept() {
             "message_added",
             "turn_started",
             "model_output_completed",
+            "usage_recorded",
             "turn_completed",
         ];
         assert_eq!(names_after(daemon, id, 4).await, expected);

@@ -19,12 +19,18 @@ async fn a_message_is_answered_and_everybody_can_see_it() {
     let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
     let turn_id = daemon.say(id, "hello there").await;
     reader.until("turn_completed", 1).await;
-    let expected =
-        ["session_created", "message_added", "turn_started", "model_output_completed", "turn_completed"];
+    let expected = [
+        "session_created",
+        "message_added",
+        "turn_started",
+        "model_output_completed",
+        "usage_recorded",
+        "turn_completed",
+    ];
     assert_eq!(reader.names(), expected);
 
     let view = daemon.engine.view(id).await.unwrap();
-    assert_eq!((view.session.status, view.running_turn_id, view.last_seq), (SessionStatus::Active, None, 5));
+    assert_eq!((view.session.status, view.running_turn_id, view.last_seq), (SessionStatus::Active, None, 6));
     assert_eq!(view.session.title.as_deref(), Some("hello there"));
     assert_eq!((view.turns[0].id, view.turns[0].status), (turn_id, TurnStatus::Completed));
     assert_eq!(view.session.usage.output_tokens, 5);
@@ -34,7 +40,7 @@ async fn a_message_is_answered_and_everybody_can_see_it() {
 
     let listed = daemon.engine.list(Filter::default()).await.unwrap();
     assert_eq!(listed.sessions.len(), 1);
-    assert_eq!((&listed.sessions[0].session, listed.sessions[0].last_seq), (&view.session, 5));
+    assert_eq!((&listed.sessions[0].session, listed.sessions[0].last_seq), (&view.session, 6));
     let found =
         daemon.engine.list(Filter { q: Some("yourself".to_owned()), ..Filter::default() }).await.unwrap();
     assert_eq!(found.sessions.len(), 1);

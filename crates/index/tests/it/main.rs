@@ -8,12 +8,13 @@ mod file;
 mod list;
 mod rebuild;
 mod search;
+mod usage;
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use ostler_index::{Filter, Index, Listing, Opened, Text, Update};
-use ostler_types::{Event, MessageId, NewSession, Policy, Role, Session, SessionId, create};
+use ostler_index::{Filter, Index, Listing, Opened, Text, Update, UsageQuery, UsageReport};
+use ostler_types::{Event, MessageId, NewSession, Role, Session, SessionId, create};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -51,6 +52,10 @@ impl Fixture {
         self.index.list(filter).await.unwrap()
     }
 
+    async fn usage(&self, query: UsageQuery) -> UsageReport {
+        self.index.usage(query).await.unwrap()
+    }
+
     /// The sessions that a search finds, newest activity first.
     async fn search(&self, q: &str) -> Vec<u128> {
         numbers(&self.list(Filter { q: Some(q.to_owned()), ..Filter::default() }).await)
@@ -64,21 +69,8 @@ fn id(n: u128) -> SessionId {
 /// A session, active `at` so many seconds after the epoch.
 fn session(n: u128, at: i64) -> Session {
     let at = Timestamp::from_second(at).unwrap();
-    let created = create(NewSession {
-        id: id(n),
-        at,
-        workspace_path: "/work".into(),
-        system_prompt: None,
-        agent: "native".into(),
-        model: "test:model".into(),
-        title: None,
-        parent_session_id: None,
-        mode: "repl".into(),
-        auto_run: true,
-        policy: Policy::default(),
-        idempotency_key: None,
-    });
-    match created.unwrap() {
+    let new = NewSession { mode: "repl".into(), ..NewSession::new(id(n), at, "/work", "test:model") };
+    match create(new).unwrap().remove(0) {
         Event::SessionCreated { session } => session,
         other => panic!("{other:?}"),
     }
@@ -90,7 +82,7 @@ fn titled(n: u128, at: i64, title: &str) -> Session {
 
 fn update(session: Session, after_seq: u64, last_seq: u64, texts: &[(u64, &str)]) -> Update {
     let texts = texts.iter().map(|(seq, said)| text(*seq, said)).collect();
-    Update { session, after_seq, last_seq, texts }
+    Update { session, after_seq, last_seq, texts, uses: Vec::new() }
 }
 
 fn text(seq: u64, said: &str) -> Text {

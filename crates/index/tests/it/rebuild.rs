@@ -1,7 +1,7 @@
 //! The index is a function of the logs: however they are fed, the answers are the same.
 
-use ostler_index::{Filter, Listing, Update};
-use ostler_types::SessionStatus;
+use ostler_index::{Filter, Listing, Update, UsageBy, UsageQuery, UsageReport, Used};
+use ostler_types::{Cost, SessionStatus, Usage};
 use proptest::prelude::{Strategy, any, prop, proptest};
 use proptest::test_runner::Config;
 
@@ -17,6 +17,7 @@ enum Change {
     Titled(Option<usize>),
     Archived(bool),
     Waits(bool),
+    Used(usize, u64, Option<u64>),
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -26,31 +27,39 @@ fn change() -> impl Strategy<Value = Change> {
         proptest::option::of(word).prop_map(Change::Titled),
         any::<bool>().prop_map(Change::Archived),
         any::<bool>().prop_map(Change::Waits),
+        (0..WORDS.len(), any::<u64>(), proptest::option::of(any::<u64>()))
+            .prop_map(|(model, tokens, nanos)| Change::Used(model, tokens, nanos)),
     ]
 }
 
 /// The update from one record of a log to a later one.
 fn between(n: u128, log: &[(i64, Change)], after: usize, last: usize) -> Update {
     let mut session = session(n, 0);
-    let mut texts = Vec::new();
+    let (mut texts, mut uses) = (Vec::new(), Vec::new());
     for (at, (time, change)) in log[..last].iter().enumerate() {
         session.updated_at = jiff::Timestamp::from_second(*time).unwrap();
         match change {
             Change::Said(a, b) if at >= after => {
                 texts.push(text(at as u64 + 1, &format!("{} and {}", WORDS[*a], WORDS[*b])));
             }
-            Change::Said(..) => {}
+            Change::Used(model, tokens, nanos) if at >= after => {
+                let cost_usd = nanos.map(Cost::from_nanos);
+                let usage = Usage { input_tokens: *tokens, cost_usd, ..Usage::default() };
+                let (seq, at, model) = (at as u64 + 1, session.updated_at, WORDS[*model].to_owned());
+                uses.push(Used { seq, at, model, usage });
+            }
+            Change::Said(..) | Change::Used(..) => {}
             Change::Titled(word) => session.title = word.map(|word| format!("about {}", WORDS[word])),
             Change::Archived(archived) => session.archived = *archived,
             Change::Waits(true) => session.status = SessionStatus::WaitingApproval,
             Change::Waits(false) => session.status = SessionStatus::Active,
         }
     }
-    Update { session, after_seq: after as u64, last_seq: last as u64, texts }
+    Update { session, after_seq: after as u64, last_seq: last as u64, texts, uses }
 }
 
 /// All that can be asked, as far as it matters here.
-async fn answers(fixture: &Fixture) -> Vec<Listing> {
+async fn answers(fixture: &Fixture) -> (Vec<Listing>, Vec<UsageReport>) {
     let mut answers = Vec::new();
     let queries =
         WORDS.map(Some).into_iter().chain([None, Some("ab"), Some("\"hay and horse\""), Some("about st")]);
@@ -62,10 +71,14 @@ async fn answers(fixture: &Fixture) -> Vec<Listing> {
             }
         }
     }
-    answers
+    let mut reports = Vec::new();
+    for by in [UsageBy::Day, UsageBy::Model, UsageBy::Session, UsageBy::Workspace, UsageBy::Total] {
+        reports.push(fixture.usage(UsageQuery::new(by)).await);
+    }
+    (answers, reports)
 }
 
-async fn fed_whole(logs: &[Vec<(i64, Change)>]) -> Vec<Listing> {
+async fn fed_whole(logs: &[Vec<(i64, Change)>]) -> (Vec<Listing>, Vec<UsageReport>) {
     let fixture = Fixture::new();
     for (n, log) in (0..SESSIONS).zip(logs) {
         fixture.index.update(between(n, log, 0, log.len())).await.unwrap();
@@ -74,7 +87,10 @@ async fn fed_whole(logs: &[Vec<(i64, Change)>]) -> Vec<Listing> {
 }
 
 /// Fed in pieces, some twice, some too late or never; then caught up as the engine does it.
-async fn fed_badly(logs: &[Vec<(i64, Change)>], pieces: &[(usize, usize, usize)]) -> Vec<Listing> {
+async fn fed_badly(
+    logs: &[Vec<(i64, Change)>],
+    pieces: &[(usize, usize, usize)],
+) -> (Vec<Listing>, Vec<UsageReport>) {
     let mut fixture = Fixture::new();
     for (which, from, to) in pieces {
         let n = which % logs.len();

@@ -33,13 +33,15 @@ const EVENTS: [&str; 6] = [
 
 /// The state of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     open: Vec<OpenBlock>,
     calls: usize,
     usage: Option<WireUsage>,
     stop_reason: Option<String>,
     /// Whether the answer holds anything yet.
     begun: bool,
+    /// Whether it holds any text.
+    spoken: bool,
     /// Whether [`ModelEvent::Stop`] has been given.
     stopped: bool,
 }
@@ -207,6 +209,7 @@ impl Decoder {
             Content::Text => {
                 if let Some(more) = non_empty(delta.text) {
                     self.begun = true;
+                    self.spoken = true;
                     events.push_back(ModelEvent::Text(more.into_owned()));
                 }
             }
@@ -266,6 +269,9 @@ impl Decoder {
         self.cut_open_blocks(&reason, events);
         self.stopped = true;
         events.extend(self.usage.map(|usage| ModelEvent::Usage(usage.into())));
+        if reason == "end_turn" && !self.spoken {
+            return Err(failure::empty_answer());
+        }
         events.push_back(ModelEvent::Stop(reason));
         Ok(())
     }

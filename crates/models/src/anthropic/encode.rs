@@ -1,44 +1,63 @@
 //! From a conversation to the body of a Messages request.
 //!
 //! The protocol has two roles that take turns, so neighbours of one role become one message, and a
-//! tool's results stand first in the user's. The ends of the system prompt, the tools and the
-//! conversation are marked for the provider's cache, which pays because a conversation only grows.
+//! tool's results stand first in the user's. The ends of the system prompt, the tools and the last two
+//! messages of the user are marked for the provider's cache, which pays because a conversation only
+//! grows: what is written here for a message does not depend on those that come after it.
+
+mod body;
 
 use std::borrow::Cow;
 
-use ostler_types::{Message, Part, Role, ToolCall, ToolSpec};
-use serde::Serialize;
-use serde_json::{Value, json};
+use ostler_types::{Effort, Message, Part, Role, ToolCall};
 
 use super::PROVIDER;
+use crate::outgoing::attachment::{Attached, Attachments, Limits};
+use crate::outgoing::names::{IdRule, tool_name};
+use crate::outgoing::sealed::Recipient;
+use crate::outgoing::{GO_ON, effort, is_blank, object_input, system_note};
+use crate::profile::{Profile, Thinking};
 use crate::{ModelError, ModelRequest, failure};
+use body::{
+    ASSISTANT, Block, Body, EPHEMERAL, OutputConfig, ResultContent, ThinkingConfig, USER, WireMessage,
+    WireTool,
+};
 
-/// How long an answer may be; the protocol has no default.
-const MAX_TOKENS: u32 = 8192;
-/// Said for the user where the conversation ends with the model, which newer models refuse to go on from.
-const GO_ON: &str = "Go on.";
+/// How long an answer may be where nothing is known of the model; the protocol has no default.
+const MAX_TOKENS: u64 = 8192;
+/// The same for a model of the maker's that is newer than what is known here.
+const MAX_TOKENS_CLAUDE: u64 = 32_000;
+/// Stands for what came before a conversation that begins with the model.
+const EARLIER: &str = "(What came before is not shown.)";
+/// The provider counts the 5 MiB of an image in base64, and 32 MiB for the whole request.
+const LIMITS: Limits = Limits { image: 3_932_160, document: 20 * 1024 * 1024 };
 
-/// The JSON to send. Fails on parts that this client cannot send, rather than leaving them out.
-pub(super) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
-    let mut messages = Vec::new();
-    for message in &request.messages {
-        add(message, &mut messages)?;
+/// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
+pub(super) fn body(provider: &str, profile: &Profile, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
+    let max_tokens = max_tokens(profile, request.max_output_tokens);
+    let plan = Plan::of(profile, request.effort, max_tokens);
+    let recipient = Recipient { protocol: PROVIDER, provider, profile };
+    let attachments = Attachments::new(profile, request, LIMITS);
+    let mut encoder = Encoder { recipient, attachments, keeps_thinking: plan.keeps, messages: Vec::new() };
+    for (place, message) in request.messages.iter().enumerate() {
+        encoder.add(place, message)?;
     }
-    if messages.last().is_some_and(|last| last.role == ASSISTANT) {
-        push(&mut messages, USER, Block::text(GO_ON));
+    let mut messages = encoder.finish();
+    for message in messages.iter_mut().rev().filter(|message| message.role == USER).take(2) {
+        message.content.last_mut().into_iter().for_each(Block::end_of_cache);
     }
-    if let Some(last) = messages.last_mut().and_then(|message| message.content.last_mut()) {
-        last.end_of_cache();
-    }
+    let thinking = plan.thinking.filter(|thinking| thinking.may_begin_anywhere() || begins_well(&messages));
     let system = request.system.as_deref().filter(|text| !is_blank(text));
     let mut tools: Vec<WireTool<'_>> = request.tools.iter().map(WireTool::of).collect();
     if let Some(last) = tools.last_mut() {
         last.cache_control = Some(EPHEMERAL);
     }
     let body = Body {
-        model,
-        max_tokens: MAX_TOKENS,
+        model: &profile.id,
+        max_tokens,
         stream: true,
+        thinking,
+        output_config: plan.effort.map(|effort| OutputConfig { effort }),
         system: system.map(|text| Block::Text { text: Cow::Borrowed(text), cache_control: Some(EPHEMERAL) }),
         tools,
         messages,
@@ -46,190 +65,178 @@ pub(super) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, Model
     serde_json::to_vec(&body).map_err(|error| failure::unwritable(&error))
 }
 
-const USER: &str = "user";
-const ASSISTANT: &str = "assistant";
-const EPHEMERAL: CacheControl = CacheControl { r#type: "ephemeral" };
+/// How long the answer may be. An answer and its conversation share the window, so without a wish it
+/// leaves most of that to the conversation.
+fn max_tokens(profile: &Profile, wished: Option<u64>) -> u64 {
+    let most = profile.info.max_output_tokens;
+    let default = if names_claude(profile) { MAX_TOKENS_CLAUDE } else { MAX_TOKENS };
+    let tokens = match wished {
+        Some(wished) => wished.min(most.unwrap_or(wished)),
+        None => {
+            let share = profile.info.context_window.map_or(u64::MAX, |window| window / 4);
+            most.unwrap_or(default).min(share)
+        }
+    };
+    tokens.max(1)
+}
 
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    max_tokens: u32,
-    stream: bool,
-    /// One block in an array, as only a block can be marked for the cache.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "in_array")]
-    system: Option<Block<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+fn names_claude(profile: &Profile) -> bool {
+    profile.id.contains("claude")
+}
+
+/// What is said about thinking.
+struct Plan {
+    thinking: Option<ThinkingConfig>,
+    effort: Option<&'static str>,
+    /// Whether earlier thinking is of use. The provider passes it over where there is none now.
+    keeps: bool,
+}
+
+impl Plan {
+    fn of(profile: &Profile, wished: Option<Effort>, max_tokens: u64) -> Plan {
+        let style = match (profile.thinking, wished) {
+            (Thinking::Unknown, None | Some(Effort::None)) => {
+                return Plan { thinking: None, effort: None, keeps: true };
+            }
+            // All newer models of the maker, and nobody else, take a word.
+            (Thinking::Unknown, Some(_)) if names_claude(profile) => Thinking::Adaptive,
+            (Thinking::Unknown, Some(_)) => Thinking::Budget,
+            (style, _) => style,
+        };
+        match style {
+            Thinking::Unknown | Thinking::Never => Plan { thinking: None, effort: None, keeps: false },
+            Thinking::Budget => {
+                let budget_tokens = wished.and_then(|wished| effort::budget(wished, max_tokens));
+                let thinking = budget_tokens.map(ThinkingConfig::enabled);
+                Plan { thinking, effort: None, keeps: thinking.is_some() }
+            }
+            Thinking::Adaptive | Thinking::Effort => {
+                // To leave it out is no thinking at older models, and the same as `adaptive` at newer
+                // ones, some of which refuse to have it switched off.
+                let thinking = (wished != Some(Effort::None)).then_some(ThinkingConfig::ADAPTIVE);
+                Plan { thinking, effort: wished.map(effort::anthropic_word), keeps: true }
+            }
+        }
+    }
+}
+
+/// Whether the model may think on by a budget: in the middle of its calls only if it did from the start.
+fn begins_well(messages: &[WireMessage<'_>]) -> bool {
+    let [.., asked, results] = messages else { return true };
+    results.results == 0 || matches!(asked.content.first(), Some(Block::Verbatim(_)))
+}
+
+struct Encoder<'a> {
+    recipient: Recipient<'a>,
+    attachments: Attachments<'a>,
+    keeps_thinking: bool,
     messages: Vec<WireMessage<'a>>,
 }
 
-#[derive(Serialize)]
-struct WireTool<'a> {
-    name: &'a str,
-    description: &'a str,
-    input_schema: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-impl<'a> WireTool<'a> {
-    fn of(tool: &'a ToolSpec) -> WireTool<'a> {
-        let ToolSpec { name, description, input_schema } = tool;
-        WireTool { name, description, input_schema, cache_control: None }
-    }
-}
-
-#[derive(Serialize)]
-struct WireMessage<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
-    /// How many blocks at the head are tool results.
-    #[serde(skip)]
-    results: usize,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
-    Text {
-        text: Cow<'a, str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
-    },
-    ToolUse {
-        id: Cow<'a, str>,
-        name: &'a str,
-        input: Cow<'a, Value>,
-    },
-    ToolResult {
-        tool_use_id: Cow<'a, str>,
-        /// Absent where a tool said nothing, since an empty text is refused.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        content: Option<&'a str>,
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        is_error: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
-    },
-    /// A block of the provider's own, as it came.
-    #[serde(untagged)]
-    Verbatim(&'a Value),
-}
-
-#[derive(Serialize, Clone, Copy)]
-struct CacheControl {
-    r#type: &'static str,
-}
-
-impl<'a> Block<'a> {
-    fn text(text: impl Into<Cow<'a, str>>) -> Block<'a> {
-        Block::Text { text: text.into(), cache_control: None }
-    }
-
-    fn end_of_cache(&mut self) {
-        match self {
-            Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. } => {
-                *cache_control = Some(EPHEMERAL);
-            }
-            // Neither ends a user's message, and reasoning may not be marked.
-            Block::ToolUse { .. } | Block::Verbatim(_) => {}
-        }
-    }
-}
-
-/// Adds what a message holds. What is blank is left out, as the provider refuses it.
-fn add<'a>(message: &'a Message, messages: &mut Vec<WireMessage<'a>>) -> Result<(), ModelError> {
-    for part in &message.parts {
-        match (part, message.role) {
-            (Part::Text { text }, Role::System | Role::User | Role::Assistant) if is_blank(text) => {}
-            (Part::Text { text }, Role::User) => push(messages, USER, Block::text(text)),
-            (Part::Text { text }, Role::Assistant) => push(messages, ASSISTANT, Block::text(text)),
-            (Part::Text { text }, Role::System) => {
-                push(messages, USER, Block::text(format!("System: {text}")));
-            }
-            (Part::ToolCall { call }, Role::Assistant) => push(messages, ASSISTANT, tool_use(call)),
-            (Part::ToolResult { tool_call_id, ok, text, .. }, Role::Tool) => {
-                push(messages, USER, tool_result(&tool_call_id.0, *ok, text));
-            }
-            (Part::Reasoning { opaque, .. }, Role::Assistant) => {
-                if let Some(block) = opaque.as_ref().and_then(own_block) {
-                    push(messages, ASSISTANT, Block::Verbatim(block));
+impl<'a> Encoder<'a> {
+    /// Adds what a message holds. What is blank is left out, as the provider refuses it.
+    fn add(&mut self, place: usize, message: &'a Message) -> Result<(), ModelError> {
+        for part in &message.parts {
+            match (part, message.role) {
+                (Part::Text { text }, Role::System | Role::User | Role::Assistant) if is_blank(text) => {}
+                (Part::Text { text }, Role::User) => self.push(USER, Block::text(text)),
+                (Part::Text { text }, Role::Assistant) => self.push(ASSISTANT, Block::text(text)),
+                (Part::Text { text }, Role::System) => self.push(USER, Block::text(system_note(text))),
+                (Part::ToolCall { call }, Role::Assistant) => self.push(ASSISTANT, tool_use(call)),
+                (Part::ToolResult { tool_call_id, ok, text, images, .. }, Role::Tool) => {
+                    let images: Vec<Block<'a>> = images
+                        .iter()
+                        .map(|image| attached(self.attachments.picture(&image.reference, &image.mime_type)))
+                        .collect();
+                    self.add_result(&tool_call_id.0, *ok, text, images);
                 }
-            }
-            (Part::Reasoning { .. }, Role::System | Role::User | Role::Tool) => {}
-            (Part::Image { .. }, _) => return Err(failure::cannot_send("images")),
-            (Part::Audio { .. }, _) => return Err(failure::cannot_send("audio")),
-            (Part::File { .. }, _) => return Err(failure::cannot_send("files")),
-            (Part::Text { .. } | Part::ToolCall { .. } | Part::ToolResult { .. }, role) => {
-                return Err(failure::misplaced(role));
+                (Part::Reasoning { opaque, .. }, Role::Assistant) => {
+                    let made = |opaque: &&serde_json::Value| self.recipient.made_by_model(opaque);
+                    let opaque = opaque.as_ref().filter(|_| self.keeps_thinking).filter(made);
+                    let block = opaque.and_then(|opaque| opaque.get("block"));
+                    if let Some(block) = block.filter(|block| block.is_object()) {
+                        self.push(ASSISTANT, Block::Verbatim(block));
+                    }
+                }
+                (Part::Reasoning { .. }, Role::System | Role::User | Role::Tool) => {}
+                (Part::Image { reference, mime_type }, Role::User | Role::System) => {
+                    let image = self.attachments.image(place, reference, mime_type)?;
+                    self.push(USER, attached(image));
+                }
+                (Part::Audio { reference, .. }, Role::User | Role::System) => {
+                    let audio = self.attachments.audio(place, reference)?;
+                    self.push(USER, attached(audio));
+                }
+                (Part::File { reference, mime_type }, Role::User | Role::System) => {
+                    let file = self.attachments.file(place, reference, mime_type)?;
+                    self.push(USER, attached(file));
+                }
+                (
+                    Part::Text { .. }
+                    | Part::ToolCall { .. }
+                    | Part::ToolResult { .. }
+                    | Part::Image { .. }
+                    | Part::Audio { .. }
+                    | Part::File { .. },
+                    role,
+                ) => return Err(failure::misplaced(role)),
             }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Adds a block to the message of this role, and a tool's result before everything else that the user
-/// said after the call.
-fn push<'a>(messages: &mut Vec<WireMessage<'a>>, role: &'static str, block: Block<'a>) {
-    match messages.last_mut() {
-        Some(last) if last.role == role => last.add(block),
-        Some(_) | None => {
-            let mut message = WireMessage { role, content: Vec::new(), results: 0 };
-            message.add(block);
-            messages.push(message);
-        }
-    }
-}
-
-impl<'a> WireMessage<'a> {
-    fn add(&mut self, block: Block<'a>) {
-        if matches!(block, Block::ToolResult { .. }) {
-            self.content.insert(self.results, block);
-            self.results += 1;
+    /// Adds what a tool answered. A failure may hold text only, so its images follow it.
+    fn add_result(&mut self, id: &'a str, ok: bool, text: &'a str, images: Vec<Block<'a>>) {
+        let (inside, after) = if ok { (images, Vec::new()) } else { (Vec::new(), images) };
+        let text = (!is_blank(text)).then_some(text);
+        let content = if inside.is_empty() {
+            text.map(ResultContent::Text)
         } else {
-            self.content.push(block);
+            Some(ResultContent::Blocks(text.map(Block::text).into_iter().chain(inside).collect()))
+        };
+        let tool_use_id = IdRule::Words.apply(id);
+        self.push(USER, Block::ToolResult { tool_use_id, content, is_error: !ok, cache_control: None });
+        for image in after {
+            self.push(USER, image);
         }
+    }
+
+    /// Adds a block to the message of this role, and a tool's result before everything else that the
+    /// user said after the call.
+    fn push(&mut self, role: &'static str, block: Block<'a>) {
+        if self.messages.is_empty() && role == ASSISTANT {
+            self.push(USER, Block::text(EARLIER));
+        }
+        match self.messages.last_mut() {
+            Some(last) if last.role == role => last.add(block),
+            Some(_) | None => {
+                let mut message = WireMessage { role, content: Vec::new(), results: 0 };
+                message.add(block);
+                self.messages.push(message);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<WireMessage<'a>> {
+        if self.messages.last().is_some_and(|last| last.role == ASSISTANT) {
+            self.push(USER, Block::text(GO_ON));
+        }
+        self.messages
     }
 }
 
-/// The input must be an object. One that the model broke is shown to it as it was.
 fn tool_use(call: &ToolCall) -> Block<'_> {
-    let input = match &call.input {
-        Value::Object(_) => Cow::Borrowed(&call.input),
-        Value::Null => Cow::Owned(json!({})),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Cow::Owned(json!({ "_raw": call.input }))
-        }
-    };
-    Block::ToolUse { id: tool_use_id(&call.id.0), name: &call.name, input }
+    let (id, name) = (IdRule::Words.apply(&call.id.0), tool_name(&call.name));
+    Block::ToolUse { id, name, input: object_input(&call.input) }
 }
 
-fn tool_result<'a>(id: &'a str, ok: bool, text: &'a str) -> Block<'a> {
-    let content = (!is_blank(text)).then_some(text);
-    Block::ToolResult { tool_use_id: tool_use_id(id), content, is_error: !ok, cache_control: None }
-}
-
-/// An id as this provider takes them. Another provider, which a session may have used before, can put
-/// other characters there.
-fn tool_use_id(id: &str) -> Cow<'_, str> {
-    let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if id.chars().all(taken) {
-        return Cow::Borrowed(id);
+fn attached(attached: Attached<'_>) -> Block<'_> {
+    match attached {
+        Attached::Image(data) => Block::image(data),
+        Attached::Document(name, data) => Block::document(name, data),
+        Attached::Text(text) => Block::text(text),
     }
-    let spelled = |c: char| if taken(c) { c.to_string() } else { format!("_{:x}_", u32::from(c)) };
-    Cow::Owned(id.chars().map(spelled).collect())
 }
 
-/// The block in what was kept with reasoning, if it came from here.
-fn own_block(opaque: &Value) -> Option<&Value> {
-    let ours = opaque.get("provider").and_then(Value::as_str) == Some(PROVIDER);
-    opaque.get("block").filter(|block| ours && block.is_object())
-}
-
-fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
-}
-
-fn in_array<S: serde::Serializer>(block: &Option<Block<'_>>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(block)
-}
+#[cfg(test)]
+mod tests;

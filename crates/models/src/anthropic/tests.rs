@@ -108,10 +108,14 @@ fn reasoning_is_given_back_with_its_signature() {
     let expected = ["reasoning Let me ", "reasoning see", opaque, hidden, "text So", USAGE, "stop end_turn"];
     check("thinking", &answer(&events, "end_turn"), &expected, None);
 
-    let omitted = answer(&[thinking, events[3], events[4], &close(0)], "end_turn");
+    let omitted = answer(&[thinking, events[3], events[4], &close(0)], "max_tokens");
     let opaque =
         r#"opaque {"provider":"anthropic","block":{"type":"thinking","thinking":"","signature":"EqQBCg=="}}"#;
-    check("only a signature", &omitted, &[opaque, USAGE, "stop end_turn"], None);
+    check("only a signature", &omitted, &[opaque, USAGE, "stop max_tokens"], None);
+    let thought = answer(&[thinking, events[3], &close(0)], "end_turn");
+    let opaque =
+        r#"opaque {"provider":"anthropic","block":{"type":"thinking","thinking":"","signature":"EqQB"}}"#;
+    check("a thought and no word", &thought, &[opaque, USAGE], Some("empty_answer"));
     let unsigned = answer(&[thinking, events[1], &close(0)], "max_tokens");
     check("cut before the signature", &unsigned, &["reasoning Let me ", USAGE, "stop max_tokens"], None);
 }
@@ -156,6 +160,28 @@ fn tool_calls() {
 }
 
 #[test]
+fn thoughts_between_calls_keep_their_place() {
+    let thinking = |index: u32, signature: &str| {
+        let start = format!(
+            r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"thinking","thinking":"","signature":""}}}}"#
+        );
+        [start, delta(index, "signature_delta", "signature", signature), close(index)]
+    };
+    let whole_call = |index: u32, id: &str| [call(index, id, "a"), input(index, "{}"), close(index)];
+    let events = [thinking(0, "s1"), whole_call(1, "t1"), thinking(2, "s2"), whole_call(3, "t2")].concat();
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let opaque = |signature: &str| {
+        format!(
+            r#"opaque {{"provider":"anthropic","block":{{"type":"thinking","thinking":"","signature":"{signature}"}}}}"#
+        )
+    };
+    let (first, second) = (opaque("s1"), opaque("s2"));
+    let expected =
+        [&first, "call 0 t1 a", "input 0 {}", &second, "call 1 t2 a", "input 1 {}", USAGE, "stop tool_calls"];
+    check("interleaved", &answer(&events, "tool_use"), &expected, None);
+}
+
+#[test]
 fn a_call_that_the_limit_cut_is_no_whole_call() {
     let started = call(0, "toolu_1", "shell");
     let cut = answer(&[&started, &input(0, "{\"command\": \"rm -r")], "max_tokens");
@@ -179,30 +205,34 @@ fn reasons_to_stop() {
     for (reason, stop) in reasons {
         check(reason, &answer(&[TEXT, &text("a"), &close(0)], reason), &["text a", USAGE, stop], None);
     }
-    check("an empty answer", &answer(&[], "end_turn"), &[USAGE, "stop end_turn"], None);
+    check("an empty answer", &answer(&[], "end_turn"), &[USAGE], Some("empty_answer"));
+    let blank = answer(&[TEXT, &text(""), &close(0)], "end_turn");
+    check("an answer without a word", &blank, &[USAGE], Some("empty_answer"));
+    check("an empty refusal", &answer(&[], "refusal"), &[USAGE, "stop refusal"], None);
+    check("an empty answer at the limit", &answer(&[], "max_tokens"), &[USAGE, "stop max_tokens"], None);
     let full = answer(&[TEXT, &text("a"), &close(0)], "model_context_window_exceeded");
     check("a full window", &full, &["text a"], Some("context_overflow"));
     let unsaid = stream(&[TEXT, &text("a"), STOP]);
     check("no reason but an end", &unsaid, &["text a", "stop end_turn"], None);
     let no_end = answer(&[TEXT, &text("a")], "end_turn").replace(&stream(&[STOP]), "");
     check("a reason but no end", &no_end, &["text a", USAGE, "stop end_turn"], None);
-    let more = answer(&[], "end_turn") + &stream(&[r#"{"type":"error","error":{}}"#]);
-    check("nothing after the end", &more, &[USAGE, "stop end_turn"], None);
+    let more = answer(&[], "refusal") + &stream(&[r#"{"type":"error","error":{}}"#]);
+    check("nothing after the end", &more, &[USAGE, "stop refusal"], None);
 }
 
 #[test]
 fn usage_is_the_last_word_on_each_count() {
     let last = |usage: &str| {
         let delta =
-            format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{usage}}}"#);
+            format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"max_tokens"}},"usage":{usage}}}"#);
         stream(&[START, &delta, STOP])
     };
     let all = r#"{"input_tokens":30,"cache_creation_input_tokens":100,"cache_read_input_tokens":300,"output_tokens":9}"#;
-    check("all counts again", &last(all), &["usage 430 9 300 0", "stop end_turn"], None);
+    check("all counts again", &last(all), &["usage 430 9 300 0", "stop max_tokens"], None);
     let nulls = r#"{"input_tokens":null,"cache_read_input_tokens":null,"output_tokens":9}"#;
-    check("nulls", &last(nulls), &["usage 425 9 300 0", "stop end_turn"], None);
-    check("nonsense", &last(r#"{"output_tokens":"many"}"#), &["usage 425 1 300 0", "stop end_turn"], None);
-    check("none", &last("null"), &["usage 425 1 300 0", "stop end_turn"], None);
+    check("nulls", &last(nulls), &["usage 425 9 300 0", "stop max_tokens"], None);
+    check("nonsense", &last(r#"{"output_tokens":"many"}"#), &["usage 425 1 300 0", "stop max_tokens"], None);
+    check("none", &last("null"), &["usage 425 1 300 0", "stop max_tokens"], None);
 }
 
 #[test]
@@ -215,7 +245,7 @@ fn errors_within_the_stream() {
         ("not_found_error", "not_found"),
         ("request_too_large", "bad_request"),
         ("invalid_request_error", "bad_request"),
-        ("api_error", "provider_error"),
+        ("api_error", "server_error"),
         ("tomorrow_error", "provider_error"),
     ];
     for (kind, code) in kinds {
@@ -291,13 +321,7 @@ fn the_address_is_the_makers_unless_another_is_given() {
         ("https://example.org/api/v1beta", Some("https://example.org/api/v1beta/v1/messages")),
         ("localhost:8080", None),
     ] {
-        let provider = ProviderConfig {
-            name: "local".to_owned(),
-            kind: ProviderKind::Anthropic,
-            base_url: base_url.to_owned(),
-            api_key: None,
-            models: Vec::new(),
-        };
+        let provider = ProviderConfig::new("local", ProviderKind::Anthropic, base_url);
         let url = super::endpoint(&provider);
         assert_eq!(url.as_ref().map(|url| url.as_str()).ok(), expected, "{base_url}");
         if let Err(error) = url {

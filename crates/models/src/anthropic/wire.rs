@@ -116,7 +116,8 @@ impl From<WireUsage> for Usage {
             input_tokens: input,
             output_tokens: wire.output_tokens.unwrap_or(0),
             cached_tokens: read.unwrap_or(0),
-            reasoning_tokens: 0,
+            cache_write_tokens: created.unwrap_or(0),
+            ..Usage::default()
         }
     }
 }

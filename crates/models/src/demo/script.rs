@@ -126,8 +126,8 @@ impl Script {
         let usage = Usage {
             input_tokens: tokens(input),
             output_tokens: tokens(output + reasoning),
-            cached_tokens: 0,
             reasoning_tokens: tokens(reasoning),
+            ..Usage::default()
         };
         for event in [ModelEvent::Usage(usage), ModelEvent::Stop(reason.to_owned())] {
             self.beats.push(Beat { pause: None, event });

@@ -128,7 +128,7 @@ impl<'a> Situation<'a> {
 
     fn tool(&mut self, message: &'a Message) {
         for part in &message.parts {
-            let Part::ToolResult { tool_call_id, name, ok, text } = part else { continue };
+            let Part::ToolResult { tool_call_id, name, ok, text, .. } = part else { continue };
             let call = self.calls.iter().copied().find(|call| call.id == *tool_call_id);
             self.outcomes.push(Outcome { call, name, ok: *ok, text });
             // Words that only a turn's end leaves behind: what the person says next is a new prompt.

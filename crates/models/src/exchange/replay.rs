@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ostler_types::Usage;
-use reqwest::header::HeaderMap;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
 
-use super::{Decode, Exchange, Format, Question};
+use super::{Decode, Exchange, Format, KeyHeader, Question};
 use crate::http::Http;
-use crate::{ModelError, ModelEvent, ProviderConfig, ProviderKind, Secret, Timeouts};
+use crate::secret::{Key, Secret};
+use crate::{ModelError, ModelEvent, ProviderConfig, ProviderKind, Timeouts};
 
 /// Asserts what a body means, whatever pieces it arrives in.
 pub(crate) fn check<D: Decode>(
@@ -44,15 +46,18 @@ pub(crate) fn receive<D: Decode>(
 
 fn exchange<D: Decode>(kind: ProviderKind) -> Exchange<D> {
     let provider = ProviderConfig {
-        name: "local".to_owned(),
-        kind,
-        base_url: "http://127.0.0.1:9/v1".to_owned(),
-        api_key: Some(Secret::new("sk-hidden")),
-        models: Vec::new(),
+        api_key: Key::Fixed(Secret::new("sk-hidden")),
+        ..ProviderConfig::new("local", kind, "http://127.0.0.1:9/v1")
     };
     let url = provider.base_url.parse().unwrap();
-    let question =
-        Question { provider: Arc::new(provider), url, headers: HeaderMap::new(), body: Vec::new() };
+    let question = Question {
+        provider: Arc::new(provider),
+        url,
+        key_header: KeyHeader { name: AUTHORIZATION, prefix: "Bearer " },
+        headers: HeaderMap::new(),
+        body: Bytes::new(),
+        raw: None,
+    };
     Exchange::new(Arc::new(Http::new(Timeouts::default())), question)
 }
 
@@ -68,9 +73,12 @@ fn brief(events: &[ModelEvent]) -> Vec<String> {
                 format!("call {index} {} {name}", id.as_deref().unwrap_or("-"))
             }
             ModelEvent::CallInput { index, fragment } => format!("input {index} {fragment}"),
-            ModelEvent::Usage(Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens }) => {
+            ModelEvent::Usage(Usage {
+                input_tokens, output_tokens, cached_tokens, reasoning_tokens, ..
+            }) => {
                 format!("usage {input_tokens} {output_tokens} {cached_tokens} {reasoning_tokens}")
             }
+            ModelEvent::Waiting { attempt, attempts, .. } => format!("waiting {attempt} {attempts}"),
             ModelEvent::Stop(reason) => format!("stop {reason}"),
         })
         .collect()

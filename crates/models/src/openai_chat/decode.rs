@@ -7,9 +7,12 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use ostler_types::Usage;
-use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::PROTOCOL;
+use super::details::Details;
+use super::wire::{CallPiece, Chunk, Content, Function, Piece, Text, WireUsage};
 use crate::exchange::Decode;
 use crate::{ModelError, ModelEvent, failure};
 
@@ -18,12 +21,17 @@ const MAX_CALLS: usize = 256;
 
 /// The state of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     calls: Vec<OpenCall>,
     usage: Option<Usage>,
     finish_reason: Option<String>,
+    /// What the provider wants back of the reasoning.
+    details: Details,
     /// Whether the answer holds anything yet.
     begun: bool,
+    /// Whether it holds any text.
+    spoken: bool,
+    refused: bool,
     /// Whether [`ModelEvent::Stop`] has been given.
     stopped: bool,
 }
@@ -89,10 +97,16 @@ impl Decoder {
             return Err(failure::unreadable("a tool call came without a name", ""));
         }
         self.stopped = true;
+        if let Some(details) = self.details.take() {
+            let opaque = json!({"provider": PROTOCOL, "reasoning_details": details});
+            events.push_back(ModelEvent::ReasoningOpaque(opaque));
+        }
         events.extend(self.usage.take().map(ModelEvent::Usage));
         // Some servers say `stop` after tool calls as well.
         let reason = match self.finish_reason.as_deref().unwrap_or("stop") {
             "stop" | "tool_calls" | "function_call" if !self.calls.is_empty() => "tool_calls",
+            "stop" if self.refused => "refusal",
+            "stop" | "tool_calls" | "function_call" if !self.spoken => return Err(failure::empty_answer()),
             "stop" | "tool_calls" | "function_call" => "end_turn",
             "length" => "max_tokens",
             "content_filter" => "refusal",
@@ -113,7 +127,8 @@ impl Decoder {
             self.usage = Some(usage.into());
         }
         // One answer was asked for; a server that gives several is heard on the first.
-        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
+        let choices = chunk.choices.unwrap_or_default();
+        for choice in choices.into_iter().filter(|choice| choice.index.unwrap_or(0) == 0) {
             if let Some(piece) = choice.delta.or(choice.message) {
                 self.piece(piece, events)?;
             }
@@ -128,13 +143,27 @@ impl Decoder {
         let non_empty = |text: &Text<'_>| !text.0.is_empty();
         let reasoning = piece.reasoning_content.filter(non_empty).or(piece.reasoning.filter(non_empty));
         if let Some(text) = reasoning {
-            events.push_back(ModelEvent::Reasoning(text.0.into_owned()));
-            self.begun = true;
+            self.reasoning(text.0, events);
+        }
+        if let Some(details) = piece.reasoning_details {
+            self.details.add(details.get());
+        }
+        match piece.content {
+            Some(Content::Text(text)) => self.text(text, events),
+            Some(Content::Pieces(pieces)) => {
+                for piece in pieces {
+                    for thought in piece.thinking.into_iter().flatten().filter_map(|thought| thought.text) {
+                        self.reasoning(thought.0, events);
+                    }
+                    self.text(piece.text.map(|text| text.0).unwrap_or_default(), events);
+                }
+            }
+            None => {}
         }
         // A refusal is the answer's text by another name.
-        for text in [piece.content, piece.refusal].into_iter().flatten().filter(non_empty) {
-            events.push_back(ModelEvent::Text(text.0.into_owned()));
-            self.begun = true;
+        if let Some(text) = piece.refusal.filter(non_empty) {
+            self.refused = true;
+            self.text(text.0, events);
         }
         for call in piece.tool_calls.into_iter().flatten() {
             self.call(call, events)?;
@@ -143,8 +172,22 @@ impl Decoder {
         Ok(())
     }
 
+    fn text(&mut self, text: Cow<'_, str>, events: &mut VecDeque<ModelEvent>) {
+        if !text.is_empty() {
+            events.push_back(ModelEvent::Text(text.into_owned()));
+            (self.begun, self.spoken) = (true, true);
+        }
+    }
+
+    fn reasoning(&mut self, text: Cow<'_, str>, events: &mut VecDeque<ModelEvent>) {
+        if !text.is_empty() {
+            events.push_back(ModelEvent::Reasoning(text.into_owned()));
+            self.begun = true;
+        }
+    }
+
     fn call(&mut self, piece: CallPiece<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let CallPiece { index: key, id, function } = piece;
+        let CallPiece { index: key, id, function, extra_content } = piece;
         let id = id.map(|id| id.0).filter(|id| !id.is_empty());
         let Function { name, arguments } = function.unwrap_or_default();
         let name = name.map(|name| name.0).filter(|name| !name.is_empty());
@@ -164,6 +207,11 @@ impl Decoder {
         }
         if let Some(name) = name.filter(|_| !call.started) {
             call.started = true;
+            if let Some(extra) = extra_content.and_then(|extra| serde_json::from_str(extra.get()).ok()) {
+                let extra: serde_json::Value = extra;
+                let opaque = json!({"provider": PROTOCOL, "extra_content": extra});
+                events.push_back(ModelEvent::ReasoningOpaque(opaque));
+            }
             events.push_back(ModelEvent::CallStarted { index, id: call.id.clone(), name: name.into_owned() });
             if !call.held.is_empty() {
                 events.push_back(ModelEvent::CallInput { index, fragment: std::mem::take(&mut call.held) });
@@ -205,95 +253,4 @@ fn fragment(raw: &RawValue) -> Result<Cow<'_, str>, ModelError> {
     }
     let parsed = serde_json::from_str::<Text<'_>>(text);
     parsed.map(|text| text.0).map_err(|error| failure::unreadable(&error.to_string(), text))
-}
-
-#[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(borrow)]
-    choices: Option<Vec<Choice<'a>>>,
-    /// Read only where there is one: most chunks have none.
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    /// Of an error that is not wrapped in `error`.
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    index: Option<u64>,
-    #[serde(borrow)]
-    delta: Option<Piece<'a>>,
-    /// In place of `delta`, in a completion that is not streamed.
-    #[serde(borrow)]
-    message: Option<Piece<'a>>,
-    #[serde(borrow)]
-    finish_reason: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Piece<'a> {
-    #[serde(borrow)]
-    content: Option<Text<'a>>,
-    #[serde(borrow)]
-    reasoning_content: Option<Text<'a>>,
-    #[serde(borrow)]
-    reasoning: Option<Text<'a>>,
-    #[serde(borrow)]
-    refusal: Option<Text<'a>>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<CallPiece<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct CallPiece<'a> {
-    index: Option<u64>,
-    #[serde(borrow)]
-    id: Option<Text<'a>>,
-    #[serde(borrow)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-struct Function<'a> {
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-/// A wrapper because an optional `Cow` would always be copied.
-#[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-#[derive(Deserialize)]
-struct WireUsage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
-    completion_tokens_details: Option<CompletionDetails>,
-}
-
-#[derive(Deserialize)]
-struct PromptDetails {
-    cached_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct CompletionDetails {
-    reasoning_tokens: Option<u64>,
-}
-
-impl From<WireUsage> for Usage {
-    fn from(wire: WireUsage) -> Usage {
-        let (prompt, completion) = (wire.prompt_tokens_details, wire.completion_tokens_details);
-        Usage {
-            input_tokens: wire.prompt_tokens.unwrap_or(0),
-            output_tokens: wire.completion_tokens.unwrap_or(0),
-            cached_tokens: prompt.and_then(|details| details.cached_tokens).unwrap_or(0),
-            reasoning_tokens: completion.and_then(|details| details.reasoning_tokens).unwrap_or(0),
-        }
-    }
 }

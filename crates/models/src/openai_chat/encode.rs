@@ -1,146 +1,229 @@
 //! From a conversation to the body of a Chat Completions request.
 //!
-//! The body is written once, from borrowed text. Reasoning is not sent back, as this protocol has no
-//! place for it.
+//! The body is written once, from borrowed text. The templates of many open models want the roles to
+//! take turns, so neighbours of one role become one message, and results stand right behind the calls
+//! that they answer. Fields that only some servers know are sent only to those.
+
+mod body;
 
 use std::borrow::Cow;
 
-use ostler_types::{Message, Part, Role, ToolCall, ToolSpec};
-use serde::Serialize;
+use ostler_types::{Effort, Message, Part, Picture, Role, ToolCall};
 use serde_json::Value;
 
+use super::PROTOCOL;
+use crate::outgoing::attachment::{Attached, Attachments, DataUrl, Limits};
+use crate::outgoing::names::{cache_key, tool_name};
+use crate::outgoing::quirks::{EffortField, LimitField, Quirks, ReasoningBack};
+use crate::outgoing::sealed::Recipient;
+use crate::outgoing::{GO_ON, effort, is_blank, object_input, system_note};
+use crate::profile::{Profile, Thinking};
 use crate::{ModelError, ModelRequest, failure};
+use body::{
+    Body, ContentPart, FileData, ImageUrl, Reasoning, StreamOptions, WireCall, WireCallFunction, WireMessage,
+    WireTool,
+};
 
-/// The JSON to send. Fails on parts that this client cannot send, rather than leaving them out.
-pub(super) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
-    let mut messages = Vec::with_capacity(request.messages.len() + 1);
-    if let Some(system) = &request.system {
-        messages.push(WireMessage::says(Role::System, Cow::Borrowed(system)));
+const LIMITS: Limits = Limits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
+
+/// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
+pub(super) fn body(
+    provider: &str,
+    profile: &Profile,
+    quirks: Quirks,
+    request: &ModelRequest,
+) -> Result<Vec<u8>, ModelError> {
+    let mut encoder = Encoder {
+        quirks,
+        recipient: Recipient { protocol: PROTOCOL, provider, profile },
+        attachments: Attachments::new(profile, request, LIMITS),
+        messages: Vec::with_capacity(request.messages.len() + 1),
+        results_at: None,
+    };
+    if let Some(system) = request.system.as_deref().filter(|text| !is_blank(text)) {
+        encoder.say(Role::System, ContentPart::text(system));
     }
-    for message in &request.messages {
-        add(message, &mut messages)?;
+    for (place, message) in request.messages.iter().enumerate() {
+        encoder.add(place, message)?;
     }
+    let most = profile.info.max_output_tokens;
+    let limit = request.max_output_tokens.map(|wished| wished.min(most.unwrap_or(wished)).max(1));
+    let (max_tokens, max_completion_tokens) = match quirks.limit {
+        LimitField::MaxTokens => (limit, None),
+        LimitField::MaxCompletionTokens => (None, limit),
+    };
+    let (reasoning_effort, reasoning) = thinking(profile, quirks, request.effort);
     let body = Body {
-        model,
-        messages,
+        model: &profile.id,
+        messages: encoder.finish(),
         tools: request.tools.iter().map(WireTool::of).collect(),
+        max_tokens,
+        max_completion_tokens,
+        reasoning_effort,
+        reasoning,
+        prompt_cache_key: request.cache_key.as_deref().filter(|_| quirks.cache_key).map(cache_key),
         stream: true,
         stream_options: StreamOptions { include_usage: true },
     };
     serde_json::to_vec(&body).map_err(|error| failure::unwritable(&error))
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
+/// How much to think, in the field where this host looks for it.
+fn thinking(
+    profile: &Profile,
+    quirks: Quirks,
+    wished: Option<Effort>,
+) -> (Option<&'static str>, Option<Reasoning>) {
+    let Some(wished) = wished.filter(|_| profile.thinking != Thinking::Never) else { return (None, None) };
+    match quirks.effort {
+        EffortField::OpenAi => (Some(effort::openai_word(&profile.id, wished)), None),
+        EffortField::Plain => (Some(effort::plain_word(wished)), None),
+        EffortField::Nested => (None, Some(Reasoning { effort: effort::openrouter_word(wished) })),
+    }
+}
+
+struct Encoder<'a> {
+    quirks: Quirks,
+    recipient: Recipient<'a>,
+    attachments: Attachments<'a>,
     messages: Vec<WireMessage<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
-    stream: bool,
-    stream_options: StreamOptions,
+    /// Where the next result belongs, behind the calls.
+    results_at: Option<usize>,
 }
 
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
-}
-
-#[derive(Serialize)]
-struct WireMessage<'a> {
-    role: &'static str,
-    /// Null, not absent, beside tool calls: some servers insist on the field.
-    content: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<WireCall<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
-}
-
-impl<'a> WireMessage<'a> {
-    fn says(role: Role, content: Cow<'a, str>) -> WireMessage<'a> {
-        WireMessage {
-            role: role.as_str(),
-            content: Some(content),
-            tool_calls: Vec::new(),
-            tool_call_id: None,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct WireCall<'a> {
-    id: &'a str,
-    r#type: &'static str,
-    function: WireCallFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct WireCallFunction<'a> {
-    name: &'a str,
-    arguments: String,
-}
-
-#[derive(Serialize)]
-struct WireTool<'a> {
-    r#type: &'static str,
-    function: WireFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct WireFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-}
-
-impl<'a> WireTool<'a> {
-    fn of(tool: &'a ToolSpec) -> WireTool<'a> {
-        let ToolSpec { name, description, input_schema } = tool;
-        WireTool {
-            r#type: "function",
-            function: WireFunction { name, description, parameters: input_schema },
-        }
-    }
-}
-
-/// Adds a message; one of role `tool` becomes as many as it has results.
-fn add<'a>(message: &'a Message, messages: &mut Vec<WireMessage<'a>>) -> Result<(), ModelError> {
-    let mut texts: Vec<&str> = Vec::new();
-    let mut tool_calls = Vec::new();
-    for part in &message.parts {
-        match (part, message.role) {
-            (Part::Text { text }, Role::System | Role::User | Role::Assistant) => texts.push(text),
-            (Part::ToolCall { call }, Role::Assistant) => tool_calls.push(wire_call(call)),
-            (Part::ToolResult { tool_call_id, text, .. }, Role::Tool) => messages.push(WireMessage {
-                tool_call_id: Some(&tool_call_id.0),
-                ..WireMessage::says(Role::Tool, Cow::Borrowed(text))
-            }),
-            (Part::Reasoning { .. }, _) => {}
-            (Part::Image { .. }, _) => return Err(failure::cannot_send("images")),
-            (Part::Audio { .. }, _) => return Err(failure::cannot_send("audio")),
-            (Part::File { .. }, _) => return Err(failure::cannot_send("files")),
-            (Part::Text { .. } | Part::ToolCall { .. } | Part::ToolResult { .. }, role) => {
-                return Err(failure::misplaced(role));
+impl<'a> Encoder<'a> {
+    /// Adds what a message holds. What is blank is left out, as some servers refuse it.
+    fn add(&mut self, place: usize, message: &'a Message) -> Result<(), ModelError> {
+        // What the provider wants back with the call that comes next.
+        let mut extra = None;
+        for part in &message.parts {
+            match (part, message.role) {
+                (Part::Text { text }, Role::System | Role::User | Role::Assistant) if is_blank(text) => {}
+                (Part::Text { text }, Role::System) if !self.quirks.late_system => {
+                    self.say(Role::User, ContentPart::text(system_note(text)));
+                }
+                (Part::Text { text }, Role::System | Role::User | Role::Assistant) => {
+                    self.say(message.role, ContentPart::text(text));
+                }
+                (Part::ToolCall { call }, Role::Assistant) => self.add_call(call, extra.take()),
+                (Part::ToolResult { tool_call_id, name, text, images, .. }, Role::Tool) => {
+                    self.add_result(&tool_call_id.0, name, text, images);
+                }
+                (Part::Reasoning { text, opaque }, Role::Assistant) => {
+                    extra = self.add_reasoning(text, opaque.as_ref()).or(extra);
+                }
+                (Part::Reasoning { .. }, Role::System | Role::User | Role::Tool) => {}
+                (Part::Image { reference, mime_type }, Role::User | Role::System) => {
+                    let image = self.attachments.image(place, reference, mime_type)?;
+                    self.say(Role::User, attached(image));
+                }
+                (Part::Audio { reference, .. }, Role::User | Role::System) => {
+                    let audio = self.attachments.audio(place, reference)?;
+                    self.say(Role::User, attached(audio));
+                }
+                (Part::File { reference, mime_type }, Role::User | Role::System) => {
+                    let file = self.attachments.file(place, reference, mime_type)?;
+                    self.say(Role::User, attached(file));
+                }
+                (
+                    Part::Text { .. }
+                    | Part::ToolCall { .. }
+                    | Part::ToolResult { .. }
+                    | Part::Image { .. }
+                    | Part::Audio { .. }
+                    | Part::File { .. },
+                    role,
+                ) => return Err(failure::misplaced(role)),
             }
         }
+        Ok(())
     }
-    let content = match texts.as_slice() {
-        [] => None,
-        [text] => Some(Cow::Borrowed(*text)),
-        [_, ..] => Some(Cow::Owned(texts.join("\n"))),
-    };
-    // A message of which nothing is left, such as an answer cut in its reasoning, would be refused.
-    if content.is_some() || !tool_calls.is_empty() {
-        messages.push(WireMessage { role: message.role.as_str(), content, tool_calls, tool_call_id: None });
+
+    fn say(&mut self, role: Role, part: ContentPart<'a>) {
+        self.of_role(role).content.push(part);
     }
-    Ok(())
+
+    /// The message that this role is speaking in.
+    fn of_role(&mut self, role: Role) -> &mut WireMessage<'a> {
+        if self.messages.last().is_none_or(|last| last.role != role.as_str()) {
+            self.messages.push(WireMessage::of(role));
+        }
+        self.messages.last_mut().expect("a message has just been made if there was none")
+    }
+
+    fn add_call(&mut self, call: &'a ToolCall, extra_content: Option<&'a Value>) {
+        let wire = WireCall {
+            id: self.quirks.ids.apply(&call.id.0),
+            r#type: "function",
+            function: WireCallFunction {
+                name: tool_name(&call.name),
+                arguments: object_input(&call.input).to_string(),
+            },
+            extra_content,
+        };
+        let wants_reasoning = self.quirks.reasoning == ReasoningBack::Content;
+        let message = self.of_role(Role::Assistant);
+        message.tool_calls.push(wire);
+        if wants_reasoning {
+            message.reasoning_content.get_or_insert_default();
+        }
+        self.results_at = Some(self.messages.len());
+    }
+
+    /// Keeps what this host wants back, and returns what belongs to the next call.
+    fn add_reasoning(&mut self, text: &'a str, opaque: Option<&'a Value>) -> Option<&'a Value> {
+        match self.quirks.reasoning {
+            ReasoningBack::Content => {
+                self.of_role(Role::Assistant).reasoning_content.get_or_insert_default().push_str(text);
+            }
+            ReasoningBack::Details | ReasoningBack::Nothing => {}
+        }
+        let opaque = opaque.filter(|opaque| self.recipient.made_by_model(opaque))?;
+        if let Some(details) = opaque.get("reasoning_details").and_then(Value::as_array)
+            && self.quirks.reasoning == ReasoningBack::Details
+        {
+            self.of_role(Role::Assistant).reasoning_details.extend(details);
+        }
+        opaque.get("extra_content")
+    }
+
+    /// Adds a result behind its call, whatever the user has said since. Its images follow all results,
+    /// as only a user may show some.
+    fn add_result(&mut self, id: &'a str, name: &'a str, text: &'a str, images: &'a [Picture]) {
+        let mut message = WireMessage::of(Role::Tool);
+        message.content.push(ContentPart::text(text));
+        message.tool_call_id = Some(self.quirks.ids.apply(id));
+        let at = self.results_at.unwrap_or(self.messages.len());
+        self.messages.insert(at, message);
+        self.results_at = Some(at + 1);
+        if !images.is_empty() {
+            self.say(Role::User, ContentPart::text(format!("What `{name}` shows:")));
+        }
+        for Picture { reference, mime_type } in images {
+            let image = attached(self.attachments.picture(reference, mime_type));
+            self.say(Role::User, image);
+        }
+    }
+
+    fn finish(mut self) -> Vec<WireMessage<'a>> {
+        // A message of which nothing is left, such as an answer cut in its reasoning, would be refused.
+        self.messages.retain(|message| !message.content.is_empty() || !message.tool_calls.is_empty());
+        if self.messages.last().is_some_and(|last| last.role == Role::Assistant.as_str()) {
+            self.say(Role::User, ContentPart::text(GO_ON));
+        }
+        self.messages
+    }
 }
 
-fn wire_call(call: &ToolCall) -> WireCall<'_> {
-    let arguments = if call.input.is_null() { "{}".to_owned() } else { call.input.to_string() };
-    WireCall {
-        id: &call.id.0,
-        r#type: "function",
-        function: WireCallFunction { name: &call.name, arguments },
+fn attached(attached: Attached<'_>) -> ContentPart<'_> {
+    match attached {
+        Attached::Image(data) => ContentPart::ImageUrl { image_url: ImageUrl { url: DataUrl(data) } },
+        Attached::Document(filename, data) => {
+            ContentPart::File { file: FileData { filename, file_data: DataUrl(data) } }
+        }
+        Attached::Text(text) => ContentPart::Text { text: Cow::Owned(text) },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,10 +34,20 @@ fn text_and_reasoning() {
     check("reasoning_content", &thought, &["reasoning hm", "text yes", "stop end_turn"], None);
     let thought = deltas(&[r#""reasoning":"hm","content":"""#, r#""content":"yes""#], "stop");
     check("reasoning", &thought, &["reasoning hm", "text yes", "stop end_turn"], None);
-    let both = deltas(&[r#""reasoning":"hm","reasoning_content":"hm""#], "stop");
-    check("the same reasoning by both names", &both, &["reasoning hm", "stop end_turn"], None);
+    let both = deltas(&[r#""reasoning":"hm","reasoning_content":"hm""#], "length");
+    check("the same reasoning by both names", &both, &["reasoning hm", "stop max_tokens"], None);
+    let silent = deltas(&[r#""reasoning":"hm""#], "stop");
+    check("a thought and no word", &silent, &["reasoning hm"], Some("empty_answer"));
     let refusal = deltas(&[r#""refusal":"no""#], "stop");
-    check("refusal", &refusal, &["text no", "stop end_turn"], None);
+    check("refusal", &refusal, &["text no", "stop refusal"], None);
+    let pieces = r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"yes"}]"#;
+    check("in pieces", &deltas(&[pieces], "stop"), &["reasoning hm", "text yes", "stop end_turn"], None);
+    let first = deltas(&[r#""content":"one""#, r#""content":" two""#], "stop");
+    let chunk = first.split("\n\n").next().unwrap_or_default();
+    let choice = &chunk[chunk.find('[').unwrap() + 1..chunk.rfind(']').unwrap()];
+    let several = first.replacen(choice, &format!("{choice},{choice}"), 1);
+    let expected = ["text one", "text one", "text  two", "stop end_turn"];
+    check("several deltas in one chunk", &several, &expected, None);
 }
 
 #[test]
@@ -58,11 +68,12 @@ fn reasons_to_stop() {
         &["text a", "stop end_turn"],
         None,
     );
-    check("an empty answer", &deltas(&[], "stop"), &["stop end_turn"], None);
+    check("an empty answer", &deltas(&[r#""content":"""#], "stop"), &[], Some("empty_answer"));
+    check("an empty refusal", &deltas(&[], "content_filter"), &["stop refusal"], None);
     check(
         "nothing after the end",
-        &(deltas(&[], "stop") + "data: {\"error\":1}\n\n"),
-        &["stop end_turn"],
+        &(deltas(&[], "length") + "data: {\"error\":1}\n\n"),
+        &["stop max_tokens"],
         None,
     );
 }
@@ -105,6 +116,31 @@ fn tool_calls_in_every_shape() {
 
     let object = at_once.replace(r#""arguments":"{}""#, r#""arguments":{}"#);
     check("arguments as an object", &deltas(&[&object], "tool_calls"), &two, None);
+}
+
+#[test]
+fn what_the_provider_wants_back_is_kept() {
+    let details = deltas(
+        &[
+            r#""reasoning":"Let","reasoning_details":[{"type":"reasoning.text","text":"Let","format":"f","index":0}]"#,
+            r#""reasoning":" me","reasoning_details":[{"type":"reasoning.text","text":" me","index":0,"signature":null}]"#,
+            r#""content":"","reasoning_details":[{"type":"reasoning.text","signature":"s==","index":0}]"#,
+            r#""reasoning_details":[{"type":"reasoning.encrypted","data":"x","index":1}]"#,
+            r#""content":"yes","reasoning_details":[]"#,
+        ],
+        "stop",
+    );
+    let opaque = r#"opaque {"provider":"openai-chat","reasoning_details":[{"type":"reasoning.text","text":"Let me","format":"f","index":0,"signature":"s=="},{"type":"reasoning.encrypted","data":"x","index":1}]}"#;
+    let expected = ["reasoning Let", "reasoning  me", "text yes", opaque, "stop end_turn"];
+    check("details", &details, &expected, None);
+    let extra = deltas(
+        &[
+            r#""tool_calls":[{"index":0,"id":"c1","extra_content":{"google":{"thought_signature":"s"}},"function":{"name":"a","arguments":"{}"}}]"#,
+        ],
+        "tool_calls",
+    );
+    let opaque = r#"opaque {"provider":"openai-chat","extra_content":{"google":{"thought_signature":"s"}}}"#;
+    check("a call's extra", &extra, &[opaque, "call 0 c1 a", "input 0 {}", "stop tool_calls"], None);
 }
 
 #[test]
@@ -175,7 +211,7 @@ fn what_is_not_whole_or_not_an_answer() {
             "an error",
             text.to_owned() + "data: {\"error\":{\"message\":\"x\",\"type\":\"server_error\"}}\n\n",
             &["text a"],
-            "provider_error",
+            "server_error",
         ),
         ("an error as text", "data: {\"error\":\"out of memory\"}\n\n".to_owned(), &[], "provider_error"),
         (

@@ -20,7 +20,7 @@ const MAX_ITEMS: usize = 1024;
 
 /// The state of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     items: Vec<OpenItem>,
     /// How many of the items are calls.
     calls: usize,
@@ -29,6 +29,8 @@ pub(super) struct Decoder {
     /// A reasoning item that is whole, held until it is known which item it led to.
     sealed: Option<Value>,
     refused: bool,
+    /// Whether the answer holds any text.
+    spoken: bool,
     /// Whether [`ModelEvent::Stop`] has been given.
     stopped: bool,
 }
@@ -59,7 +61,8 @@ impl Decode for Decoder {
         if self.stopped || data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        let head: Head<'_> = parse(data)?;
+        // The server names each event outside its data as well; its other fields are then read once.
+        let head: Head<'_> = if name.starts_with("response.") { Head::default() } else { parse(data)? };
         match head.r#type.as_ref().map_or(name, |kind| &kind.0) {
             "response.output_text.delta" => self.text_delta(parse(data)?, events),
             "response.refusal.delta" => {
@@ -78,7 +81,8 @@ impl Decode for Decoder {
             "response.output_item.added" => return self.added(&parse(data)?, events),
             "response.output_item.done" => return self.done(&parse(data)?, events),
             "response.completed" => {
-                self.completed(&parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default(), events);
+                return self
+                    .completed(&parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default(), events);
             }
             "response.incomplete" => {
                 self.incomplete(&parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default(), events);
@@ -105,7 +109,7 @@ impl Decode for Decoder {
             self.done(&ItemEvent { output_index: Some(key), item }, events)?;
         }
         match response.status.as_ref().map_or("completed", |status| &status.0) {
-            "completed" => self.completed(&response, events),
+            "completed" => return self.completed(&response, events),
             "incomplete" => self.incomplete(&response, events),
             "failed" => return Err(failed(&response)),
             other => return Err(failure::unreadable(&format!("its status is `{other}`"), "")),
@@ -196,13 +200,22 @@ impl Decoder {
         Ok(())
     }
 
-    fn completed(&mut self, response: &Response<'_>, events: &mut VecDeque<ModelEvent>) {
+    fn completed(
+        &mut self,
+        response: &Response<'_>,
+        events: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelError> {
         let reason = match (self.calls, self.refused) {
             (1.., _) => "tool_calls",
             (0, true) => "refusal",
             (0, false) => "end_turn",
         };
-        self.stop(reason, response.usage, events);
+        self.count(response.usage, events);
+        if reason == "end_turn" && !self.spoken {
+            return Err(failure::empty_answer());
+        }
+        self.stop(reason, events);
+        Ok(())
     }
 
     fn incomplete(&mut self, response: &Response<'_>, events: &mut VecDeque<ModelEvent>) {
@@ -212,13 +225,18 @@ impl Decoder {
             "content_filter" => "refusal",
             other => other,
         };
-        self.stop(reason, response.usage, events);
+        self.count(response.usage, events);
+        self.stop(reason, events);
     }
 
-    fn stop(&mut self, reason: &str, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
+    /// The last count comes right before the end, and after all reasoning.
+    fn count(&mut self, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
         self.unseal(None, events);
         let usage = usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok());
         events.extend(usage.map(|usage| ModelEvent::Usage(Usage::from(usage))));
+    }
+
+    fn stop(&mut self, reason: &str, events: &mut VecDeque<ModelEvent>) {
         events.push_back(ModelEvent::Stop(reason.to_owned()));
         self.stopped = true;
     }
@@ -227,6 +245,7 @@ impl Decoder {
         if !text.is_empty() {
             self.unseal(None, events);
             self.reasoned = None;
+            self.spoken = true;
             events.push_back(ModelEvent::Text(text));
         }
     }

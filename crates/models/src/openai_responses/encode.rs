@@ -1,95 +1,75 @@
 //! From a conversation to the body of a Responses request.
 //!
-//! The body is written once, from borrowed text. Reasoning goes back only where it came from this
-//! protocol, and exactly as it came.
+//! The body is written once, from borrowed text. Reasoning goes back only to the provider that sealed
+//! it, exactly as it came, and before what it led to.
 
-use ostler_types::{Message, Part, Role, ToolCall, ToolSpec};
-use serde::Serialize;
+mod body;
+
+use ostler_types::{Effort, Message, Part, Picture, Role, ToolCall};
 use serde_json::Value;
 
 use super::PROTOCOL;
+use crate::outgoing::attachment::{Attached, Attachments, DataUrl, Limits};
+use crate::outgoing::names::{IdRule, cache_key, tool_name};
+use crate::outgoing::quirks::Quirks;
+use crate::outgoing::sealed::Recipient;
+use crate::outgoing::{GO_ON, effort, is_blank, object_input};
+use crate::profile::{Profile, Thinking};
 use crate::{ModelError, ModelRequest, failure};
+use body::{Body, Content, Output, Reasoning, WireItem, WireTool};
 
-/// The JSON to send. Fails on parts that this client cannot send, rather than leaving them out.
-pub(super) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
-    let mut input = Vec::with_capacity(request.messages.len());
-    for message in &request.messages {
-        add(message, &mut input)?;
+const LIMITS: Limits = Limits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
+/// The least that the provider takes as a limit of an answer.
+const MIN_OUTPUT: u64 = 16;
+
+/// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
+pub(super) fn body(
+    provider: &str,
+    profile: &Profile,
+    quirks: Quirks,
+    request: &ModelRequest,
+) -> Result<Vec<u8>, ModelError> {
+    let mut encoder = Encoder {
+        quirks,
+        recipient: Recipient { protocol: PROTOCOL, provider, profile },
+        attachments: Attachments::new(profile, request, LIMITS),
+        items: Vec::with_capacity(request.messages.len()),
+    };
+    for (place, message) in request.messages.iter().enumerate() {
+        encoder.add(place, message)?;
     }
+    let most = profile.info.max_output_tokens;
+    let limit = request.max_output_tokens.map(|wished| wished.min(most.unwrap_or(wished)));
     let body = Body {
-        model,
-        instructions: request.system.as_deref(),
-        input,
+        model: &profile.id,
+        instructions: request.system.as_deref().filter(|text| !is_blank(text)),
+        input: encoder.finish(),
         tools: request.tools.iter().map(WireTool::of).collect(),
         parallel_tool_calls: (!request.tools.is_empty()).then_some(true),
-        // A conversation keeps its first message as it grows, and so its place in the server's cache.
-        prompt_cache_key: request.messages.first().map(|message| message.id.to_string()),
-        include: if reasons(model) { &["reasoning.encrypted_content"] } else { &[] },
+        max_output_tokens: limit.map(|limit| limit.max(MIN_OUTPUT)),
+        reasoning: request.effort.filter(|_| profile.thinking != Thinking::Never).map(|wished| Reasoning {
+            effort: effort::openai_word(&profile.id, wished),
+            summary: (wished != Effort::None).then_some("auto"),
+        }),
+        prompt_cache_key: request.cache_key.as_deref().map(cache_key),
+        include: if reasons(profile) { &["reasoning.encrypted_content"] } else { &[] },
         store: false,
         stream: true,
     };
     serde_json::to_vec(&body).map_err(|error| failure::unwritable(&error))
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<&'a str>,
-    input: Vec<WireItem<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parallel_tool_calls: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prompt_cache_key: Option<String>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    include: &'static [&'static str],
-    store: bool,
-    stream: bool,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum WireItem<'a> {
-    Message {
-        role: &'static str,
-        content: Vec<WireText<'a>>,
-    },
-    FunctionCall {
-        call_id: &'a str,
-        name: &'a str,
-        arguments: String,
-    },
-    FunctionCallOutput {
-        call_id: &'a str,
-        output: &'a str,
-    },
-    /// Names its own type.
-    #[serde(untagged)]
-    Reasoning(&'a Value),
-}
-
-#[derive(Serialize)]
-struct WireText<'a> {
-    r#type: &'static str,
-    text: &'a str,
-}
-
-#[derive(Serialize)]
-struct WireTool<'a> {
-    r#type: &'static str,
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-    /// Strict schemas forbid optional fields, which our tools have.
-    strict: bool,
-}
-
-impl<'a> WireTool<'a> {
-    fn of(tool: &'a ToolSpec) -> WireTool<'a> {
-        let ToolSpec { name, description, input_schema } = tool;
-        WireTool { r#type: "function", name, description, parameters: input_schema, strict: false }
+/// Whether a model may have reasoning to seal. The server refuses a request that asks for it one that
+/// has none.
+fn reasons(profile: &Profile) -> bool {
+    match profile.thinking {
+        Thinking::Never => false,
+        Thinking::Effort | Thinking::Budget | Thinking::Adaptive => true,
+        Thinking::Unknown => {
+            let name = profile.id.rsplit('/').next().unwrap_or(&profile.id);
+            let older = ["gpt-3", "gpt-4", "chatgpt-"].iter().any(|start| name.starts_with(start));
+            !older && !name.contains("-chat")
+        }
     }
 }
 
@@ -100,95 +80,136 @@ struct Waiting<'a> {
     call: Option<&'a str>,
 }
 
-/// Whether a model may have reasoning to seal. The older ones have none, and the server refuses a request
-/// that asks them for it.
-fn reasons(model: &str) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let older = ["gpt-3", "gpt-4", "chatgpt-"].iter().any(|start| name.starts_with(start));
-    !older && !name.contains("-chat")
+struct Encoder<'a> {
+    quirks: Quirks,
+    recipient: Recipient<'a>,
+    attachments: Attachments<'a>,
+    items: Vec<WireItem<'a>>,
 }
 
-/// Adds a message, as however many items it makes.
-fn add<'a>(message: &'a Message, items: &mut Vec<WireItem<'a>>) -> Result<(), ModelError> {
-    let (start, mut waiting) = (items.len(), Vec::new());
-    for part in &message.parts {
-        match (part, message.role) {
-            (Part::Text { text }, Role::System) => say("developer", "input_text", text, start, items),
-            (Part::Text { text }, Role::User) => say("user", "input_text", text, start, items),
-            (Part::Text { text }, Role::Assistant) => {
-                release(&mut waiting, None, items);
-                say("assistant", "output_text", text, start, items);
-            }
-            (Part::ToolCall { call }, Role::Assistant) => {
-                release(&mut waiting, Some(&call.id.0), items);
-                items.push(wire_call(call));
-            }
-            (Part::ToolResult { tool_call_id, text, .. }, Role::Tool) => {
-                items.push(WireItem::FunctionCallOutput { call_id: &tool_call_id.0, output: text });
-            }
-            (Part::Reasoning { opaque, .. }, _) => waiting.extend(sealed(message, opaque.as_ref())),
-            (Part::Image { .. }, _) => return Err(failure::cannot_send("images")),
-            (Part::Audio { .. }, _) => return Err(failure::cannot_send("audio")),
-            (Part::File { .. }, _) => return Err(failure::cannot_send("files")),
-            (Part::Text { .. } | Part::ToolCall { .. } | Part::ToolResult { .. }, role) => {
-                return Err(failure::misplaced(role));
+impl<'a> Encoder<'a> {
+    /// Adds a message, as however many items it makes. What is blank is left out.
+    fn add(&mut self, place: usize, message: &'a Message) -> Result<(), ModelError> {
+        let (start, mut waiting) = (self.items.len(), Vec::new());
+        for part in &message.parts {
+            match (part, message.role) {
+                (Part::Text { text }, Role::System | Role::User | Role::Assistant) if is_blank(text) => {}
+                (Part::Text { text }, Role::System) => self.say(DEVELOPER, Content::text(text), start),
+                (Part::Text { text }, Role::User) => self.say(USER, Content::text(text), start),
+                (Part::Text { text }, Role::Assistant) => {
+                    self.release(&mut waiting, None);
+                    self.say(ASSISTANT, Content::OutputText { text }, start);
+                }
+                (Part::ToolCall { call }, Role::Assistant) => {
+                    self.release(&mut waiting, Some(&call.id.0));
+                    self.items.push(function_call(call));
+                }
+                (Part::ToolResult { tool_call_id, name, text, images, .. }, Role::Tool) => {
+                    self.add_result(&tool_call_id.0, name, text, images);
+                }
+                (Part::Reasoning { opaque, .. }, Role::Assistant) => {
+                    waiting.extend(self.sealed(message, opaque.as_ref()));
+                }
+                (Part::Reasoning { .. }, Role::System | Role::User | Role::Tool) => {}
+                (Part::Image { reference, mime_type }, Role::User | Role::System) => {
+                    let image = self.attachments.image(place, reference, mime_type)?;
+                    self.say(USER, attached(image), start);
+                }
+                (Part::Audio { reference, .. }, Role::User | Role::System) => {
+                    let audio = self.attachments.audio(place, reference)?;
+                    self.say(USER, attached(audio), start);
+                }
+                (Part::File { reference, mime_type }, Role::User | Role::System) => {
+                    let file = self.attachments.file(place, reference, mime_type)?;
+                    self.say(USER, attached(file), start);
+                }
+                (
+                    Part::Text { .. }
+                    | Part::ToolCall { .. }
+                    | Part::ToolResult { .. }
+                    | Part::Image { .. }
+                    | Part::Audio { .. }
+                    | Part::File { .. },
+                    role,
+                ) => return Err(failure::misplaced(role)),
             }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-/// The item that this protocol left with a reasoning part.
-fn sealed<'a>(message: &'a Message, opaque: Option<&'a Value>) -> Option<Waiting<'a>> {
-    let opaque = opaque.filter(|opaque| opaque["provider"] == PROTOCOL)?;
-    let item = opaque.get("item").filter(|item| item.is_object())?;
-    let call = opaque["before"].as_str().filter(|id| message.tool_calls().any(|call| call.id.0 == **id));
-    Some(Waiting { item, call })
-}
-
-/// Puts down the reasoning that led to what comes next.
-fn release<'a>(waiting: &mut Vec<Waiting<'a>>, next: Option<&str>, items: &mut Vec<WireItem<'a>>) {
-    waiting.retain(|reasoning| {
-        let due = reasoning.call.is_none() || reasoning.call == next;
-        if due {
-            items.push(WireItem::Reasoning(reasoning.item));
+    /// Adds to the message that this role began last since `start`, or begins one.
+    fn say(&mut self, role: &'static str, more: Content<'a>, start: usize) {
+        match self.items[start..].last_mut() {
+            Some(WireItem::Message { role: speaker, content }) if *speaker == role => content.push(more),
+            Some(_) | None => self.items.push(WireItem::Message { role, content: vec![more] }),
         }
-        !due
-    });
-}
+    }
 
-/// Adds text to the message item that was begun last since `start`, or begins one.
-fn say<'a>(
-    role: &'static str,
-    kind: &'static str,
-    text: &'a str,
-    start: usize,
-    items: &mut Vec<WireItem<'a>>,
-) {
-    let text = WireText { r#type: kind, text };
-    if let Some(WireItem::Message { content, .. }) = items[start..].last_mut() {
-        content.push(text);
-    } else {
-        items.push(WireItem::Message { role, content: vec![text] });
+    /// Adds what a tool answered, with its images where the host takes them there, else behind it.
+    fn add_result(&mut self, id: &'a str, name: &'a str, text: &'a str, images: &'a [Picture]) {
+        let call_id = IdRule::Words.apply(id);
+        let mut shown: Vec<Content<'a>> = images
+            .iter()
+            .map(|image| attached(self.attachments.picture(&image.reference, &image.mime_type)))
+            .collect();
+        if shown.is_empty() || !self.quirks.images_in_results {
+            self.items.push(WireItem::FunctionCallOutput { call_id, output: Output::Text(text) });
+        } else {
+            if !is_blank(text) {
+                shown.insert(0, Content::text(text));
+            }
+            let output = Output::Parts(std::mem::take(&mut shown));
+            self.items.push(WireItem::FunctionCallOutput { call_id, output });
+        }
+        if !shown.is_empty() {
+            shown.insert(0, Content::text(format!("What `{name}` shows:")));
+            self.items.push(WireItem::Message { role: USER, content: shown });
+        }
+    }
+
+    /// The item that this provider left with a reasoning part.
+    fn sealed(&self, message: &'a Message, opaque: Option<&'a Value>) -> Option<Waiting<'a>> {
+        let opaque = opaque.filter(|opaque| self.recipient.made(opaque))?;
+        let item = opaque.get("item").filter(|item| item.is_object())?;
+        let call = opaque["before"].as_str().filter(|id| message.tool_calls().any(|call| call.id.0 == **id));
+        Some(Waiting { item, call })
+    }
+
+    /// Puts down the reasoning that led to what comes next.
+    fn release(&mut self, waiting: &mut Vec<Waiting<'a>>, next: Option<&str>) {
+        waiting.retain(|reasoning| {
+            let due = reasoning.call.is_none() || reasoning.call == next;
+            if due {
+                self.items.push(WireItem::Reasoning(reasoning.item));
+            }
+            !due
+        });
+    }
+
+    fn finish(mut self) -> Vec<WireItem<'a>> {
+        if let Some(WireItem::Message { role: ASSISTANT, .. }) = self.items.last() {
+            self.items.push(WireItem::Message { role: USER, content: vec![Content::text(GO_ON)] });
+        }
+        self.items
     }
 }
 
-fn wire_call(call: &ToolCall) -> WireItem<'_> {
-    let arguments = if call.input.is_null() { "{}".to_owned() } else { call.input.to_string() };
-    WireItem::FunctionCall { call_id: &call.id.0, name: &call.name, arguments }
+const USER: &str = "user";
+const ASSISTANT: &str = "assistant";
+const DEVELOPER: &str = "developer";
+
+fn function_call(call: &ToolCall) -> WireItem<'_> {
+    let (call_id, name) = (IdRule::Words.apply(&call.id.0), tool_name(&call.name));
+    WireItem::FunctionCall { call_id, name, arguments: object_input(&call.input).to_string() }
+}
+
+fn attached(attached: Attached<'_>) -> Content<'_> {
+    match attached {
+        Attached::Image(data) => Content::InputImage { image_url: DataUrl(data) },
+        Attached::Document(filename, data) => Content::InputFile { filename, file_data: DataUrl(data) },
+        Attached::Text(text) => Content::text(text),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::reasons;
-
-    #[test]
-    fn only_older_models_are_not_asked_for_reasoning() {
-        for model in ["gpt-5", "gpt-5.1-codex", "o3", "o4-mini", "openai/gpt-5", "gpt-oss:20b", "x"] {
-            assert!(reasons(model), "{model}");
-        }
-        for model in ["gpt-4o", "gpt-4.1-mini", "openai/gpt-4o", "chatgpt-4o-latest", "gpt-5-chat-latest"] {
-            assert!(!reasons(model), "{model}");
-        }
-    }
-}
+mod tests;

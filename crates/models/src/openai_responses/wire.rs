@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 /// What every event has. The rest is read once its type is known, as events that are not known may
 /// hold anything.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 pub(super) struct Head<'a> {
     #[serde(borrow)]
     pub(super) r#type: Option<Word<'a>>,
@@ -118,6 +118,7 @@ pub(super) struct WireUsage {
 #[derive(Deserialize)]
 struct InputDetails {
     cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -131,8 +132,10 @@ impl From<WireUsage> for Usage {
         Usage {
             input_tokens: wire.input_tokens.unwrap_or(0),
             output_tokens: wire.output_tokens.unwrap_or(0),
-            cached_tokens: input.and_then(|details| details.cached_tokens).unwrap_or(0),
+            cached_tokens: input.as_ref().and_then(|details| details.cached_tokens).unwrap_or(0),
+            cache_write_tokens: input.and_then(|details| details.cache_write_tokens).unwrap_or(0),
             reasoning_tokens: output.and_then(|details| details.reasoning_tokens).unwrap_or(0),
+            ..Usage::default()
         }
     }
 }

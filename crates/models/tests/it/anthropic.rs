@@ -64,7 +64,11 @@ async fn the_request_is_exactly_this() {
         user("on"),
     ];
     let tools = [tool("shell"), tool("read_file")];
-    let request = ModelRequest { system: Some("You help.".to_owned()), messages, tools: tools.into() };
+    let request = ModelRequest {
+        system: Some("You help.".to_owned()),
+        tools: tools.into(),
+        ..ModelRequest::new(messages)
+    };
     let (head, body) = sent(request).await;
     assert_eq!(body, EXPECTED.replace("\n", ""));
     let head = head.to_ascii_lowercase();
@@ -99,12 +103,12 @@ const EXPECTED: &str = r#"{"model":"small","max_tokens":8192,"stream":true,
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"no","is_error":true}]},
 {"role":"assistant","content":[
 {"type":"tool_use","id":"c2","name":"shell","input":{}},
-{"type":"tool_use","id":"functions_2e_shell_3a_0","name":"read_file","input":{"_raw":"{\"pat"}}]},
+{"type":"tool_use","id":"call_94905e79dfdfefb8","name":"read_file","input":{"_raw":"{\"pat"}}]},
 {"role":"user","content":[
 {"type":"tool_result","tool_use_id":"c2","content":"two"},
-{"type":"tool_result","tool_use_id":"functions_2e_shell_3a_0"},
+{"type":"tool_result","tool_use_id":"call_94905e79dfdfefb8"},
 {"type":"text","text":"and be quick"},
-{"type":"text","text":"System: be brief"}]},
+{"type":"text","text":"System: be brief","cache_control":{"type":"ephemeral"}}]},
 {"role":"assistant","content":[{"type":"text","text":"cut of"},{"type":"text","text":"f"}]},
 {"role":"user","content":[{"type":"text","text":"on","cache_control":{"type":"ephemeral"}}]}]}"#;
 
@@ -125,13 +129,13 @@ async fn the_cache_ends_with_the_conversation() {
         result("c1", "a", true, "one"),
         result("c2", "a", true, "two"),
     ];
-    let expected = r#"[{"role":"user","content":[{"type":"text","text":"go"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"a","input":{}},{"type":"tool_use","id":"c2","name":"a","input":{"_raw":[1]}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"one"},{"type":"tool_result","tool_use_id":"c2","content":"two","cache_control":{"type":"ephemeral"}}]}]"#;
+    let expected = r#"[{"role":"user","content":[{"type":"text","text":"go","cache_control":{"type":"ephemeral"}}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"a","input":{}},{"type":"tool_use","id":"c2","name":"a","input":{"_raw":[1]}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"one"},{"type":"tool_result","tool_use_id":"c2","content":"two","cache_control":{"type":"ephemeral"}}]}]"#;
     assert_eq!(sent_messages(request(messages, &[])).await, expected);
 }
 
 #[tokio::test]
 async fn a_conversation_that_ends_with_the_model_is_asked_to_go_on() {
-    let expected = r#"[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"text","text":"cut of "}]},{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]"#;
+    let expected = r#"[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]},{"role":"assistant","content":[{"type":"text","text":"cut of "}]},{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]"#;
     assert_eq!(sent_messages(request(vec![user("hi"), assistant("cut of ")], &[])).await, expected);
     // An answer that was cut in its reasoning leaves nothing to go on from.
     let unsigned = Part::Reasoning { text: "hm".to_owned(), opaque: None };
@@ -162,9 +166,15 @@ async fn both_spellings_of_the_address_lead_to_the_same_place() {
 async fn what_cannot_be_sent_is_told_and_nothing_is_sent() {
     let (reference, mime_type) = ("attachments/1".to_owned(), "a/b".to_owned());
     let parts = [
-        ("images", Part::Image { reference: reference.clone(), mime_type: mime_type.clone() }),
-        ("audio", Part::Audio { reference: reference.clone(), mime_type: mime_type.clone() }),
-        ("files", Part::File { reference, mime_type }),
+        (
+            "the image attachments/1",
+            Part::Image { reference: reference.clone(), mime_type: mime_type.clone() },
+        ),
+        (
+            "the audio attachments/1",
+            Part::Audio { reference: reference.clone(), mime_type: mime_type.clone() },
+        ),
+        ("the file attachments/1", Part::File { reference, mime_type }),
         ("role `user`", call("c1", "a", json!({}))),
     ];
     for (word, part) in parts {
@@ -219,7 +229,7 @@ async fn a_stream_arrives_whole_in_transfer_chunks_of_any_size() {
     let block = json!({"type": "thinking", "thinking": "Grüße …", "signature": "EqQBCg/+=="});
     let expected = Answer {
         reasoning: "Grüße …".to_owned(),
-        opaque: vec![json!({"provider": "anthropic", "block": block})],
+        opaque: vec![json!({"provider": "anthropic", "block": block, "name": "local", "model": "small"})],
         calls: vec![(Some("toolu_1".to_owned()), "shell".to_owned(), r#"{"command": "ls"}"#.to_owned())],
         stop: Some("tool_calls".to_owned()),
         ..Answer::default()

@@ -32,7 +32,7 @@ pub(crate) fn call(id: &str, name: &str, input: Value) -> Part {
 
 pub(crate) fn result(id: &str, name: &str, ok: bool, text: &str) -> Arc<Message> {
     let (tool_call_id, name, text) = (ToolCallId(id.to_owned()), name.to_owned(), text.to_owned());
-    message(Role::Tool, vec![Part::ToolResult { tool_call_id, name, ok, text }])
+    message(Role::Tool, vec![Part::ToolResult { tool_call_id, name, ok, text, images: Vec::new() }])
 }
 
 pub(crate) fn tool(name: &str) -> ToolSpec {
@@ -45,7 +45,7 @@ pub(crate) fn tool(name: &str) -> ToolSpec {
 
 pub(crate) fn request(messages: Vec<Arc<Message>>, tools: &[&str]) -> ModelRequest {
     let tools: Vec<ToolSpec> = tools.iter().map(|name| tool(name)).collect();
-    ModelRequest { system: None, messages, tools: tools.into() }
+    ModelRequest { tools: tools.into(), ..ModelRequest::new(messages) }
 }
 
 /// A whole answer, put together.
@@ -83,7 +83,7 @@ pub(crate) async fn read(mut stream: BoxStream<'static, Result<ModelEvent, Model
                 answer.calls.push((id, name, String::new()));
             }
             Ok(ModelEvent::CallInput { index, fragment }) => answer.calls[index].2.push_str(&fragment),
-            Ok(ModelEvent::Usage(_)) => {}
+            Ok(ModelEvent::Usage(_) | ModelEvent::Waiting { .. }) => {}
             Ok(ModelEvent::Stop(reason)) => answer.stop = Some(reason),
             Err(error) => answer.error = Some(error),
         }

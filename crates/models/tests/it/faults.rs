@@ -1,144 +1,270 @@
-//! Everything that a server and a network do wrong, and what the caller is told.
+//! Everything that a server and a network do wrong, and what the caller is told: the same for every
+//! protocol, against a server that really does it.
 
+mod wires;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ostler_models::{ModelEvent, Timeouts};
+use ostler_models::{Model, ModelEvent, Timeouts};
 
 use crate::conversation::{Answer, read, request, user};
-use crate::server::{Act, KEY, Seen, Server, chunk, chunked_head, model, response, stream_head};
-
-const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
-const FINISH: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-const USAGE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}\n\n";
-const DONE: &str = "data: [DONE]\n\n";
+use crate::server::{Act, KEY, Seen, Server, chunk, chunked_head, model_of, response, stream_head};
+use wires::{WIRES, Wire};
 
 /// Short enough that a test does not wait, and only where it has to run out.
 const SHORT: Duration = Duration::from_millis(30);
 
-async fn answer(acts: Vec<Act>, timeouts: Timeouts) -> Answer {
+async fn answer(wire: &Wire, acts: Vec<Act>, timeouts: Timeouts) -> Answer {
     let server = Server::start(acts).await;
-    read(server.model(timeouts).stream(request(vec![user("hi")], &[]))).await
+    ask(&model_of(wire.kind, &server.base_url, timeouts)).await
+}
+
+async fn ask(model: &Arc<dyn Model>) -> Answer {
+    read(model.stream(request(vec![user("hi")], &[]))).await
 }
 
 fn send(text: &str) -> Act {
     Act::Send(text.to_owned())
 }
 
+/// What a server does wrong in its stream, and the text and the error that come of it.
+struct Fault {
+    name: &'static str,
+    acts: Vec<Act>,
+    timeouts: Timeouts,
+    text: &'static str,
+    code: &'static str,
+    words: &'static str,
+}
+
+fn fault(name: &'static str, acts: Vec<Act>, text: &'static str, code: &'static str) -> Fault {
+    Fault { name, acts, timeouts: Timeouts::default(), text, code, words: "" }
+}
+
+fn broken_streams(wire: &Wire) -> Vec<Fault> {
+    let (text, giant) = (wire.text, format!("data: {}\n\n", "x".repeat(9 * 1024 * 1024)));
+    vec![
+        fault("closed", vec![stream_head(), send(text)], "a", "cut_stream"),
+        fault("closed while idle", vec![stream_head(), send(text), send(wire.idle)], "a", "cut_stream"),
+        fault("closed in a line", vec![stream_head(), send(text), send("data: {\"ty")], "a", "cut_stream"),
+        fault("closed in the transfer", vec![chunked_head(), chunk(text)], "a", "cut_stream"),
+        fault(
+            "closed in a transfer chunk",
+            vec![chunked_head(), chunk(text), send("ff\r\ndata: {")],
+            "a",
+            "cut_stream",
+        ),
+        fault("ended too early", vec![chunked_head(), chunk(text), chunk("")], "a", "cut_stream"),
+        fault("reset", vec![chunked_head(), Act::Reset], "", "cut_stream"),
+        fault("closed at once", vec![], "", "cut_stream"),
+        fault("no JSON", vec![stream_head(), send(text), send("data: oops\n\n")], "a", "bad_response"),
+        fault("no event stream", vec![response("200 OK", "text/html", "<p>Hi</p>")], "", "bad_response"),
+        fault("no answer", vec![response("200 OK", "application/json", "{\"a\":1}")], "", "bad_response"),
+        Fault {
+            words: "8 MiB",
+            ..fault("a giant line", vec![stream_head(), send(text), send(&giant)], "a", "bad_response")
+        },
+        fault(
+            "an error",
+            vec![stream_head(), send(text), send(wire.overloaded), Act::Stall],
+            "a",
+            "overloaded",
+        ),
+        Fault {
+            words: "without saying anything",
+            ..fault("no word", vec![stream_head(), send(wire.last), send(wire.end)], "", "empty_answer")
+        },
+    ]
+}
+
+fn silences(wire: &Wire) -> Vec<Fault> {
+    let first_byte = Timeouts { first_byte: SHORT, ..Timeouts::default() };
+    let idle = Timeouts { idle: SHORT, ..Timeouts::default() };
+    let whole = Timeouts { whole: SHORT, ..Timeouts::default() };
+    let timeout =
+        |name, acts, timeouts, text, words| Fault { name, acts, timeouts, text, code: "timeout", words };
+    let begun = || vec![chunked_head(), chunk(wire.text), Act::Stall];
+    let endless = vec![chunked_head(), chunk(wire.text), Act::Endless("6\r\n: ...\n\r\n".to_owned())];
+    vec![
+        timeout("no head", vec![Act::Stall], first_byte, "", "did not begin to answer within 30ms"),
+        timeout(
+            "no body",
+            vec![chunked_head(), Act::Stall],
+            first_byte,
+            "",
+            "did not begin to answer within 30ms",
+        ),
+        timeout("no more", begun(), idle, "a", "did not go on with its answer within 30ms"),
+        timeout("only idle", vec![chunked_head(), chunk(wire.idle), Act::Stall], idle, "", "did not go on"),
+        timeout("no end", begun(), whole, "a", "did not finish its answer within 30ms"),
+        timeout(
+            "never an end",
+            endless,
+            Timeouts { whole: SHORT * 10, ..whole },
+            "a",
+            "did not finish its answer",
+        ),
+    ]
+}
+
 #[tokio::test]
-async fn statuses_become_codes_and_the_server_is_quoted() {
-    let json = r#"{"error":{"message":"the words","type":"x"}}"#;
-    let cases = [
-        ("400 Bad Request", json, "bad_request", "answered 400: the words"),
-        ("401 Unauthorized", json, "unauthorized", "answered 401: the words"),
-        ("403 Forbidden", r#"{"error":"the words"}"#, "unauthorized", "answered 403: the words"),
-        ("404 Not Found", r#"{"detail":"the words"}"#, "not_found", "answered 404: the words"),
-        ("413 Too Large", "", "bad_request", "answered 413"),
-        ("422 Unprocessable", r#"{"message":"the words"}"#, "bad_request", "answered 422: the words"),
-        ("429 Too Many Requests", json, "rate_limited", "answered 429: the words"),
-        ("500 Oops", "<h1>the words</h1>", "http_error", "answered 500: <h1>the words</h1>"),
-        ("503 Busy", json, "overloaded", "answered 503: the words"),
-        ("529 Overloaded", json, "overloaded", "answered 529: the words"),
-        ("418 Teapot", r#"{"error":{"odd":1}}"#, "http_error", r#"answered 418: {"odd":1}"#),
-        ("302 Found", "", "http_error", "answered 302"),
-    ];
-    for (status, body, code, words) in cases {
-        let answer = answer(vec![response(status, "application/json", body)], Timeouts::default()).await;
-        assert_eq!(answer.code(), Some(code), "{status}");
-        assert_eq!(answer.error.unwrap().message, format!("provider `local` {words}"), "{status}");
+async fn a_broken_stream_keeps_its_text_and_is_an_error() {
+    for wire in &WIRES {
+        for Fault { name, acts, timeouts, text, code, words } in
+            broken_streams(wire).into_iter().chain(silences(wire))
+        {
+            let answer = answer(wire, acts, timeouts).await;
+            let case = format!("{:?}, {name}: {answer:?}", wire.kind);
+            assert_eq!((answer.text.as_str(), answer.code()), (text, Some(code)), "{case}");
+            let error = answer.error.unwrap();
+            assert!(error.message.contains("`local`") && error.message.contains(words), "{case}");
+            assert!(error.hint.is_some(), "{case}");
+        }
     }
 }
 
 #[tokio::test]
+async fn a_break_after_the_last_word_does_no_harm() {
+    for wire in &WIRES {
+        let cases = [
+            ("closed", vec![stream_head(), send(wire.text), send(wire.last)]),
+            ("closed in the transfer", vec![chunked_head(), chunk(wire.text), chunk(wire.last)]),
+            (
+                "left open",
+                vec![
+                    chunked_head(),
+                    chunk(wire.text),
+                    chunk(&format!("{}{}", wire.last, wire.end)),
+                    Act::Stall,
+                ],
+            ),
+        ];
+        for (name, acts) in cases {
+            let answer = answer(wire, acts, Timeouts::default()).await;
+            let case = format!("{:?}, {name}: {answer:?}", wire.kind);
+            assert_eq!(
+                (answer.text.as_str(), answer.stop(), answer.code()),
+                ("a", "end_turn", None),
+                "{case}"
+            );
+        }
+        let timeouts = Timeouts { tail: SHORT, ..Timeouts::default() };
+        let open = vec![chunked_head(), chunk(wire.text), chunk(wire.last), Act::Stall];
+        let open = answer(wire, open, timeouts).await;
+        assert_eq!((open.text.as_str(), open.stop()), ("a", "end_turn"), "{:?}, left open", wire.kind);
+    }
+}
+
+#[tokio::test]
+async fn input_that_is_no_json_is_handed_on_as_it_is() {
+    for wire in &WIRES {
+        let answer = answer(wire, vec![stream_head(), send(wire.broken_call)], Timeouts::default()).await;
+        let call = (Some("c1".to_owned()), "shell".to_owned(), "{\"command\"".to_owned());
+        let stop = Some("tool_calls".to_owned());
+        assert_eq!(answer, Answer { calls: vec![call], stop, ..Answer::default() }, "{:?}", wire.kind);
+    }
+}
+
+#[tokio::test]
+async fn statuses_become_codes_and_the_server_is_quoted() {
+    let cases = [
+        ("302 Found", "http_error"),
+        ("400 Bad Request", "bad_request"),
+        ("401 Unauthorized", "unauthorized"),
+        ("403 Forbidden", "unauthorized"),
+        ("404 Not Found", "not_found"),
+        ("413 Too Large", "bad_request"),
+        ("418 Teapot", "http_error"),
+        ("422 Unprocessable", "bad_request"),
+        ("429 Too Many Requests", "rate_limited"),
+        ("500 Oops", "server_error"),
+        ("503 Busy", "overloaded"),
+        ("529 Overloaded", "overloaded"),
+    ];
+    for wire in &WIRES {
+        for (status, code) in cases {
+            let acts = vec![response(status, "application/json", &wire.error("odd", "the words"))];
+            let error = answer(wire, acts, Timeouts::default()).await.error.unwrap();
+            assert_eq!(error.code, code, "{:?} {status}", wire.kind);
+            let expected = format!("provider `local` answered {}: the words", &status[..3]);
+            assert_eq!(error.message, expected, "{:?}", wire.kind);
+        }
+        let (kind, words) = wire.overflow;
+        let acts = vec![response("400 Bad Request", "application/json", &wire.error(kind, words))];
+        let error = answer(wire, acts, Timeouts::default()).await.error.unwrap();
+        assert_eq!(error.code, "context_overflow", "{:?}", wire.kind);
+        assert!(error.hint.unwrap().contains("shorten"), "{:?}", wire.kind);
+    }
+}
+
+/// Servers put their words in many places.
+#[tokio::test]
+async fn a_server_is_quoted_wherever_it_puts_its_words() {
+    let cases = [
+        (r#"{"error":"the words"}"#, "the words"),
+        (r#"{"detail":"the words"}"#, "the words"),
+        (r#"{"message":"the words"}"#, "the words"),
+        ("<h1>the words</h1>", "<h1>the words</h1>"),
+        (r#"{"error":{"odd":1}}"#, r#"{"odd":1}"#),
+    ];
+    for (body, words) in cases {
+        let acts = vec![response("400 Bad", "application/json", body)];
+        let error = answer(&WIRES[0], acts, Timeouts::default()).await.error.unwrap();
+        assert_eq!(error.message, format!("provider `local` answered 400: {words}"));
+    }
+    let empty = answer(&WIRES[0], vec![response("400 Bad", "text/plain", "")], Timeouts::default()).await;
+    assert_eq!(empty.error.unwrap().message, "provider `local` answered 400");
+    let half = vec![send("HTTP/1.1 500 Oops\r\ncontent-length: 99\r\n\r\nhalf"), Act::Stall];
+    let half = answer(&WIRES[0], half, Timeouts { idle: SHORT, ..Timeouts::default() }).await;
+    assert_eq!(half.error.unwrap().message, "provider `local` answered 500: half");
+}
+
+#[tokio::test]
 async fn an_error_says_what_to_do() {
-    let unauthorized = answer(vec![response("401 No", "text/plain", "no")], Timeouts::default()).await;
-    assert!(unauthorized.error.unwrap().hint.unwrap().contains("[providers.local]"));
-    let limited = "HTTP/1.1 429 Slow\r\nretry-after: 17\r\ncontent-length: 0\r\n\r\n";
-    let limited = answer(vec![send(limited)], Timeouts::default()).await;
-    assert!(limited.error.unwrap().hint.unwrap().contains("17"));
+    for wire in &WIRES {
+        for status in ["401 No", "403 No"] {
+            let refused = wire.error("authentication_error", &format!("wrong key {KEY}"));
+            let acts = vec![response(status, "application/json", &refused)];
+            let error = answer(wire, acts, Timeouts::default()).await.error.unwrap();
+            assert!(error.message.ends_with("wrong key [secret]"), "{}", error.message);
+            assert!(error.hint.unwrap().contains("local"), "{:?} {status}", wire.kind);
+        }
+        for status in ["429 Slow", "529 Overloaded"] {
+            let limited = format!("HTTP/1.1 {status}\r\nretry-after: 17\r\ncontent-length: 0\r\n\r\n");
+            let error = answer(wire, vec![send(&limited)], Timeouts::default()).await.error.unwrap();
+            assert_eq!(error.retry_after, Some(Duration::from_secs(17)), "{:?} {status}", wire.kind);
+            assert!(error.hint.unwrap().contains("17"), "{:?} {status}", wire.kind);
+        }
+        let html = vec![response("200 OK", "text/html", "<p>Welcome</p>")];
+        let hint = answer(wire, html, Timeouts::default()).await.error.unwrap().hint.unwrap();
+        assert!(hint.contains("base_url"), "{:?}: {hint}", wire.kind);
+    }
 }
 
 #[tokio::test]
 async fn a_servers_words_are_cut_and_hold_no_key() {
     let body = format!("wrong key {KEY}\r\n\u{7} {}", "x".repeat(100_000));
-    let answer = answer(vec![response("400 Bad", "text/plain", &body)], Timeouts::default()).await;
-    let message = answer.error.unwrap().message;
-    assert!(message.contains("wrong key [secret]") && !message.contains(KEY), "{message}");
-    assert!(message.chars().count() <= 501 && !message.contains(char::is_control), "{message}");
+    for wire in &WIRES {
+        let acts = vec![response("400 Bad", "text/plain", &body)];
+        let message = answer(wire, acts, Timeouts::default()).await.error.unwrap().message;
+        assert!(message.contains("wrong key [secret]") && !message.contains(KEY), "{message}");
+        assert!(message.chars().count() <= 501 && !message.contains(char::is_control), "{message}");
+    }
 }
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let mut elsewhere = Server::start(vec![]).await;
-    let head = format!("HTTP/1.1 307 Go\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", elsewhere.base_url);
-    let answer = answer(vec![send(&head)], Timeouts::default()).await;
-    assert_eq!(answer.code(), Some("http_error"));
-    assert!(answer.error.unwrap().hint.unwrap().contains("base_url"));
-    assert!(elsewhere.seen.try_recv().is_err(), "the key was sent to another host");
-}
-
-#[tokio::test]
-async fn a_stream_that_breaks_off_keeps_its_text_and_is_an_error() {
-    let cases = [
-        ("closed", vec![stream_head(), send(TEXT)]),
-        ("closed within a line", vec![stream_head(), send(TEXT), send("data: {\"cho")]),
-        ("closed within a transfer", vec![chunked_head(), chunk(TEXT)]),
-        ("closed within a transfer chunk", vec![chunked_head(), chunk(TEXT), send("ff\r\ndata: {")]),
-        ("ended", vec![chunked_head(), chunk(TEXT), chunk("")]),
-    ];
-    for (case, acts) in cases {
-        let answer = answer(acts, Timeouts::default()).await;
-        assert_eq!((answer.text.as_str(), answer.code()), ("a", Some("cut_stream")), "{case}");
+    for wire in &WIRES {
+        let mut elsewhere = Server::start(vec![]).await;
+        let head =
+            format!("HTTP/1.1 307 Go\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", elsewhere.base_url);
+        let answer = answer(wire, vec![send(&head)], Timeouts::default()).await;
+        assert_eq!(answer.code(), Some("http_error"));
+        assert!(answer.error.unwrap().hint.unwrap().contains("base_url"));
+        assert!(elsewhere.seen.try_recv().is_err(), "the key was sent to another host");
     }
-    let reset = answer(vec![chunked_head(), Act::Reset], Timeouts::default()).await;
-    assert_eq!(reset.code(), Some("cut_stream"));
-    let closed_at_once = answer(vec![], Timeouts::default()).await;
-    assert_eq!(closed_at_once.code(), Some("cut_stream"));
-}
-
-#[tokio::test]
-async fn a_break_after_the_last_word_does_no_harm() {
-    let cases = [
-        ("closed", vec![stream_head(), send(TEXT), send(FINISH)]),
-        ("closed within the transfer", vec![chunked_head(), chunk(TEXT), chunk(FINISH)]),
-        ("done", vec![chunked_head(), chunk(TEXT), chunk(FINISH), chunk(DONE), Act::Stall]),
-    ];
-    for (case, acts) in cases {
-        let answer = answer(acts, Timeouts::default()).await;
-        assert_eq!((answer.text.as_str(), answer.stop(), answer.code()), ("a", "end_turn", None), "{case}");
-    }
-    let timeouts = Timeouts { tail: SHORT, ..Timeouts::default() };
-    let open = answer(vec![chunked_head(), chunk(TEXT), chunk(FINISH), Act::Stall], timeouts).await;
-    assert_eq!((open.text.as_str(), open.stop()), ("a", "end_turn"), "left open");
-}
-
-#[tokio::test]
-async fn silence_is_an_error() {
-    let first = Timeouts { first_byte: SHORT, ..Timeouts::default() };
-    let idle = Timeouts { idle: SHORT, ..Timeouts::default() };
-    let whole = Timeouts { whole: SHORT, ..Timeouts::default() };
-    let cases = [
-        ("no head", vec![Act::Stall], first, "", "did not begin to answer"),
-        ("no body", vec![chunked_head(), Act::Stall], first, "", "did not begin to answer"),
-        (
-            "no more",
-            vec![chunked_head(), chunk(TEXT), Act::Stall],
-            idle,
-            "a",
-            "did not go on with its answer",
-        ),
-        ("only comments", vec![chunked_head(), chunk(": wait\n\n"), Act::Stall], idle, "", "did not go on"),
-        ("no end", vec![chunked_head(), chunk(TEXT), Act::Stall], whole, "a", "did not finish its answer"),
-    ];
-    for (case, acts, timeouts, text, words) in cases {
-        let answer = answer(acts, timeouts).await;
-        assert_eq!((answer.text.as_str(), answer.code()), (text, Some("timeout")), "{case}");
-        let message = answer.error.unwrap().message;
-        assert!(message.contains(words) && message.contains("30ms"), "{case}: {message}");
-    }
-    let refused = vec![send("HTTP/1.1 500 Oops\r\ncontent-length: 99\r\n\r\nhalf"), Act::Stall];
-    let refused = answer(refused, idle).await;
-    assert_eq!(refused.error.unwrap().message, "provider `local` answered 500: half");
 }
 
 #[tokio::test]
@@ -146,46 +272,47 @@ async fn nobody_listening_is_told_with_the_address() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
-    let answer = read(model(&base_url, Timeouts::default()).stream(request(vec![user("hi")], &[]))).await;
-    assert_eq!(answer.code(), Some("unreachable"));
-    assert!(answer.error.unwrap().message.contains(&base_url));
-}
-
-#[tokio::test]
-async fn what_is_no_stream_is_told() {
-    let html = answer(vec![response("200 OK", "text/html", "<p>Welcome</p>")], Timeouts::default()).await;
-    assert_eq!(html.code(), Some("bad_response"));
-    let huge = format!("data: {}\n\n", "x".repeat(9 * 1024 * 1024));
-    let huge = answer(vec![stream_head(), send(TEXT), send(&huge)], Timeouts::default()).await;
-    assert_eq!((huge.text.as_str(), huge.code()), ("a", Some("bad_response")));
-    assert!(huge.error.unwrap().message.contains("8 MiB"));
+    for wire in &WIRES {
+        let answer = ask(&model_of(wire.kind, &base_url, Timeouts::default())).await;
+        assert_eq!(answer.code(), Some("unreachable"));
+        assert!(answer.error.unwrap().message.contains(&base_url));
+    }
 }
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    let mut server = Server::start(vec![chunked_head(), chunk(TEXT), Act::Stall]).await;
-    let mut stream = server.model(Timeouts::default()).stream(request(vec![user("hi")], &[]));
-    assert_eq!(stream.next().await, Some(Ok(ModelEvent::Text("a".to_owned()))));
-    server.request().await;
-    drop(stream);
-    assert!(matches!(server.seen.recv().await, Some(Seen::Closed)));
+    for wire in &WIRES {
+        let mut server = Server::start(vec![chunked_head(), chunk(wire.text), Act::Stall]).await;
+        let model = model_of(wire.kind, &server.base_url, Timeouts::default());
+        let mut stream = model.stream(request(vec![user("hi")], &[]));
+        assert_eq!(stream.next().await, Some(Ok(ModelEvent::Text("a".to_owned()))));
+        server.request().await;
+        drop(stream);
+        assert!(matches!(server.seen.recv().await, Some(Seen::Closed)));
+    }
 }
 
 #[tokio::test]
 async fn nothing_is_sent_before_the_stream_is_polled() {
-    let mut server = Server::start(vec![]).await;
-    drop(server.model(Timeouts::default()).stream(request(vec![user("hi")], &[])));
-    assert!(server.seen.try_recv().is_err());
+    for wire in &WIRES {
+        let mut server = Server::start(vec![]).await;
+        let model = model_of(wire.kind, &server.base_url, Timeouts::default());
+        drop(model.stream(request(vec![user("hi")], &[])));
+        assert!(server.seen.try_recv().is_err());
+    }
 }
 
 #[tokio::test]
 async fn usage_comes_right_before_the_stop() {
-    let acts = vec![stream_head(), send(TEXT), send(FINISH), send(USAGE), send(DONE)];
-    let server = Server::start(acts).await;
-    let stream = server.model(Timeouts::default()).stream(request(vec![user("hi")], &[]));
-    let events: Vec<ModelEvent> = stream.map(Result::unwrap).collect().await;
-    let [ModelEvent::Text(_), ModelEvent::Usage(usage), ModelEvent::Stop(_)] = events.as_slice() else {
-        panic!("{events:?}")
-    };
-    assert_eq!((usage.input_tokens, usage.output_tokens), (3, 1));
+    for wire in &WIRES {
+        let acts = vec![stream_head(), send(wire.text), send(wire.last), send(wire.end)];
+        let server = Server::start(acts).await;
+        let model = model_of(wire.kind, &server.base_url, Timeouts::default());
+        let stream = model.stream(request(vec![user("hi")], &[]));
+        let events: Vec<ModelEvent> = stream.map(Result::unwrap).collect().await;
+        let [ModelEvent::Text(_), ModelEvent::Usage(usage), ModelEvent::Stop(_)] = events.as_slice() else {
+            panic!("{events:?}")
+        };
+        assert_eq!((usage.input_tokens, usage.output_tokens), (3, 1));
+    }
 }

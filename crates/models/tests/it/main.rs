@@ -4,11 +4,16 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
 mod anthropic;
-mod anthropic_faults;
+mod choice;
 mod conversation;
 mod demo;
 mod demo_turns;
+mod discovery;
 mod faults;
 mod openai_responses;
+mod raw;
+mod replay;
 mod request;
+mod retry;
+mod retry_wire;
 mod server;

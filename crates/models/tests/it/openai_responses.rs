@@ -1,23 +1,18 @@
-//! OpenAI's Responses over TCP: what is sent, byte for byte, and what the caller is told of each fault.
+//! What is sent to OpenAI's Responses, byte for byte, and that an answer can be sent back.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::StreamExt;
-use ostler_models::{Model, ModelEvent, ModelRequest, ProviderKind, Timeouts};
+use ostler_models::{Model, ModelRequest, ProviderKind, Timeouts};
 use ostler_types::{Message, Part, Role};
 use serde_json::{Value, json};
 
 use crate::conversation::{Answer, assistant, call, message, read, request, result, tool, user};
-use crate::server::{Act, KEY, Seen, Server, chunk, chunked_head, model_of, response, stream_head};
+use crate::server::{Act, KEY, Server, chunk, chunked_head, model_of, stream_head};
 
 const TEXT: &str = "event: response.output_text.delta\n\
     data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"Grüße\"}\n\n";
 const COMPLETED: &str = "event: response.completed\n\
     data: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n";
-
-/// Short enough that a test does not wait, and only where it has to run out.
-const SHORT: Duration = Duration::from_millis(30);
 
 fn model(base_url: &str, timeouts: Timeouts) -> Arc<dyn Model> {
     model_of(ProviderKind::OpenAiResponses, base_url, timeouts)
@@ -81,7 +76,11 @@ async fn the_request_is_exactly_this() {
         message(Role::System, vec![Part::text("be brief")]),
     ];
     let tools = [tool("shell")];
-    let request = ModelRequest { system: Some("You help.".to_owned()), messages, tools: tools.into() };
+    let request = ModelRequest {
+        system: Some("You help.".to_owned()),
+        tools: tools.into(),
+        ..ModelRequest::new(messages)
+    };
     let (head, body) = sent(request).await;
     assert_eq!(body, EXPECTED.replace("\n", ""));
     let head = head.to_ascii_lowercase();
@@ -112,14 +111,13 @@ const EXPECTED: &str = r#"{"model":"small","instructions":"You help.","input":[
 "tools":[{"type":"function","name":"shell","description":"Does shell.",
 "parameters":{"type":"object","properties":{}},"strict":false}],
 "parallel_tool_calls":true,
-"prompt_cache_key":"msg_00000000000000000000000000000000",
 "include":["reasoning.encrypted_content"],"store":false,"stream":true}"#;
 
 #[tokio::test]
 async fn a_request_without_tools_names_none() {
     let (_, body) = sent(request(vec![user("hi")], &[])).await;
     let expected = r#"{"model":"small","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}],"#;
-    let rest = r#""prompt_cache_key":"msg_00000000000000000000000000000000","include":["reasoning.encrypted_content"],"store":false,"stream":true}"#;
+    let rest = r#""include":["reasoning.encrypted_content"],"store":false,"stream":true}"#;
     assert_eq!(body, format!("{expected}{rest}"));
 }
 
@@ -153,9 +151,17 @@ async fn reasoning_stands_before_what_it_led_to() {
 async fn what_cannot_be_sent_is_told_and_nothing_is_sent() {
     let (reference, mime_type) = (|| "attachments/1".to_owned(), || "a/b".to_owned());
     let parts = [
-        ("images", Role::User, Part::Image { reference: reference(), mime_type: mime_type() }),
-        ("audio", Role::User, Part::Audio { reference: reference(), mime_type: mime_type() }),
-        ("files", Role::User, Part::File { reference: reference(), mime_type: mime_type() }),
+        (
+            "the image attachments/1",
+            Role::User,
+            Part::Image { reference: reference(), mime_type: mime_type() },
+        ),
+        (
+            "the audio attachments/1",
+            Role::User,
+            Part::Audio { reference: reference(), mime_type: mime_type() },
+        ),
+        ("the file attachments/1", Role::User, Part::File { reference: reference(), mime_type: mime_type() }),
         ("`tool`", Role::Tool, Part::text("no result")),
         ("`user`", Role::User, call("c1", "shell", json!({}))),
     ];
@@ -193,86 +199,4 @@ async fn a_stream_arrives_whole_in_transfer_chunks_of_any_size() {
         let expected = Answer { text, stop, ..Answer::default() };
         assert_eq!(answer(acts, Timeouts::default()).await, expected, "chunks of {size}");
     }
-}
-
-#[tokio::test]
-async fn statuses_become_codes_and_the_server_is_quoted() {
-    let words =
-        r#"{"error":{"message":"the words","type":"invalid_request_error","param":"input","code":null}}"#;
-    let overflow = r#"{"error":{"message":"the words","type":"invalid_request_error","param":"input","code":"context_length_exceeded"}}"#;
-    let cases = [
-        ("400 Bad Request", words, "bad_request"),
-        ("400 Bad Request", overflow, "context_overflow"),
-        ("401 Unauthorized", words, "unauthorized"),
-        ("404 Not Found", words, "not_found"),
-        ("429 Too Many Requests", words, "rate_limited"),
-        ("500 Oops", words, "http_error"),
-        ("503 Busy", words, "overloaded"),
-    ];
-    for (status, body, code) in cases {
-        let answer = answer(vec![response(status, "application/json", body)], Timeouts::default()).await;
-        assert_eq!(answer.code(), Some(code), "{status}");
-        let expected = format!("provider `local` answered {}: the words", &status[..3]);
-        assert_eq!(answer.error.unwrap().message, expected, "{status}");
-    }
-}
-
-#[tokio::test]
-async fn a_stream_that_breaks_off_keeps_its_text_and_is_an_error() {
-    let cases = [
-        ("closed", vec![stream_head(), send(TEXT)]),
-        ("closed within a line", vec![stream_head(), send(TEXT), send("data: {\"ty")]),
-        ("closed within a transfer", vec![chunked_head(), chunk(TEXT)]),
-        ("closed within a transfer chunk", vec![chunked_head(), chunk(TEXT), send("ff\r\ndata: {")]),
-        ("ended", vec![chunked_head(), chunk(TEXT), chunk("")]),
-    ];
-    for (case, acts) in cases {
-        let answer = answer(acts, Timeouts::default()).await;
-        assert_eq!((answer.text.as_str(), answer.code()), ("Grüße", Some("cut_stream")), "{case}");
-    }
-    let reset = answer(vec![chunked_head(), Act::Reset], Timeouts::default()).await;
-    assert_eq!(reset.code(), Some("cut_stream"));
-    let left_open = vec![chunked_head(), chunk(TEXT), chunk(COMPLETED), Act::Stall];
-    let left_open = answer(left_open, Timeouts::default()).await;
-    assert_eq!(left_open.stop(), "end_turn", "what follows the last word is not waited for");
-}
-
-#[tokio::test]
-async fn silence_is_an_error() {
-    let first = Timeouts { first_byte: SHORT, ..Timeouts::default() };
-    let idle = Timeouts { idle: SHORT, ..Timeouts::default() };
-    let whole = Timeouts { whole: SHORT, ..Timeouts::default() };
-    let after_text = || vec![chunked_head(), chunk(TEXT), Act::Stall];
-    let cases = [
-        ("no head", vec![Act::Stall], first, "", "did not begin to answer"),
-        ("no body", vec![chunked_head(), Act::Stall], first, "", "did not begin to answer"),
-        ("no more", after_text(), idle, "Grüße", "did not go on with its answer"),
-        ("no end", after_text(), whole, "Grüße", "did not finish its answer"),
-    ];
-    for (case, acts, timeouts, text, words) in cases {
-        let answer = answer(acts, timeouts).await;
-        assert_eq!((answer.text.as_str(), answer.code()), (text, Some("timeout")), "{case}");
-        assert!(answer.error.unwrap().message.contains(words), "{case}");
-    }
-}
-
-#[tokio::test]
-async fn what_is_no_stream_is_told() {
-    let html = answer(vec![response("200 OK", "text/html", "<p>Welcome</p>")], Timeouts::default()).await;
-    assert_eq!(html.code(), Some("bad_response"));
-    assert!(html.error.unwrap().hint.unwrap().contains("OpenAI Responses"));
-    let failed = format!("data: {{\"type\":\"error\",\"code\":\"x\",\"message\":\"wrong key {KEY}\"}}\n\n");
-    let failed = answer(vec![stream_head(), send(TEXT), send(&failed)], Timeouts::default()).await;
-    let expected = "provider `local`: the server reported an error: wrong key [secret]";
-    assert_eq!((failed.text.as_str(), failed.error.unwrap().message.as_str()), ("Grüße", expected));
-}
-
-#[tokio::test]
-async fn dropping_the_stream_closes_the_connection() {
-    let mut server = Server::start(vec![chunked_head(), chunk(TEXT), Act::Stall]).await;
-    let mut stream = model(&server.base_url, Timeouts::default()).stream(request(vec![user("hi")], &[]));
-    assert_eq!(stream.next().await, Some(Ok(ModelEvent::Text("Grüße".to_owned()))));
-    server.request().await;
-    drop(stream);
-    assert!(matches!(server.seen.recv().await, Some(Seen::Closed)));
 }

@@ -34,7 +34,11 @@ async fn the_request_is_exactly_this() {
         message(Role::System, vec![Part::text("be brief")]),
     ];
     let tools = [tool("shell")];
-    let request = ModelRequest { system: Some("You help.".to_owned()), messages, tools: tools.into() };
+    let request = ModelRequest {
+        system: Some("You help.".to_owned()),
+        tools: tools.into(),
+        ..ModelRequest::new(messages)
+    };
     let (head, body) = sent(request).await;
     assert_eq!(body, EXPECTED.replace("\n", ""));
     let head = head.to_ascii_lowercase();
@@ -57,9 +61,8 @@ const EXPECTED: &str = r#"{"model":"small","messages":[
 {"id":"c3","type":"function","function":{"name":"read_file","arguments":"{}"}}]},
 {"role":"tool","content":"two","tool_call_id":"c2"},
 {"role":"tool","content":"","tool_call_id":"c3"},
-{"role":"assistant","content":"cut of"},
-{"role":"assistant","content":"f, and on"},
-{"role":"system","content":"be brief"}],
+{"role":"assistant","content":"cut of\nf, and on"},
+{"role":"user","content":"System: be brief"}],
 "tools":[{"type":"function","function":{"name":"shell","description":"Does shell.",
 "parameters":{"type":"object","properties":{}}}}],
 "stream":true,"stream_options":{"include_usage":true}}"#;
@@ -76,9 +79,9 @@ async fn what_cannot_be_sent_is_told_and_nothing_is_sent() {
     let reference = || "attachments/1".to_owned();
     let mime_type = || "a/b".to_owned();
     let parts = [
-        ("images", Part::Image { reference: reference(), mime_type: mime_type() }),
-        ("audio", Part::Audio { reference: reference(), mime_type: mime_type() }),
-        ("files", Part::File { reference: reference(), mime_type: mime_type() }),
+        ("the image attachments/1", Part::Image { reference: reference(), mime_type: mime_type() }),
+        ("the audio attachments/1", Part::Audio { reference: reference(), mime_type: mime_type() }),
+        ("the file attachments/1", Part::File { reference: reference(), mime_type: mime_type() }),
     ];
     for (word, part) in parts {
         // Nothing listens there, so that a request would be another error.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ostler_models::{Model, Models, ProviderConfig, ProviderKind, Secret, Timeouts};
+use ostler_models::{Key, Model, Models, ProviderConfig, ProviderKind, Secret, Timeouts};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -15,6 +15,8 @@ pub(crate) const KEY: &str = "sk-very-secret-key";
 pub(crate) enum Act {
     /// Sends these bytes.
     Send(String),
+    /// Sends these bytes again and again, until the client closes the connection.
+    Endless(String),
     /// Does nothing until the client closes the connection.
     Stall,
     /// Breaks the connection rather than closing it.
@@ -45,13 +47,21 @@ impl Drop for Server {
 impl Server {
     /// Answers each connection's first request with these acts, then closes it.
     pub(crate) async fn start(acts: Vec<Act>) -> Server {
+        Server::start_each(vec![acts]).await
+    }
+
+    /// The same with acts for each connection; the last ones for all that follow.
+    pub(crate) async fn start_each(mut scripts: Vec<Vec<Act>>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
         let (sender, seen) = mpsc::channel(16);
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                serve(stream, &acts, &sender).await;
+                serve(stream, &scripts[0], &sender).await;
+                if scripts.len() > 1 {
+                    scripts.remove(0);
+                }
             }
         });
         Server { base_url, seen, task }
@@ -78,12 +88,17 @@ pub(crate) fn model(base_url: &str, timeouts: Timeouts) -> Arc<dyn Model> {
 /// A model that speaks this protocol.
 pub(crate) fn model_of(kind: ProviderKind, base_url: &str, timeouts: Timeouts) -> Arc<dyn Model> {
     let provider = ProviderConfig {
-        name: "local".to_owned(),
-        kind,
-        base_url: base_url.to_owned(),
-        api_key: Some(Secret::new(KEY)),
+        api_key: Key::Fixed(Secret::new(KEY)),
         models: vec!["small".to_owned()],
+        ..ProviderConfig::new("local", kind, base_url)
     };
+    Models::with_timeouts(vec![provider], timeouts).resolve("local:small").unwrap()
+}
+
+/// A model with this key.
+pub(crate) fn model_with(base_url: &str, api_key: Key, timeouts: Timeouts) -> Arc<dyn Model> {
+    let provider =
+        ProviderConfig { api_key, ..ProviderConfig::new("local", ProviderKind::OpenAiChat, base_url) };
     Models::with_timeouts(vec![provider], timeouts).resolve("local:small").unwrap()
 }
 
@@ -119,6 +134,7 @@ async fn serve(mut stream: TcpStream, acts: &[Act], seen: &mpsc::Sender<Seen>) {
                 stream.write_all(bytes.as_bytes()).await.ok();
                 stream.flush().await.ok();
             }
+            Act::Endless(bytes) => while stream.write_all(bytes.as_bytes()).await.is_ok() {},
             Act::Stall => {
                 let mut buffer = [0; 64];
                 while stream.read(&mut buffer).await.is_ok_and(|count| count > 0) {}

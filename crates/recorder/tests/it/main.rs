@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod raw;
 mod session;
 mod snapshot;
 
@@ -18,20 +19,14 @@ fn busy_state() -> State {
     let at: Timestamp = "2026-03-04T05:06:07.089Z".parse().unwrap();
     let session_id = SessionId::new(Uuid::from_u128(1));
     let created = create(NewSession {
-        id: session_id,
-        at,
-        workspace_path: "/home/me/wörk \"space\"".into(),
         system_prompt: Some("Be brief.\n".into()),
-        agent: "native".into(),
-        model: "test:model".into(),
-        title: None,
         parent_session_id: Some(SessionId::new(Uuid::from_u128(2))),
         mode: "repl".into(),
-        auto_run: true,
-        policy: Policy::default(),
         idempotency_key: Some("key".into()),
+        ..NewSession::new(session_id, at, "/home/me/wörk \"space\"", "test:model")
     })
-    .unwrap();
+    .unwrap()
+    .remove(0);
     let mut state = State::begin(&record(1, at, None, created)).unwrap();
     for n in [10, 20] {
         let command = Command::Submit {

@@ -181,7 +181,7 @@ async fn a_link_that_is_swapped_in_leads_nowhere() {
     while_swapping(&fixture, async || {
         for round in 0..400 {
             let outcome = fixture.call("read_file", json!({"path": "swap/secret.txt"})).await;
-            assert!(!outcome.ok || outcome.text == "inside\n", "{}", outcome.text);
+            assert!(!outcome.ok || outcome.text == "1\tinside\n", "{}", outcome.text);
             was_read += usize::from(outcome.ok);
             let path = format!("swap/new{}/file.txt", round % 7);
             fixture.call("write_file", json!({"path": path, "content": "written"})).await;

@@ -2,11 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod apply_patch;
+mod edit_file;
 mod escapes;
 mod fixture;
+mod git_status;
 mod groups;
+mod patch_corpus;
 mod read_file;
 mod registry;
+mod repo_map;
 mod repo_tree;
 mod search;
 mod shell;

@@ -14,8 +14,12 @@ fn the_tools_have_names_kinds_and_a_fixed_order() {
         kinds,
         [
             ("repo_tree", ToolKind::Read),
+            ("repo_map", ToolKind::Read),
             ("read_file", ToolKind::Read),
             ("search", ToolKind::Read),
+            ("git_status", ToolKind::Read),
+            ("apply_patch", ToolKind::Write),
+            ("edit_file", ToolKind::Write),
             ("write_file", ToolKind::Write),
             ("shell", ToolKind::Exec),
         ]
@@ -43,9 +47,11 @@ fn every_schema_is_one_plain_object() {
     }
     assert_eq!(
         fields.join(" "),
-        "repo_tree.path repo_tree.depth repo_tree.max_files read_file.path read_file.start_line read_file.end_line \
-         search.query search.glob search.regex search.max_results write_file.path write_file.content shell.command \
-         shell.timeout_seconds shell.cwd"
+        "repo_tree.path repo_tree.depth repo_tree.max_files repo_map.focus repo_map.max_tokens read_file.path \
+         read_file.start_line read_file.end_line search.query search.glob search.regex search.max_results search.path \
+         search.context_lines search.files_only search.case apply_patch.patch edit_file.path edit_file.old \
+         edit_file.new edit_file.count write_file.path write_file.content shell.command shell.timeout_seconds \
+         shell.cwd"
     );
 }
 

@@ -18,7 +18,10 @@ async fn files_are_created_and_replaced() {
     assert_eq!(outcome.text, "Created a/b/c.txt: 8 bytes, 2 lines added, 0 removed.");
     assert_eq!(
         outcome.details.unwrap(),
-        json!({"path": "a/b/c.txt", "bytes": 8, "change": "created", "lines_added": 2, "lines_removed": 0})
+        json!({"path": "a/b/c.txt", "bytes": 8, "change": "created", "lines_added": 2, "lines_removed": 0, "files": [
+            {"path": "a/b/c.txt", "action": "add", "added": 2, "removed": 0,
+             "diff": "--- /dev/null\n+++ b/a/b/c.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"},
+        ]})
     );
     let absolute = fixture.path("a/b/c.txt").to_string_lossy().into_owned();
     let outcome = fixture.ok("write_file", json!({"path": absolute, "content": "one\n2\n3\n"})).await;
@@ -27,8 +30,26 @@ async fn files_are_created_and_replaced() {
         (&details["change"], &details["lines_added"], &details["lines_removed"]),
         (&json!("replaced"), &json!(2), &json!(1))
     );
+    assert_eq!(
+        details["files"],
+        json!([{"path": "a/b/c.txt", "action": "update", "added": 2, "removed": 1,
+            "diff": "--- a/a/b/c.txt\n+++ b/a/b/c.txt\n@@ -1,2 +1,3 @@\n one\n-two\n+2\n+3\n"}])
+    );
     assert_eq!(fixture.read("a/b/c.txt"), "one\n2\n3\n");
     assert_eq!(fixture.names().len(), 3, "no temporary file is left: {:?}", fixture.names());
+}
+
+#[tokio::test]
+async fn a_file_too_long_to_compare_is_replaced_without_a_diff() {
+    let fixture = Fixture::new();
+    fixture.put("long", "x\n".repeat(2 * 1024 * 1024 + 1));
+    let outcome = fixture.ok("write_file", json!({"path": "long", "content": "short\n"})).await;
+    assert_eq!(outcome.text, "Replaced long: 6 bytes.");
+    assert_eq!(
+        outcome.details.unwrap()["files"],
+        json!([{"path": "long", "action": "update", "added": null, "removed": null, "diff": "", "truncated": true}])
+    );
+    assert_eq!(fixture.read("long"), "short\n");
 }
 
 #[tokio::test]

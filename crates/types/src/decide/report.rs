@@ -22,7 +22,14 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
             refuse_open_calls(open)?;
             Ok(take_steering(state, turn_id))
         }
-        Report::StepFinished { message, stop_reason, usage } => step(open, message, stop_reason, usage),
+        Report::ModelResolved(resolution) => one(Event::ModelResolved { resolution }),
+        Report::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
+            one(Event::ModelWaiting { model, attempt, attempts, wait_ms, error })
+        }
+        Report::UsageSpent { model, usage } => one(Event::UsageRecorded { model, message_id: None, usage }),
+        Report::StepFinished { model, message, stop_reason, usage } => {
+            step(open, model, message, stop_reason, usage)
+        }
         Report::BatchStarted { parallel } => {
             let tool_calls = open.calls.iter().map(|open| open.call.id.clone()).collect();
             one(Event::ToolBatchStarted { tool_calls, parallel })
@@ -77,7 +84,13 @@ fn take_steering(state: &State, turn_id: TurnId) -> Decision {
     Decision { events: steering.iter().map(added).collect(), accepted: Accepted::Steering(steering) }
 }
 
-fn step(turn: &OpenTurn, message: Message, stop_reason: String, usage: Usage) -> Result<Decision, Refusal> {
+fn step(
+    turn: &OpenTurn,
+    model: String,
+    message: Message,
+    stop_reason: String,
+    usage: Usage,
+) -> Result<Decision, Refusal> {
     refuse_open_calls(turn)?;
     let mut seen = HashSet::new();
     let calls = message.tool_calls().count();
@@ -91,7 +104,11 @@ fn step(turn: &OpenTurn, message: Message, stop_reason: String, usage: Usage) ->
         return Err(Refusal::invalid("bad_tool_calls", "two tool calls of the turn have one id"));
     }
     let mut events: Vec<EventFor> = reasoning(&message).map(|event| of_turn(turn.id, event)).collect();
+    let message_id = Some(message.id);
     events.push(of_turn(turn.id, Event::ModelOutputCompleted { message, stop_reason, usage }));
+    if usage != Usage::default() {
+        events.push(of_turn(turn.id, Event::UsageRecorded { model, message_id, usage }));
+    }
     Ok(Decision::done(events))
 }
 

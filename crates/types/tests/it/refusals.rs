@@ -40,6 +40,7 @@ fn a_message_has_parts() {
 #[test]
 fn a_client_sends_text_and_files_only() {
     let result = Part::ToolResult {
+        images: Vec::new(),
         tool_call_id: ToolCallId("a".to_owned()),
         name: "shell".to_owned(),
         ok: true,

@@ -178,7 +178,7 @@ fn a_step_tells_of_its_reasoning_first() {
     let thought = Part::Reasoning { text: "hm, é".to_owned(), opaque: None };
     let message = world.message(Role::Assistant, vec![thought, Part::text("yes")]);
     let (stop_reason, usage) = ("end_turn".to_owned(), Usage::default());
-    let decision = world.report(Report::StepFinished { message, stop_reason, usage });
+    let decision = world.report(Report::StepFinished { model: "m".to_owned(), message, stop_reason, usage });
     assert_eq!(names(&decision), ["reasoning_completed", "model_output_completed"]);
     let data = serde_json::to_value(&decision.events[0].event).expect("an event can be written");
     assert_eq!((&data["data"]["part"], &data["data"]["bytes"]), (&0.into(), &6.into()));
@@ -204,7 +204,8 @@ fn a_nonsensical_cost_does_not_overflow() {
     for _ in 0..2 {
         let message = world.message(Role::Assistant, vec![Part::text("yes")]);
         let usage = Usage { input_tokens: u64::MAX, ..Usage::default() };
-        world.report(Report::StepFinished { message, stop_reason: "end_turn".to_owned(), usage });
+        let (model, stop_reason) = ("m".to_owned(), "end_turn".to_owned());
+        world.report(Report::StepFinished { model, message, stop_reason, usage });
     }
     assert_eq!(world.state.session.usage.input_tokens, u64::MAX);
 }

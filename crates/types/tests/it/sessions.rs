@@ -1,7 +1,7 @@
 //! Making, naming and changing sessions.
 
 use ostler_types::{
-    Change, Command, Delivery, Limits, Part, Policy, RefusalKind, Role, SessionStatus, State, create,
+    Change, Command, Delivery, Effort, Limits, Part, Policy, RefusalKind, Role, SessionStatus, State, create,
 };
 
 use crate::refusals::expect;
@@ -105,6 +105,9 @@ fn a_change_changes_what_it_names() {
         title: Some("mine".to_owned()),
         archived: Some(true),
         model: Some("demo:large".to_owned()),
+        fallback_models: Some(vec!["demo:small".to_owned()]),
+        effort: Some(Some(Effort::High)),
+        raw_log: Some(true),
         policy: Some(policy.clone()),
     };
     assert_eq!(world.must(Command::Update(change.clone())), ["session_updated"]);
@@ -114,6 +117,8 @@ fn a_change_changes_what_it_names() {
         (Some("mine"), true, "demo:large")
     );
     assert_eq!(after.policy, policy);
+    assert_eq!((after.effort, after.raw_log), (Some(Effort::High), true));
+    assert_eq!(after.fallback_models, ["demo:small"]);
     assert_eq!(
         (after.status, after.last_turn_id, after.usage),
         (before.status, before.last_turn_id, before.usage)

@@ -2,8 +2,9 @@
 //! is listed beside a session. Fields may be added to these; a renamed one breaks every client.
 
 use ostler_types::{
-    CallName, CommandResult, Delivery, Event, Message, MessageId, Part, Policy, Queued, Record, Refusal,
-    Role, Rule, Scope, SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    CallName, CommandResult, Cost, Delivery, Event, Message, MessageId, Part, Policy, Queued, Record,
+    Refusal, Resolution, ResolvedBy, Role, Rule, Scope, SessionId, ToolCall, ToolCallId, ToolKind,
+    ToolResult, TurnId, Usage,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -40,6 +41,7 @@ fn events_of_the_session() {
         "approval": {"require_for_kinds": ["write", "exec", "network"], "require_for_tools": [], "rules": []},
         "verify": {"auto": true, "commands": [], "require_clean": false, "max_rounds": 3},
         "patch_review": {"mode": "off"},
+        "model": {"require": [], "max_input_price": null, "max_output_price": null, "prefer": []},
     });
     let session = json!({
         "id": "sess_0190f3c4a5b67c8d9e0f112233445566",
@@ -57,9 +59,15 @@ fn events_of_the_session() {
         "mode": "serve",
         "auto_run": true,
         "policy": policy,
-        "usage": {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "reasoning_tokens": 0},
+        "usage": {
+            "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "cache_write_tokens": 0,
+            "reasoning_tokens": 0, "cost_usd": null,
+        },
+        "fallback_models": [],
+        "effort": null,
+        "raw_log": false,
     });
-    let created = ostler_types::create(new_session()).expect("the session can be made");
+    let created = ostler_types::create(new_session()).expect("the session can be made").remove(0);
     let Event::SessionCreated { session: made } = created.clone() else {
         panic!("a session begins with itself")
     };
@@ -90,6 +98,34 @@ fn events_of_messages() {
     expect(&queued, "message_queued", &data);
     let withdrawn = Event::MessageWithdrawn { message_id: message_id(), by: ann() };
     expect(&withdrawn, "message_withdrawn", &json!({"message_id": MESSAGE, "by": "ann"}));
+}
+
+#[test]
+fn events_of_models() {
+    let chosen = Resolution {
+        model: "demo:small".to_owned(),
+        reason: ResolvedBy::Demo,
+        detail: "there is nothing else".to_owned(),
+        instead_of: None,
+        error: None,
+    };
+    let data = json!({"model": "demo:small", "reason": "demo", "detail": "there is nothing else"});
+    expect(&Event::ModelResolved { resolution: chosen.clone() }, "model_resolved", &data);
+    let instead_of = Some("openai:gpt".to_owned());
+    let taken_over =
+        Resolution { reason: ResolvedBy::Failover, instead_of, error: Some(failure()), ..chosen };
+    let error = json!({"code": "provider_down", "message": "no answer", "hint": "retry"});
+    let data = json!({"model": "demo:small", "reason": "failover", "detail": "there is nothing else",
+        "instead_of": "openai:gpt", "error": error});
+    expect(&Event::ModelResolved { resolution: taken_over }, "model_resolved", &data);
+    let model = "demo:small".to_owned();
+    let waiting = Event::ModelWaiting { model, attempt: 1, attempts: 4, wait_ms: 500, error: failure() };
+    let data = json!({"model": "demo:small", "attempt": 1, "attempts": 4, "wait_ms": 500, "error": error});
+    expect(&waiting, "model_waiting", &data);
+    let model = "demo:small".to_owned();
+    let used = Event::UsageRecorded { model, message_id: Some(message_id()), usage: usage() };
+    let data = json!({"model": "demo:small", "message_id": MESSAGE, "usage": usage_shape()});
+    expect(&used, "usage_recorded", &data);
 }
 
 #[test]
@@ -308,11 +344,19 @@ fn message(role: Role, parts: Vec<Part>) -> Message {
 }
 
 fn usage() -> Usage {
-    Usage { input_tokens: 10, output_tokens: 2, cached_tokens: 3, reasoning_tokens: 1 }
+    Usage {
+        input_tokens: 10,
+        output_tokens: 2,
+        cached_tokens: 3,
+        cache_write_tokens: 4,
+        reasoning_tokens: 1,
+        cost_usd: Some(Cost::from_nanos(1_500)),
+    }
 }
 
 fn usage_shape() -> Value {
-    json!({"input_tokens": 10, "output_tokens": 2, "cached_tokens": 3, "reasoning_tokens": 1})
+    json!({"input_tokens": 10, "output_tokens": 2, "cached_tokens": 3, "cache_write_tokens": 4,
+        "reasoning_tokens": 1, "cost_usd": 0.0000015})
 }
 
 fn tool_call() -> ToolCall {

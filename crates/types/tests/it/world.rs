@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use ostler_types::{
     Accepted, CallStatus, Command, Decision, Delivery, Event, Failure, Message, MessageId, NewSession,
-    OpenCall, Part, Policy, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCall, ToolCallId,
-    ToolKind, ToolResult, TurnId, Usage, Verdict, create, decide,
+    OpenCall, Part, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCall, ToolCallId, ToolKind,
+    ToolResult, TurnId, Usage, Verdict, create, decide,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -31,7 +31,7 @@ impl World {
         let mut new = new_session();
         change(&mut new);
         let (ts, session_id) = (new.at, new.id);
-        let event = create(new).expect("the session can be made");
+        let event = create(new).expect("the session can be made").remove(0);
         let first = Record { seq: 1, ts, session_id, turn_id: None, event };
         let state = State::begin(&first).expect("session_created begins a state");
         let audit = Audit::begin(&first);
@@ -157,7 +157,12 @@ impl World {
         parts.extend(calls.iter().map(|call| Part::ToolCall { call: call.clone() }));
         let message = self.message(Role::Assistant, parts);
         let usage = Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() };
-        Report::StepFinished { message, stop_reason: "tool_use".to_owned(), usage }
+        Report::StepFinished {
+            model: "demo:small".to_owned(),
+            message,
+            stop_reason: "tool_use".to_owned(),
+            usage,
+        }
     }
 
     /// The report that a call has its result.
@@ -230,20 +235,8 @@ pub(crate) fn at(millisecond: u64) -> Timestamp {
 
 /// What a plain session is made from.
 pub(crate) fn new_session() -> NewSession {
-    NewSession {
-        id: SessionId::new(Uuid::from_u128(0x0190_f3c4_a5b6_7c8d_9e0f_1122_3344_5566)),
-        at: at(0),
-        workspace_path: "/work".to_owned(),
-        system_prompt: None,
-        agent: "native".to_owned(),
-        model: "demo:small".to_owned(),
-        title: None,
-        parent_session_id: None,
-        mode: "serve".to_owned(),
-        auto_run: true,
-        policy: Policy::default(),
-        idempotency_key: None,
-    }
+    let id = SessionId::new(Uuid::from_u128(0x0190_f3c4_a5b6_7c8d_9e0f_1122_3344_5566));
+    NewSession::new(id, at(0), "/work", "demo:small")
 }
 
 /// A call of the shell, which the default policy asks about.

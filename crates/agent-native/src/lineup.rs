@@ -1,0 +1,62 @@
+//! The models of a turn: the session's own, and those that take its place, in order.
+
+use std::sync::Arc;
+
+use ostler_agent::Failed;
+use ostler_models::{Model, ModelError};
+use ostler_types::Session;
+
+use crate::NativeAgent;
+use crate::turn::model_failed;
+
+/// The models that a turn may ask. Once one has been passed over it is not asked again in this turn,
+/// so that its bad day is paid for once.
+pub(crate) struct Lineup<'a> {
+    agent: &'a NativeAgent,
+    names: Vec<String>,
+    at: usize,
+    failures: Vec<ModelError>,
+}
+
+impl<'a> Lineup<'a> {
+    pub(crate) fn of(agent: &'a NativeAgent, session: &Session) -> Lineup<'a> {
+        let mut names = vec![session.model.clone()];
+        for name in &session.fallback_models {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        Lineup { agent, names, at: 0, failures: Vec::new() }
+    }
+
+    /// The name of the model whose turn it is.
+    pub(crate) fn name(&self) -> &str {
+        &self.names[self.at]
+    }
+
+    /// The model whose turn it is.
+    pub(crate) fn current(&self) -> Result<Arc<dyn Model>, ModelError> {
+        (self.agent.resolve)(self.name())
+    }
+
+    /// Passes over a model that failed. False if it was the last.
+    pub(crate) fn next(&mut self, error: &ModelError) -> bool {
+        if self.at + 1 >= self.names.len() {
+            return false;
+        }
+        self.failures.push(error.clone());
+        self.at += 1;
+        true
+    }
+
+    /// How a turn fails after its last model did: with all that went wrong, in order.
+    pub(crate) fn failed(&self, last: &ModelError) -> Failed {
+        if self.failures.is_empty() {
+            return model_failed(last);
+        }
+        let all = self.names.iter().zip(self.failures.iter().chain([last]));
+        let told: Vec<String> = all.map(|(name, error)| format!("{name}: {}", error.message)).collect();
+        let message = format!("none of the session's models could answer; {}", told.join("; "));
+        model_failed(&ModelError { message, ..last.clone() })
+    }
+}

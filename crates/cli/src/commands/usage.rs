@@ -1,0 +1,153 @@
+//! `ostler usage`: what models were used for, as a table. The sums are the daemon's.
+
+use jiff::civil::Date;
+use jiff::{ToSpan, Zoned};
+use ostler_client::{UsageBy, UsageFilter, UsageSum, UsageTable};
+
+use super::Setting;
+use crate::args::{Since, Usage as UsageArgs, UsageBy as ByArg};
+use crate::exit::Exit;
+use crate::reach::{Purpose, reach};
+use crate::render::{in_one_line, money};
+
+/// Characters of a key, at most; only a path can have more.
+const KEY_WIDTH: usize = 80;
+
+pub(super) async fn usage(setting: Setting, args: &UsageArgs) -> anyhow::Result<Exit> {
+    let (filter, since) = filter(args, &Zoned::now());
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+    let table = reached.client.usage(&filter).await;
+    reached.leave().await;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&table?)?);
+    } else {
+        print!("{}", draw(&table?, since));
+    }
+    Ok(Exit::Success)
+}
+
+/// What to ask for, and the first day of it. All days begin as today does, so that none is missed or
+/// counted twice when the clocks change.
+fn filter(args: &UsageArgs, now: &Zoned) -> (UsageFilter, Date) {
+    let since = match args.since {
+        Since::Days(days) => now.date().saturating_sub((i64::from(days) - 1).days()),
+        Since::Date(date) => date,
+    };
+    let by = match args.by {
+        ByArg::Day => UsageBy::Day,
+        ByArg::Model => UsageBy::Model,
+        ByArg::Session => UsageBy::Session,
+        ByArg::Workspace => UsageBy::Workspace,
+    };
+    let (from, utc_offset_minutes) = (Some(since.to_string()), now.offset().seconds() / 60);
+    (UsageFilter { from, utc_offset_minutes, ..UsageFilter::new(by) }, since)
+}
+
+fn draw(table: &UsageTable, since: Date) -> String {
+    if table.rows.is_empty() {
+        return format!("no model was used since {since}\n");
+    }
+    let head = [table.by.as_str(), "steps", "input", "cached", "output", "cost"].map(str::to_owned);
+    let mut lines = vec![head];
+    lines.extend(table.rows.iter().map(|row| cells(in_one_line(&row.key, KEY_WIDTH), &row.sum)));
+    lines.push(cells("total".to_owned(), &table.total));
+    let mut text = align(&lines);
+    if table.left_out > 0 {
+        text += &format!("{} more rows are left out; the total has them\n", table.left_out);
+    }
+    if table.total.unpriced_steps > 0 {
+        text += &format!("steps without a known price: {}\n", count(table.total.unpriced_steps));
+    }
+    text
+}
+
+fn cells(key: String, sum: &UsageSum) -> [String; 6] {
+    let cost = match (sum.usage.cost_usd, sum.unpriced_steps) {
+        (Some(cost), 0) => money(cost),
+        (Some(cost), _) => format!("≥{}", money(cost)),
+        (None, _) => "?".to_owned(),
+    };
+    let tokens = [sum.usage.input_tokens, sum.usage.cached_tokens, sum.usage.output_tokens];
+    let [input, cached, output] = tokens.map(count);
+    [key, count(sum.steps), input, cached, output, cost]
+}
+
+/// Columns side by side, the first to the left and the others to the right.
+fn align(lines: &[[String; 6]]) -> String {
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let mut text = String::new();
+    for line in lines {
+        text += &format!("{:<width$}", line[0], width = widths[0]);
+        for (cell, width) in line.iter().zip(widths).skip(1) {
+            text += &format!("  {cell:>width$}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A number with its thousands apart.
+fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_client::{UsageBy, UsageRow, UsageSum, UsageTable};
+    use ostler_types::{Cost, Usage};
+
+    use super::{ByArg, Since, UsageArgs, draw, filter};
+
+    fn sum(steps: u64, tokens: u64, nanos: Option<u64>, unpriced_steps: u64) -> UsageSum {
+        let cost_usd = nanos.map(Cost::from_nanos);
+        let usage = Usage { input_tokens: tokens, output_tokens: 7, cost_usd, ..Usage::default() };
+        UsageSum { steps, usage, unpriced_steps }
+    }
+
+    #[test]
+    fn a_table_is_aligned_and_says_what_it_does_not_know() {
+        let row = |key: &str, sum| UsageRow { key: key.to_owned(), sum };
+        let table = UsageTable {
+            by: UsageBy::Model,
+            rows: vec![
+                row("a:long-name", sum(1200, 1_234_567, Some(12_345_000_000), 0)),
+                row("b:b\u{1b}[31m", sum(2, 900, Some(1_000_000), 1)),
+                row("c:c", sum(1, 10, None, 1)),
+            ],
+            left_out: 0,
+            total: sum(1203, 1_235_477, Some(12_346_000_000), 2),
+        };
+        let text = draw(&table, "2026-01-31".parse().unwrap());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "model        steps      input  cached  output      cost");
+        assert_eq!(lines[1], "a:long-name  1,200  1,234,567       0       7    $12.35");
+        assert!(lines[2].starts_with("b:b") && lines[2].ends_with("≥$0.0010"), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        assert_eq!(lines[3], "c:c              1         10       0       7         ?");
+        assert_eq!(lines[4], "total        1,203  1,235,477       0       7   ≥$12.35");
+        assert_eq!(lines[5..], ["steps without a known price: 2"]);
+    }
+
+    #[test]
+    fn a_week_has_seven_days_of_which_today_is_one_and_they_begin_here() {
+        let now: jiff::Zoned = "2026-03-02T00:30:00+05:30[+05:30]".parse().unwrap();
+        let args = |since| UsageArgs { by: ByArg::Day, since, json: false };
+        let (week, since) = filter(&args(Since::Days(7)), &now);
+        assert_eq!((week.from.as_deref(), week.utc_offset_minutes), (Some("2026-02-24"), 330));
+        assert_eq!(since.to_string(), "2026-02-24");
+        assert_eq!(filter(&args(Since::Days(1)), &now).0.from.as_deref(), Some("2026-03-02"));
+        assert_eq!(filter(&args(Since::Days(u16::MAX)), &now).0.from.as_deref(), Some("1846-09-28"));
+        let date = Since::Date("2025-12-31".parse().unwrap());
+        assert_eq!(filter(&args(date), &now).0.from.as_deref(), Some("2025-12-31"));
+    }
+}

@@ -1,0 +1,135 @@
+//! From the configuration to the models: which providers there are, in which order a default is looked
+//! for, and how the doors see them. Where keys come from is [`keys`]'s.
+//!
+//! Addresses and keys come from the configuration and the daemon's own environment, never from a
+//! workspace.
+
+mod keys;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_doors::ModelChoices;
+use ostler_models::{Key, ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
+use ostler_types::{ModelInfo, ModelPolicy, Refusal, Resolution};
+
+use crate::config::{self, Config, Environment, Provider};
+
+/// The models that the configuration and the environment lead to. No key is looked up yet.
+pub fn models(config: &Config, environment: &Environment) -> Models {
+    let settings = ModelSettings {
+        overrides: config.models.overrides(),
+        discover: config.models.discover,
+        ..ModelSettings::default()
+    };
+    Models::with_settings(providers(config, environment), settings)
+}
+
+/// The models as the doors see them.
+pub struct Choices {
+    models: Arc<Models>,
+    default: Option<String>,
+}
+
+impl Choices {
+    /// These models, with the default that the configuration names, if it names one.
+    pub fn new(models: Arc<Models>, config: &Config) -> Choices {
+        Choices { models, default: config.models.named_default().map(str::to_owned) }
+    }
+}
+
+impl ModelChoices for Choices {
+    fn list(&self, refresh: bool) -> BoxFuture<'_, Vec<ModelInfo>> {
+        self.models.list(refresh).boxed()
+    }
+
+    fn choose<'a>(&'a self, policy: &'a ModelPolicy) -> BoxFuture<'a, Result<Resolution, Refusal>> {
+        async move { self.models.choose(policy, self.default.as_deref()).await.map_err(refusal) }.boxed()
+    }
+
+    fn check(&self, name: &str) -> Result<(), Refusal> {
+        self.models.check(name).map_err(refusal)
+    }
+}
+
+/// Every provider, in the order in which a default is looked for: those that somebody wrote down, then
+/// the presets.
+pub fn providers(config: &Config, environment: &Environment) -> Vec<ProviderConfig> {
+    let mut written: Vec<(&String, &Provider)> = config.providers.iter().collect();
+    // Stable, so that providers that are like no preset stay in the order of their names, at the end.
+    written.sort_by_key(|(name, provider)| {
+        let preset = provider.preset(name).map(|preset| preset.name);
+        PRESETS.iter().position(|known| Some(known.name) == preset).unwrap_or(PRESETS.len())
+    });
+    let unwritten = PRESETS.iter().filter(|preset| !config.providers.contains_key(preset.name));
+    let absent = Provider::default();
+    let unwritten: Vec<ProviderConfig> = unwritten
+        .map(|preset| ProviderConfig { configured: false, ..provider(preset.name, &absent, environment) })
+        .collect();
+    let written = written.into_iter().map(|(name, each)| provider(name, each, environment));
+    written.chain(unwritten).collect()
+}
+
+fn provider(name: &str, provider: &Provider, environment: &Environment) -> ProviderConfig {
+    let preset = provider.preset(name);
+    let kind = provider.kind(name).expect("a configuration that was checked says what a provider speaks");
+    let (base_url, misplaced) = match moved(provider, preset, environment) {
+        Some(Ok(base_url)) => (base_url, None),
+        Some(Err(why)) => (String::new(), Some(why)),
+        None => (provider.base_url(name), None),
+    };
+    let host = |url: &str| url.split('/').nth(2).map(str::to_owned);
+    let is_moved = preset.is_some_and(|preset| host(preset.base_url) != host(&base_url));
+    let (api_key, readiness) =
+        keys::find(name, provider, preset.filter(|_| kind_has_key(kind)), is_moved, environment);
+    let readiness = match misplaced {
+        Some(why) => Readiness::checked(move || Some(why.clone())),
+        None => readiness,
+    };
+    ProviderConfig {
+        api_key,
+        models: provider.models.clone(),
+        preset: preset.map(|preset| preset.name),
+        readiness,
+        recording: provider.file.as_deref().map(|file| keys::expanded(file, environment)),
+        ..ProviderConfig::new(name, kind.into(), base_url)
+    }
+}
+
+fn kind_has_key(kind: config::ProviderKind) -> bool {
+    match kind {
+        config::ProviderKind::OpenAiChat
+        | config::ProviderKind::OpenAiResponses
+        | config::ProviderKind::Anthropic => true,
+        config::ProviderKind::Replay => false,
+    }
+}
+
+/// Where the customary variable of a preset moves it, unless the configuration says where it is.
+fn moved(
+    provider: &Provider,
+    preset: Option<&Preset>,
+    environment: &Environment,
+) -> Option<Result<String, String>> {
+    let variable = preset.filter(|_| provider.base_url.is_none())?.base_url_variable?;
+    let value = environment.get(variable)?;
+    let url = value.to_str().map(str::trim).filter(|url| config::is_base_url(url));
+    Some(url.map(str::to_owned).ok_or_else(|| {
+        // It may hold a password, so it is not repeated.
+        format!("the variable {variable} holds no URL that can be used; it begins with http:// or https:// and holds no user or password")
+    }))
+}
+
+fn refusal(error: ModelError) -> Refusal {
+    let refusal = Refusal::invalid(error.code, error.message);
+    match error.hint {
+        Some(hint) => refusal.hint(hint),
+        None => refusal,
+    }
+}
+
+/// What a provider has that wants no key.
+fn no_key() -> (Key, Readiness) {
+    (Key::None, Readiness::default())
+}

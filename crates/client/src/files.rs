@@ -1,0 +1,102 @@
+//! Files beside a session's log: attaching them, and reading them and those that turns made.
+
+use std::fmt;
+
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use hyper::Method;
+use ostler_types::{Part, SessionId, TurnId};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::requests::escape;
+use crate::{Client, ClientError};
+
+/// A file beside a session's log.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct StoredFile {
+    /// Where it lies, relative to the session's folder.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// What the daemon calls it, which need not be what it was called before.
+    pub name: String,
+    /// What its bytes are.
+    pub mime_type: String,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+impl StoredFile {
+    /// The part of a message that shows it: a picture, a sound or a file.
+    pub fn into_part(self) -> Part {
+        let StoredFile { reference, mime_type, .. } = self;
+        match mime_type.split_once('/').map(|(kind, _)| kind) {
+            Some("image") => Part::Image { reference, mime_type },
+            Some("audio") => Part::Audio { reference, mime_type },
+            Some(_) | None => Part::File { reference, mime_type },
+        }
+    }
+}
+
+/// Some files, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct FileList {
+    /// The files.
+    pub files: Vec<StoredFile>,
+    /// Whether there are more than these.
+    pub more: bool,
+}
+
+impl Client {
+    /// Attaches a file, for messages to refer to. The daemon says what it is and how it is called there.
+    pub async fn attach(&self, id: SessionId, name: &str, content: &[u8]) -> Result<StoredFile, ClientError> {
+        let body = NewAttachment { name, data: Base64(content) };
+        self.ask(Method::POST, &format!("/v1/sessions/{id}/attachments"), &body).await
+    }
+
+    /// Lists the attachments of a session.
+    pub async fn attachments(&self, id: SessionId) -> Result<FileList, ClientError> {
+        self.get(&format!("/v1/sessions/{id}/attachments")).await
+    }
+
+    /// Reads an attachment.
+    pub async fn attachment(&self, id: SessionId, name: &str) -> Result<Bytes, ClientError> {
+        self.bytes(format!("/v1/sessions/{id}/attachments/"), name).await
+    }
+
+    /// Lists what a turn made.
+    pub async fn artifacts(&self, id: SessionId, turn: TurnId) -> Result<FileList, ClientError> {
+        self.get(&format!("/v1/sessions/{id}/artifacts/{turn}")).await
+    }
+
+    /// Reads what a turn made.
+    pub async fn artifact(&self, id: SessionId, turn: TurnId, name: &str) -> Result<Bytes, ClientError> {
+        self.bytes(format!("/v1/sessions/{id}/artifacts/{turn}/"), name).await
+    }
+
+    async fn bytes(&self, mut path: String, name: &str) -> Result<Bytes, ClientError> {
+        escape(name, &mut path);
+        self.door.send_accepting("*/*", Method::GET, &path, None).await?.whole().await
+    }
+}
+
+#[derive(Serialize)]
+struct NewAttachment<'a> {
+    name: &'a str,
+    data: Base64<'a>,
+}
+
+/// Bytes that are encoded as they are written, without a copy in between.
+struct Base64<'a>(&'a [u8]);
+
+impl Serialize for Base64<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl fmt::Display for Base64<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Base64Display::new(self.0, &STANDARD).fmt(f)
+    }
+}

@@ -1,0 +1,221 @@
+//! Files beside a session's log: what clients attach, and what turns make.
+//!
+//! Here names are given out, and the limits of a session are kept. That a file is written whole or not
+//! at all is the log's doing; how files travel, and as what they are shown, is left to the doors.
+
+mod name;
+mod sniff;
+mod stored;
+mod uploads;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ostler_eventlog::LogError;
+use ostler_types::{Refusal, RefusalKind, SessionId, TurnId};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::engine::{Engine, Shared};
+use crate::error::EngineError;
+use name::{is_plain, numbered, safe_name, spelling};
+use stored::{list, open, sizes};
+
+pub use stored::{FileList, OpenFile, StoredFile};
+pub(crate) use uploads::Uploads;
+
+/// Bytes in one attachment.
+pub const MAX_ATTACHMENT: usize = 25 << 20;
+/// Attachments of one session.
+const MAX_ATTACHMENTS: usize = 200;
+/// Bytes in all attachments of one session.
+const MAX_ATTACHED: u64 = 500 << 20;
+
+/// A share of the memory that there is for files on their way to disk.
+#[derive(Debug)]
+pub struct AttachmentRoom(#[expect(dead_code, reason = "it is held, not looked at")] OwnedSemaphorePermit);
+
+impl Engine {
+    /// Waits until there is memory for so much of an attachment that is about to be read. Whoever reads
+    /// one holds the room, and hands it on with the content.
+    pub async fn attachment_room(&self, bytes: usize) -> AttachmentRoom {
+        AttachmentRoom(self.shared.uploads.room(bytes).await)
+    }
+
+    /// Keeps a file that a client attaches, and returns once it is on disk. It gets a name that is safe
+    /// and that no other attachment of the session has, so nothing is ever overwritten.
+    ///
+    /// It is carried through even if nobody waits for it any more: a name must not be given out again
+    /// while its file is being written.
+    pub async fn put_attachment(
+        &self,
+        room: AttachmentRoom,
+        id: SessionId,
+        name: &str,
+        content: Vec<u8>,
+    ) -> Result<StoredFile, EngineError> {
+        self.refuse_if_stopping()?;
+        if content.len() > MAX_ATTACHMENT {
+            let message = format!("an attachment may have {} MiB at most", MAX_ATTACHMENT >> 20);
+            return Err(Refusal::new(RefusalKind::TooLarge, "too_large", message).into());
+        }
+        self.refuse_unknown(id).await?;
+        let (shared, name) = (Arc::clone(&self.shared), safe_name(name));
+        let attaching = tokio::spawn(async move {
+            let attached = attach(&shared, id, &name, content).await;
+            drop(room);
+            attached
+        });
+        attaching.await.map_err(|error| LogError::Io(format!("an attachment was given up: {error}")))?
+    }
+
+    /// Opens an attachment by its name.
+    pub async fn get_attachment(&self, id: SessionId, name: &str) -> Result<OpenFile, EngineError> {
+        match self.open(id, format!("attachments/{name}"), name).await? {
+            Some(file) => Ok(file),
+            None => {
+                self.refuse_unknown(id).await?;
+                let message = "this session has no attachment of that name";
+                Err(Refusal::not_found("attachment_not_found", message).into())
+            }
+        }
+    }
+
+    /// Opens what a turn made, by its name.
+    pub async fn get_artifact(
+        &self,
+        id: SessionId,
+        turn: TurnId,
+        name: &str,
+    ) -> Result<OpenFile, EngineError> {
+        match self.open(id, format!("artifacts/{turn}/{name}"), name).await? {
+            Some(file) => Ok(file),
+            None => {
+                self.refuse_unknown_turn(id, turn).await?;
+                let message = "this turn has no artifact of that name";
+                Err(Refusal::not_found("artifact_not_found", message).into())
+            }
+        }
+    }
+
+    /// The attachments of a session.
+    pub async fn attachments(&self, id: SessionId) -> Result<FileList, EngineError> {
+        self.refuse_unknown(id).await?;
+        let folder = self.shared.session_dir(id).join("attachments");
+        blocking(move || list(&folder, "attachments")).await
+    }
+
+    /// What a turn made.
+    pub async fn artifacts(&self, id: SessionId, turn: TurnId) -> Result<FileList, EngineError> {
+        let within = format!("artifacts/{turn}");
+        let folder = self.shared.session_dir(id).join(&within);
+        let listed = blocking(move || list(&folder, &within)).await?;
+        if listed.files.is_empty() {
+            self.refuse_unknown_turn(id, turn).await?;
+        }
+        Ok(listed)
+    }
+
+    /// Opens a file beside the log, if there is one. What cannot be a name names nothing.
+    async fn open(
+        &self,
+        id: SessionId,
+        reference: String,
+        name: &str,
+    ) -> Result<Option<OpenFile>, EngineError> {
+        if !is_plain(name) {
+            return Ok(None);
+        }
+        let (folder, name) = (self.shared.session_dir(id), name.to_owned());
+        blocking(move || open(&folder, reference, name)).await
+    }
+
+    async fn refuse_unknown(&self, id: SessionId) -> Result<(), EngineError> {
+        match self.shared.log.last_seq(id).await? {
+            0 => Err(EngineError::NotFound),
+            _ => Ok(()),
+        }
+    }
+
+    /// A turn without artifacts is known by the session's state, as long as it is among the newest.
+    async fn refuse_unknown_turn(&self, id: SessionId, turn: TurnId) -> Result<(), EngineError> {
+        let folder = self.shared.session_dir(id).join(format!("artifacts/{turn}"));
+        let view = self.view(id).await?;
+        let known = view.running_turn_id == Some(turn) || view.turns.iter().any(|other| other.id == turn);
+        if known || tokio::fs::try_exists(folder).await.unwrap_or(false) {
+            return Ok(());
+        }
+        let message = format!("turn {turn} made nothing that is kept, or is not a turn of this session");
+        Err(Refusal::not_found("turn_not_found", message).into())
+    }
+}
+
+/// Finds a name that is free, and writes the file under it.
+async fn attach(
+    shared: &Arc<Shared>,
+    id: SessionId,
+    name: &str,
+    content: Vec<u8>,
+) -> Result<StoredFile, EngineError> {
+    let folder = shared.session_dir(id).join("attachments");
+    let size = content.len() as u64;
+    let mut taken = HashSet::new();
+    // One more than there can be, so that one is free or the session is full.
+    for number in 1..=MAX_ATTACHMENTS * 2 + 1 {
+        let name = numbered(name, number);
+        if taken.contains(&spelling(&name)) {
+            continue;
+        }
+        let Some(underway) = shared.uploads.reserve(id, spelling(&name), size) else { continue };
+        // Read after the name was reserved: whoever had it before has written its file by now.
+        let there = sizes_in(folder.clone()).await?;
+        let others = underway.others.iter().filter(|(other, _)| !there.contains_key(other));
+        let (mut count, mut bytes) = (there.len() + 1, there.values().sum::<u64>() + size);
+        for (_, size) in others {
+            (count, bytes) = (count + 1, bytes + size);
+        }
+        refuse_beyond_limits(count, bytes)?;
+        if there.contains_key(&spelling(&name)) {
+            taken = there.into_keys().collect();
+            continue;
+        }
+        let (reference, mime_type) = (format!("attachments/{name}"), sniff::media_type(&content, &name));
+        shared.log.put_blob(id, reference.clone(), content).await?;
+        return Ok(StoredFile { reference, name, mime_type, size });
+    }
+    Err(too_many().into())
+}
+
+/// The sizes of a session's attachments, by the spelling of their names.
+async fn sizes_in(folder: PathBuf) -> Result<std::collections::HashMap<String, u64>, EngineError> {
+    blocking(move || sizes(&folder, MAX_ATTACHMENTS + 1)).await
+}
+
+fn refuse_beyond_limits(count: usize, bytes: u64) -> Result<(), Refusal> {
+    if count > MAX_ATTACHMENTS {
+        return Err(too_many());
+    }
+    if bytes > MAX_ATTACHED {
+        let message = format!("a session's attachments may have {} MiB in all", MAX_ATTACHED >> 20);
+        return Err(Refusal::new(RefusalKind::TooLarge, "attachments_full", message)
+            .hint("go on in another session, or put the file in the workspace and name its path"));
+    }
+    Ok(())
+}
+
+fn too_many() -> Refusal {
+    let message = format!("a session may have {MAX_ATTACHMENTS} attachments");
+    Refusal::new(RefusalKind::TooMany, "too_many_attachments", message)
+        .hint("go on in another session, or put the file in the workspace and name its path")
+}
+
+/// Runs what blocks where it may.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, EngineError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) => Err(LogError::Io(format!("reading a file beside the log: {error}")).into()),
+        Err(error) => Err(LogError::Io(format!("a read was given up: {error}")).into()),
+    }
+}

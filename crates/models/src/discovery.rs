@@ -1,0 +1,260 @@
+//! Asking providers which models they have. Bounded in time, bytes and number; remembered for a while,
+//! failures for a shorter one; and one question at a time to each provider, whoever asks.
+//!
+//! What an answer means is [`decode`]'s, the servers' own endpoints are [`native`]'s. A key is sent to the
+//! provider's own address only, and to no endpoint but its list of models.
+
+mod decode;
+mod native;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use ostler_types::{Ability, Prices};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Url};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::http::Http;
+use crate::profile::Thinking;
+use crate::secret::{Fresh, Hidden};
+use crate::{ProviderConfig, ProviderKind};
+
+/// How long a list is good for.
+pub(crate) const GOOD_FOR: Duration = Duration::from_secs(300);
+/// How long a server that did not answer is left alone.
+const LEFT_ALONE: Duration = Duration::from_secs(30);
+/// How long a provider may take to tell everything.
+const LIMIT: Duration = Duration::from_secs(3);
+/// How long a server on this machine may take to accept a connection.
+const CONNECT_LIMIT: Duration = Duration::from_millis(300);
+/// The longest list that is read, in bytes and in models.
+const MAX_BODY: usize = 16 * 1024 * 1024;
+const MAX_MODELS: usize = 2_000;
+
+/// A model that a provider says it has, and what it says about it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) id: String,
+    pub(crate) context_window: Option<u64>,
+    pub(crate) max_output_tokens: Option<u64>,
+    pub(crate) prices: Option<Prices>,
+    /// What it can do and what it cannot, as far as that was said.
+    pub(crate) abilities: Vec<(Ability, bool)>,
+    pub(crate) thinking: Option<Thinking>,
+}
+
+/// Why there is no list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Silence {
+    /// In words that people are shown.
+    pub(crate) why: String,
+    /// Whether it can be used all the same: it is there, and only has no list.
+    pub(crate) usable: bool,
+}
+
+/// What came of asking.
+pub(crate) type Answer = Result<Arc<[Found]>, Silence>;
+
+/// Who was asked, and what they said.
+#[derive(Debug)]
+pub(crate) struct Discovery {
+    http: Arc<Http>,
+    asked: Mutex<HashMap<String, Asked>>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    at: Instant,
+    answer: Shared<BoxFuture<'static, Answer>>,
+    /// The last list, while a newer one is awaited or could not be had.
+    last: Option<Arc<[Found]>>,
+}
+
+impl Discovery {
+    pub(crate) fn new(http: Arc<Http>) -> Discovery {
+        Discovery { http, asked: Mutex::default() }
+    }
+
+    /// What a provider has; what it said no longer ago than `age` will do.
+    pub(crate) async fn ask(&self, provider: &Arc<ProviderConfig>, age: Duration) -> Answer {
+        let answer = {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = asked.get(&provider.name);
+            match before.filter(|before| before.is_good(age)) {
+                Some(before) => before.answer.clone(),
+                None => {
+                    let last = before.and_then(Asked::list);
+                    let answer = inquire(self.http.clone(), provider.clone()).boxed().shared();
+                    let now = Asked { at: Instant::now(), answer: answer.clone(), last };
+                    asked.insert(provider.name.clone(), now);
+                    answer
+                }
+            }
+        };
+        answer.await
+    }
+
+    /// What a provider said last, without asking it.
+    pub(crate) fn known(&self, provider: &str) -> Option<Arc<[Found]>> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.get(provider).and_then(Asked::list)
+    }
+
+    /// Has everybody asked anew.
+    pub(crate) fn forget(&self) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.retain(|_, asked| {
+            asked.last = asked.list();
+            asked.answer = async { Err(Silence { why: String::new(), usable: false }) }.boxed().shared();
+            asked.at = Instant::now() - GOOD_FOR.max(LEFT_ALONE);
+            asked.last.is_some()
+        });
+    }
+}
+
+impl Asked {
+    fn is_good(&self, age: Duration) -> bool {
+        let passed = self.at.elapsed();
+        match self.answer.peek() {
+            Some(Ok(_)) => passed < age.min(GOOD_FOR),
+            Some(Err(_)) => passed < LEFT_ALONE,
+            // Whoever asked may have gone away, and nobody drives the question any more.
+            None => passed < LIMIT,
+        }
+    }
+
+    fn list(&self) -> Option<Arc<[Found]>> {
+        match self.answer.peek() {
+            Some(Ok(list)) => Some(list.clone()),
+            Some(Err(_)) | None => self.last.clone(),
+        }
+    }
+}
+
+async fn inquire(http: Arc<Http>, provider: Arc<ProviderConfig>) -> Answer {
+    let deadline = Instant::now() + LIMIT;
+    let asking = Asking { http, provider, deadline };
+    match timeout_at(deadline, asking.list()).await {
+        Ok(answer) => answer,
+        Err(_) => Err(asking.silence(format!("did not list its models within {LIMIT:?}"), false)),
+    }
+}
+
+/// One question in progress.
+struct Asking {
+    http: Arc<Http>,
+    provider: Arc<ProviderConfig>,
+    deadline: Instant,
+}
+
+impl Asking {
+    async fn list(&self) -> Answer {
+        let url = self.address(&self.provider.base_url, self.path())?;
+        self.knock(&url).await?;
+        let (headers, hidden) = self.headers().await?;
+        let body = self.get(url, headers).await.map_err(|mut silence| {
+            silence.why = hidden.redact(&silence.why).into_owned();
+            silence
+        })?;
+        let list = decode::list(&body);
+        let mut found = list.ok_or_else(|| self.silence("answered, but with no list of models", true))?;
+        found.truncate(MAX_MODELS);
+        if self.provider.is_keyless() && found.iter().all(|model| model.context_window.is_none()) {
+            native::complete(self, &mut found).await;
+        }
+        Ok(found.into())
+    }
+
+    fn path(&self) -> &'static str {
+        match self.provider.kind {
+            ProviderKind::Anthropic => "models?limit=1000",
+            ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses | ProviderKind::Replay => "models",
+        }
+    }
+
+    fn address(&self, base_url: &str, path: &str) -> Result<Url, Silence> {
+        let base = base_url.trim().trim_end_matches('/');
+        let versioned = self.provider.kind != ProviderKind::Anthropic || base.ends_with("/v1");
+        let text = if versioned { format!("{base}/{path}") } else { format!("{base}/v1/{path}") };
+        let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        url.ok_or_else(|| self.silence("has no address that can be asked", false))
+    }
+
+    /// A server on this machine is there or it is not; nobody waits long to find out.
+    async fn knock(&self, url: &Url) -> Result<(), Silence> {
+        if !self.provider.is_local() {
+            return Ok(());
+        }
+        let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80));
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match timeout(CONNECT_LIMIT, tokio::net::TcpStream::connect((host, port))).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => {
+                Err(self.silence(format!("does not run: nothing answers at {host}:{port}"), false))
+            }
+        }
+    }
+
+    async fn headers(&self) -> Result<(HeaderMap, Hidden), Silence> {
+        let (mut headers, mut hidden) = (HeaderMap::new(), Hidden::default());
+        let key = self.provider.api_key.find(Fresh::Any).await;
+        let key = key.map_err(|error| Silence { why: error.message, usable: false })?;
+        if let Some(key) = key {
+            let (name, text) = match self.provider.kind {
+                ProviderKind::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_owned()),
+                ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses | ProviderKind::Replay => {
+                    (AUTHORIZATION, format!("Bearer {}", key.expose()))
+                }
+            };
+            let mut value = HeaderValue::try_from(text)
+                .map_err(|_| self.silence("has a key with characters that no key can hold", false))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+            hidden.add(key);
+        }
+        if self.provider.kind == ProviderKind::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        }
+        Ok((headers, hidden))
+    }
+
+    async fn get(&self, url: Url, headers: HeaderMap) -> Result<Vec<u8>, Silence> {
+        let client = self.http.client(&url).await.map_err(|error| self.silence(error.message, false))?;
+        self.read(client.get(url).headers(headers)).await
+    }
+
+    async fn post(&self, url: Url, body: String) -> Result<Vec<u8>, Silence> {
+        let client = self.http.client(&url).await.map_err(|error| self.silence(error.message, false))?;
+        self.read(client.post(url).header("content-type", "application/json").body(body)).await
+    }
+
+    async fn read(&self, request: RequestBuilder) -> Result<Vec<u8>, Silence> {
+        let unreachable = |error: reqwest::Error| {
+            self.silence(format!("cannot be reached: {}", error.without_url()), false)
+        };
+        let mut response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        if !status.is_success() {
+            let locked = matches!(status.as_u16(), 401 | 403);
+            let advice = if locked { "; check its key" } else { "" };
+            let what = format!("answered {} when asked for its models{advice}", status.as_u16());
+            return Err(self.silence(what, !locked));
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_BODY {
+                return Err(self.silence("has a list of models that is larger than 16 MiB", true));
+            }
+        }
+        Ok(body)
+    }
+
+    fn silence(&self, what: impl AsRef<str>, usable: bool) -> Silence {
+        Silence { why: format!("provider `{}` {}", self.provider.name, what.as_ref()), usable }
+    }
+}

@@ -1,0 +1,59 @@
+//! An exchange that was recorded, answered once more by the same rules and without a network.
+
+use std::collections::VecDeque;
+
+use reqwest::StatusCode;
+
+use super::Decode;
+use crate::failure::{self, Peer};
+use crate::{ModelError, ModelEvent};
+
+/// What a provider had answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recorded {
+    /// None if there was no answer at all.
+    pub(crate) status: Option<StatusCode>,
+    /// The body, unless it came as a stream.
+    pub(crate) body: String,
+    /// The name and the data of each event of the stream.
+    pub(crate) chunks: Vec<(String, String)>,
+}
+
+/// The events that the answer led to, and the error that ended it, if one did.
+pub(crate) fn answer_again<D: Decode>(
+    peer: &Peer,
+    recorded: &Recorded,
+) -> Vec<Result<ModelEvent, ModelError>> {
+    let mut events = VecDeque::new();
+    let end = decode::<D>(peer, recorded, &mut events);
+    events.into_iter().map(Ok).chain(end.err().map(Err)).collect()
+}
+
+fn decode<D: Decode>(
+    peer: &Peer,
+    recorded: &Recorded,
+    events: &mut VecDeque<ModelEvent>,
+) -> Result<(), ModelError> {
+    let Some(status) = recorded.status else {
+        return Err(failure::cut(peer, "the recording holds no response"));
+    };
+    if !status.is_success() {
+        return Err(failure::of_status(peer, status, None, &recorded.body));
+    }
+    let named = |error| failure::of_provider(peer, error);
+    let mut decoder = D::default();
+    for (name, data) in &recorded.chunks {
+        decoder.event(name, data, events).map_err(named)?;
+        if decoder.stopped() {
+            return Ok(());
+        }
+    }
+    if recorded.chunks.is_empty() && !recorded.body.trim().is_empty() {
+        decoder.whole(&recorded.body, events).map_err(named)?;
+    }
+    if decoder.stopped() || decoder.end(events).map_err(named)? {
+        Ok(())
+    } else {
+        Err(failure::cut(peer, "the recorded stream ends here"))
+    }
+}

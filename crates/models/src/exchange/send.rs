@@ -1,0 +1,150 @@
+//! Sending a question: the key is found at the last moment, and looked for once more when it is refused.
+//!
+//! A refusal is worded here, with as much of the server's own words as come in time. Reading an answer
+//! is left to the exchange.
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Response, StatusCode};
+use tokio::time::Instant;
+
+use super::wait::asked_wait;
+use super::{Question, within};
+use crate::failure::{self, Peer};
+use crate::http::{Http, Lease};
+use crate::raw;
+use crate::secret::{Fresh, Secret};
+use crate::{ModelError, RawSink};
+
+/// How much is read of a response that only says what went wrong.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// How a protocol wants its key.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyHeader {
+    pub(crate) name: HeaderName,
+    /// What stands before the key.
+    pub(crate) prefix: &'static str,
+}
+
+/// The head of a 2xx response, and the place that it takes among the connections.
+pub(super) struct Sent {
+    pub(super) response: Response,
+    pub(super) lease: Lease,
+}
+
+/// Sends the question, and waits for the head of its answer until `deadline`. When the key is refused and
+/// another one can be found, it is sent once more with that one.
+pub(super) async fn send(
+    http: &Http,
+    peer: &mut Peer,
+    question: &Question,
+    deadline: Instant,
+) -> Result<Sent, ModelError> {
+    let key = find_key(peer, Fresh::Any, deadline).await?;
+    let refusal = match attempt(http, peer, question, key.as_ref(), deadline).await {
+        Ok(sent) => return Ok(sent),
+        Err(refusal) => refusal,
+    };
+    let Some(old) = key.filter(|_| refusal.wants_key && peer.provider.api_key.can_change()) else {
+        return Err(refusal.error);
+    };
+    let new = find_key(peer, Fresh::InsteadOf(old.clone()), deadline).await?;
+    if new.as_ref() == Some(&old) {
+        return Err(refusal.error);
+    }
+    attempt(http, peer, question, new.as_ref(), deadline).await.map_err(|refusal| refusal.error)
+}
+
+struct Refusal {
+    error: ModelError,
+    /// Whether another key could help.
+    wants_key: bool,
+}
+
+impl From<ModelError> for Refusal {
+    fn from(error: ModelError) -> Refusal {
+        Refusal { error, wants_key: false }
+    }
+}
+
+/// From here on the key is hidden in whatever is shown of the exchange.
+async fn find_key(peer: &mut Peer, fresh: Fresh, deadline: Instant) -> Result<Option<Secret>, ModelError> {
+    let found = within(deadline, peer.provider.api_key.find(fresh)).await;
+    let key = found.unwrap_or_else(|| {
+        let name = &peer.provider.name;
+        let message = format!("no key for provider `{name}` was found in time");
+        let hint = format!("check where [providers.{name}] gets its key from; `ostler config show` says it");
+        Err(ModelError::new("unauthorized", message).hint(hint))
+    })?;
+    if let Some(key) = &key {
+        peer.hidden.add(key.clone());
+    }
+    Ok(key)
+}
+
+async fn attempt(
+    http: &Http,
+    peer: &Peer,
+    question: &Question,
+    key: Option<&Secret>,
+    deadline: Instant,
+) -> Result<Sent, Refusal> {
+    let Question { url, body, raw, .. } = question;
+    let headers = headers(peer, question, key)?;
+    let lease = http.client(url).await?;
+    if let Some(sink) = raw {
+        raw::request(sink, &peer.hidden, url, body);
+    }
+    let request = lease.post(url.clone()).headers(headers).body(body.clone()).send();
+    let response = match within(deadline, request).await {
+        Some(response) => response.map_err(|error| failure::of_transport(peer, error))?,
+        None => {
+            return Err(failure::timed_out(peer, "did not begin to answer", http.timeouts.first_byte).into());
+        }
+    };
+    if response.status().is_success() {
+        return Ok(Sent { response, lease });
+    }
+    let wants_key = response.status() == StatusCode::UNAUTHORIZED;
+    let deadline = deadline.min(Instant::now() + http.timeouts.idle);
+    Err(Refusal { error: refused(peer, response, raw.as_ref(), deadline).await, wants_key })
+}
+
+/// The headers that every protocol wants, its own, and the key.
+fn headers(peer: &Peer, question: &Question, key: Option<&Secret>) -> Result<HeaderMap, ModelError> {
+    let mut headers = question.headers.clone();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    if let Some(key) = key {
+        let KeyHeader { name, prefix } = &question.key_header;
+        let mut value = HeaderValue::try_from(format!("{prefix}{}", key.expose())).map_err(|_| {
+            let message = "the key holds characters that no key can hold";
+            failure::of_provider(peer, ModelError::new("unauthorized", message))
+        })?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// Words an answer other than 2xx; as much of its body as comes in time is quoted.
+async fn refused(
+    peer: &Peer,
+    mut response: Response,
+    raw: Option<&RawSink>,
+    deadline: Instant,
+) -> ModelError {
+    let mut body = Vec::new();
+    while let Some(Ok(Some(chunk))) = within(deadline, response.chunk()).await {
+        body.extend_from_slice(&chunk);
+        if body.len() >= MAX_ERROR_BODY {
+            body.truncate(MAX_ERROR_BODY);
+            break;
+        }
+    }
+    let body = String::from_utf8_lossy(&body);
+    if let Some(sink) = raw {
+        raw::response(sink, &peer.hidden, response.status(), &body);
+    }
+    failure::of_status(peer, response.status(), asked_wait(response.headers()), &body)
+}

@@ -1,0 +1,200 @@
+//! The shapes of a Chat Completions response, as far as they are read. What they mean is left to the
+//! decoder. A piece of text is borrowed, and nothing is made on the way to it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use ostler_types::Usage;
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// One chunk of the stream, or a whole completion.
+#[derive(Deserialize)]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub(super) choices: Option<Choices<'a>>,
+    /// Read only where there is one: most chunks have none.
+    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+    /// Of an error that is not wrapped in `error`.
+    #[serde(borrow)]
+    pub(super) message: Option<&'a RawValue>,
+}
+
+/// The choices of a chunk. There is one in nearly all, for which no list is made.
+#[derive(Default)]
+pub(super) struct Choices<'a> {
+    first: Option<Choice<'a>>,
+    more: Vec<Choice<'a>>,
+}
+
+impl<'a> Choices<'a> {
+    pub(super) fn into_iter(self) -> impl Iterator<Item = Choice<'a>> {
+        self.first.into_iter().chain(self.more)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Choices<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Choices<'a>, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Choices<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of choices")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Choices<'de>, A::Error> {
+                let mut choices = Choices { first: list.next_element()?, more: Vec::new() };
+                while let Some(choice) = list.next_element()? {
+                    choices.more.push(choice);
+                }
+                Ok(choices)
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Choice<'a> {
+    pub(super) index: Option<u64>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Piece<'a>>,
+    /// In place of `delta`, in a completion that is not streamed.
+    #[serde(borrow)]
+    pub(super) message: Option<Piece<'a>>,
+    #[serde(borrow)]
+    pub(super) finish_reason: Option<Text<'a>>,
+}
+
+/// A piece of an answer.
+#[derive(Deserialize)]
+pub(super) struct Piece<'a> {
+    #[serde(borrow)]
+    pub(super) content: Option<Content<'a>>,
+    #[serde(borrow)]
+    pub(super) reasoning_content: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) reasoning: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) refusal: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
+}
+
+/// Text, or a list of pieces of it, which some servers send for models that think.
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Pieces(Vec<ContentPiece<'a>>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Content<'a>, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or a list of pieces")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
+                Ok(Content::Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
+                Ok(Content::Text(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content<'de>, A::Error> {
+                let mut pieces = Vec::new();
+                while let Some(piece) = list.next_element()? {
+                    pieces.push(piece);
+                }
+                Ok(Content::Pieces(pieces))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct ContentPiece<'a> {
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Vec<Thought<'a>>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Thought<'a> {
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+}
+
+/// A piece of a tool call.
+#[derive(Deserialize)]
+pub(super) struct CallPiece<'a> {
+    pub(super) index: Option<u64>,
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) function: Option<Function<'a>>,
+    /// What Google wants back with the call.
+    #[serde(borrow)]
+    pub(super) extra_content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Function<'a> {
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<&'a RawValue>,
+}
+
+/// A wrapper because an optional `Cow` would always be copied.
+#[derive(Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+#[derive(Deserialize)]
+pub(super) struct WireUsage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+    /// Where DeepSeek says what came from its cache.
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(wire: WireUsage) -> Usage {
+        let (prompt, completion) = (wire.prompt_tokens_details, wire.completion_tokens_details);
+        let cached = prompt.as_ref().and_then(|details| details.cached_tokens);
+        Usage {
+            input_tokens: wire.prompt_tokens.unwrap_or(0),
+            output_tokens: wire.completion_tokens.unwrap_or(0),
+            cached_tokens: cached.or(wire.prompt_cache_hit_tokens).unwrap_or(0),
+            cache_write_tokens: prompt.and_then(|details| details.cache_write_tokens).unwrap_or(0),
+            reasoning_tokens: completion.and_then(|details| details.reasoning_tokens).unwrap_or(0),
+            ..Usage::default()
+        }
+    }
+}

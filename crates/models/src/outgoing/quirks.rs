@@ -1,0 +1,120 @@
+//! In what servers of one protocol differ, by the host that is asked. A host that is not known gets
+//! what most servers take, and no field that only some know.
+
+use reqwest::Url;
+
+use super::names::IdRule;
+
+/// How one host wants to be spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quirks {
+    /// The field that limits an answer in Chat Completions.
+    pub(crate) limit: LimitField,
+    /// The field that says how much to think in Chat Completions.
+    pub(crate) effort: EffortField,
+    /// Whether it takes `prompt_cache_key` in Chat Completions.
+    pub(crate) cache_key: bool,
+    /// What it wants back of a model's reasoning in Chat Completions.
+    pub(crate) reasoning: ReasoningBack,
+    /// Whether a system message may stand inside a conversation.
+    pub(crate) late_system: bool,
+    /// Whether a result of a call may hold images in Responses.
+    pub(crate) images_in_results: bool,
+    /// The ids of calls that it takes in Chat Completions.
+    pub(crate) ids: IdRule,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EffortField {
+    /// `reasoning_effort`, in the words that each of OpenAI's models has.
+    OpenAi,
+    /// `reasoning_effort`, in the words that most servers have.
+    Plain,
+    /// `reasoning: {effort}`.
+    Nested,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReasoningBack {
+    Nothing,
+    /// The `reasoning_details` that it gave.
+    Details,
+    /// The text, in `reasoning_content` of messages with calls, which are refused without it.
+    Content,
+}
+
+/// A server of which nothing is known.
+pub(crate) const PLAIN: Quirks = Quirks {
+    limit: LimitField::MaxTokens,
+    effort: EffortField::Plain,
+    cache_key: false,
+    reasoning: ReasoningBack::Nothing,
+    late_system: false,
+    images_in_results: false,
+    ids: IdRule::Short,
+};
+
+/// OpenAI's own.
+pub(crate) const OPENAI: Quirks = Quirks {
+    limit: LimitField::MaxCompletionTokens,
+    effort: EffortField::OpenAi,
+    cache_key: true,
+    late_system: true,
+    images_in_results: true,
+    ..PLAIN
+};
+
+/// One that passes requests on to many others.
+pub(crate) const OPENROUTER: Quirks =
+    Quirks { effort: EffortField::Nested, reasoning: ReasoningBack::Details, late_system: true, ..PLAIN };
+
+const REASONING_CONTENT: Quirks = Quirks { reasoning: ReasoningBack::Content, ..PLAIN };
+const MISTRAL: Quirks = Quirks { ids: IdRule::NineLetters, ..PLAIN };
+
+/// Hosts by the end of their name.
+const HOSTS: [(&str, Quirks); 6] = [
+    ("api.openai.com", OPENAI),
+    ("openrouter.ai", OPENROUTER),
+    ("deepseek.com", REASONING_CONTENT),
+    ("moonshot.ai", REASONING_CONTENT),
+    ("moonshot.cn", REASONING_CONTENT),
+    ("mistral.ai", MISTRAL),
+];
+
+impl Quirks {
+    /// The quirks of the host of an address.
+    pub(crate) fn of(url: &Url) -> Quirks {
+        let host = url.host_str().unwrap_or_default();
+        let known = HOSTS.iter().find(|(name, _)| {
+            host.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        });
+        known.map_or(PLAIN, |(_, quirks)| *quirks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MISTRAL, OPENAI, OPENROUTER, PLAIN, Quirks, REASONING_CONTENT};
+
+    #[test]
+    fn hosts_are_known_by_their_whole_name() {
+        for (url, expected) in [
+            ("https://api.openai.com/v1/chat/completions", OPENAI),
+            ("https://eu.api.openai.com/v1/responses", OPENAI),
+            ("https://openrouter.ai/api/v1/chat/completions", OPENROUTER),
+            ("https://api.deepseek.com/v1", REASONING_CONTENT),
+            ("https://api.mistral.ai/v1", MISTRAL),
+            ("https://notopenrouter.ai/v1", PLAIN),
+            ("https://openrouter.ai.example.org/v1", PLAIN),
+            ("http://127.0.0.1:8080/v1", PLAIN),
+        ] {
+            assert_eq!(Quirks::of(&url.parse().unwrap()), expected, "{url}");
+        }
+    }
+}

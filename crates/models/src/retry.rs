@@ -1,0 +1,257 @@
+//! Asking again when a provider could not answer, as long as nothing of an answer has been handed on.
+//!
+//! A wait that the provider asks for is kept to; otherwise the waits grow and are drawn at random, so that
+//! many sessions that failed together do not come back together. What is worth another attempt is decided
+//! by the error's code; what the error means is left to whoever made it.
+
+use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use tokio::time::{Sleep, sleep};
+
+use crate::{Model, ModelError, ModelEvent, ModelRequest};
+
+/// A model that is asked again.
+pub struct Retrying {
+    inner: Arc<dyn Model>,
+    policy: RetryPolicy,
+}
+
+/// How often a model is asked, and how long is waited in between.
+#[derive(Clone)]
+pub struct RetryPolicy {
+    /// How many attempts there are, the first included.
+    pub attempts: u32,
+    /// The longest wait after the first attempt; it doubles with each.
+    pub first_wait: Duration,
+    /// What it doubles up to.
+    pub longest_wait: Duration,
+    /// The longest wait that a provider may ask for; one that asks for more has failed.
+    pub longest_asked: Duration,
+    /// All attempts and waits together, and the answer.
+    pub whole: Duration,
+    /// Draws a number from 0 to 1, afresh for each wait.
+    pub jitter: Jitter,
+}
+
+/// A source of numbers from 0 to 1.
+pub type Jitter = Arc<dyn Fn() -> f64 + Send + Sync>;
+
+/// How much of a second is added at most to a wait that was asked for.
+const SPREAD: Duration = Duration::from_secs(1);
+
+impl Default for RetryPolicy {
+    fn default() -> RetryPolicy {
+        RetryPolicy {
+            attempts: 4,
+            first_wait: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(30),
+            longest_asked: Duration::from_secs(120),
+            whole: Duration::from_secs(3600),
+            jitter: Arc::new(random),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// One attempt and no more.
+    pub fn once() -> RetryPolicy {
+        RetryPolicy { attempts: 1, ..RetryPolicy::default() }
+    }
+}
+
+impl Retrying {
+    /// The model, asked again by this policy.
+    pub fn new(inner: Arc<dyn Model>, policy: RetryPolicy) -> Retrying {
+        Retrying { inner, policy }
+    }
+}
+
+impl Model for Retrying {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        if self.policy.attempts <= 1 {
+            return self.inner.stream(request);
+        }
+        let attempts = Attempts {
+            inner: self.inner.clone(),
+            policy: self.policy.clone(),
+            request,
+            attempt: 0,
+            empty_answers: 0,
+            deadline: None,
+            phase: Phase::Due,
+        };
+        // Boxed because the stream moves its state with every event.
+        stream::unfold(Box::new(attempts), |mut attempts| async move {
+            attempts.next().await.map(|event| (event, attempts))
+        })
+        .boxed()
+    }
+}
+
+struct Attempts {
+    inner: Arc<dyn Model>,
+    policy: RetryPolicy,
+    request: ModelRequest,
+    /// The one that is under way, from 1.
+    attempt: u32,
+    empty_answers: u32,
+    /// Begins with the first attempt, which is when somebody first waits.
+    deadline: Option<Pin<Box<Sleep>>>,
+    phase: Phase,
+}
+
+enum Phase {
+    /// The next attempt can begin.
+    Due,
+    /// It can begin after this long.
+    Waiting(Duration),
+    Streaming {
+        answer: BoxStream<'static, Result<ModelEvent, ModelError>>,
+        /// Whether anything of the answer has been handed on.
+        begun: bool,
+    },
+    Over,
+}
+
+/// What happens next to an answer that is being streamed.
+enum Step {
+    Event(ModelEvent),
+    Failed(ModelError),
+    Ended,
+    OutOfTime,
+}
+
+impl Attempts {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        let whole = self.policy.whole;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(whole)));
+        loop {
+            match std::mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Over => return None,
+                Phase::Waiting(wait) => {
+                    sleep(wait).await;
+                    self.phase = Phase::Due;
+                }
+                Phase::Due => {
+                    self.attempt += 1;
+                    let answer = self.inner.stream(self.request.clone());
+                    self.phase = Phase::Streaming { answer, begun: false };
+                }
+                Phase::Streaming { mut answer, begun } => {
+                    let step = tokio::select! {
+                        biased;
+                        event = answer.next() => match event {
+                            Some(Ok(event)) => Step::Event(event),
+                            Some(Err(error)) => Step::Failed(error),
+                            None => Step::Ended,
+                        },
+                        () = deadline => Step::OutOfTime,
+                    };
+                    return self.take(step, answer, begun);
+                }
+            }
+        }
+    }
+
+    fn take(
+        &mut self,
+        step: Step,
+        answer: BoxStream<'static, Result<ModelEvent, ModelError>>,
+        begun: bool,
+    ) -> Option<Result<ModelEvent, ModelError>> {
+        match step {
+            Step::Event(event) => {
+                if !matches!(event, ModelEvent::Stop(_)) {
+                    self.phase = Phase::Streaming { answer, begun: begun || is_of_an_answer(&event) };
+                }
+                Some(Ok(event))
+            }
+            Step::Ended if begun => None,
+            Step::Failed(error) if begun => Some(Err(error)),
+            Step::Ended => Some(self.failed(cut())),
+            Step::Failed(error) => Some(self.failed(error)),
+            Step::OutOfTime => {
+                let message = format!("the model did not finish its answer within {:?}", self.policy.whole);
+                Some(Err(ModelError::new("timeout", message).hint("retry the turn, or use another model")))
+            }
+        }
+    }
+
+    /// Waits for another attempt, or gives up.
+    fn failed(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
+        self.empty_answers += u32::from(error.code == EMPTY);
+        if !is_worth_another(error.code) || self.empty_answers > 1 {
+            return Err(error);
+        }
+        let (attempt, attempts) = (self.attempt, self.policy.attempts);
+        if attempt >= attempts {
+            let message = format!("{} (attempt {attempt} of {attempts})", error.message);
+            return Err(ModelError { message, ..error });
+        }
+        if let Some(asked) = error.retry_after.filter(|asked| *asked > self.policy.longest_asked) {
+            let message = format!(
+                "{}; it asks to be left alone for {asked:?}, which is longer than a turn waits",
+                error.message
+            );
+            return Err(ModelError { message, ..error });
+        }
+        let wait = self.policy.wait(attempt, error.retry_after);
+        let left = self.deadline.as_ref().map(|deadline| deadline.deadline() - tokio::time::Instant::now());
+        if left.is_some_and(|left| wait >= left) {
+            return Err(error);
+        }
+        self.phase = Phase::Waiting(wait);
+        Ok(ModelEvent::Waiting { attempt, attempts, wait, error })
+    }
+}
+
+impl RetryPolicy {
+    /// How long to wait after this attempt.
+    fn wait(&self, attempt: u32, asked: Option<Duration>) -> Duration {
+        let share = (self.jitter)().clamp(0.0, 1.0);
+        match asked {
+            Some(asked) => asked + (asked / 10).min(SPREAD).mul_f64(share),
+            None => {
+                let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
+                self.first_wait.saturating_mul(doubled).min(self.longest_wait).mul_f64(share)
+            }
+        }
+    }
+}
+
+/// The code of an answer that holds nothing. Some models give one now and then; two in a row are no accident.
+const EMPTY: &str = "empty_answer";
+
+fn is_worth_another(code: &str) -> bool {
+    matches!(
+        code,
+        "unreachable" | "timeout" | "rate_limited" | "overloaded" | "server_error" | "cut_stream" | EMPTY
+    )
+}
+
+/// Whether an event would be seen twice if the model were asked again.
+fn is_of_an_answer(event: &ModelEvent) -> bool {
+    match event {
+        ModelEvent::Text(_)
+        | ModelEvent::Reasoning(_)
+        | ModelEvent::ReasoningOpaque(_)
+        | ModelEvent::CallStarted { .. }
+        | ModelEvent::CallInput { .. }
+        | ModelEvent::Stop(_) => true,
+        ModelEvent::Waiting { .. } | ModelEvent::Usage(_) => false,
+    }
+}
+
+fn cut() -> ModelError {
+    ModelError::new("cut_stream", "the stream ended before there was any answer").hint("retry the turn")
+}
+
+/// The standard library's hash keys are random, which is enough to spread waits.
+fn random() -> f64 {
+    let bits = RandomState::new().hash_one(()) >> 11;
+    bits as f64 / (1_u64 << 53) as f64
+}

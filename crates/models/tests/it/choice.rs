@@ -1,0 +1,196 @@
+//! How a session that names no model comes by one.
+
+use ostler_models::{
+    Key, ModelError, ModelSettings, Models, PRESETS, ProviderConfig, ProviderKind, Readiness, Secret,
+};
+use ostler_types::{Ability, ModelPolicy, Resolution, ResolvedBy};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// A preset, with a key or without.
+fn preset(name: &str, key: bool) -> ProviderConfig {
+    let preset = PRESETS.iter().find(|preset| preset.name == name).unwrap();
+    let variable = preset.key_variables.first().copied().unwrap_or_default();
+    ProviderConfig {
+        api_key: if key { Key::Fixed(Secret::new("sk-1")) } else { Key::None },
+        readiness: Readiness::checked(move || (!key).then(|| format!("set {variable}"))),
+        preset: Some(preset.name),
+        configured: false,
+        ..ProviderConfig::new(preset.name, preset.kind, preset.base_url)
+    }
+}
+
+async fn choose(
+    providers: Vec<ProviderConfig>,
+    policy: &ModelPolicy,
+    default: Option<&str>,
+) -> Result<Resolution, ModelError> {
+    Models::new(providers).choose(policy, default).await
+}
+
+fn shown(resolution: Result<Resolution, ModelError>) -> (String, ResolvedBy) {
+    let resolution = resolution.unwrap();
+    assert!(!resolution.detail.is_empty());
+    (resolution.model, resolution.reason)
+}
+
+/// A server on this machine that lists these models, each with whether it has tools.
+async fn server(models: &'static str) -> (ProviderConfig, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let task = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = [0; 4096];
+            if stream.read(&mut head).await.unwrap_or(0) > 0 {
+                let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length:";
+                let answer = format!("{head} {}\r\n\r\n{models}", models.len());
+                stream.write_all(answer.as_bytes()).await.ok();
+            }
+        }
+    });
+    (ProviderConfig::new("here", ProviderKind::OpenAiChat, format!("http://{address}/v1")), task)
+}
+
+const TWO: &str = r#"{"data": [
+    {"id": "plain", "context_length": 4096, "capabilities": {"function_calling": false}},
+    {"id": "handy", "context_length": 4096, "capabilities": {"function_calling": true}}]}"#;
+
+#[tokio::test]
+async fn the_order_is_default_policy_key_server_demo() {
+    let (here, task) = server(TWO).await;
+    let all =
+        || vec![preset("anthropic", false), preset("openai", true), preset("gemini", true), here.clone()];
+    let none = ModelPolicy::default();
+    let prefers = |names: &[&str]| ModelPolicy {
+        prefer: names.iter().map(|&name| name.to_owned()).collect(),
+        ..ModelPolicy::default()
+    };
+    for (default, policy, model, reason) in [
+        (Some("openai:gpt-9"), &prefers(&["gemini"]), "openai:gpt-9", ResolvedBy::Configured),
+        (Some("openai/gpt-5.5"), &none, "openai:gpt-5.5", ResolvedBy::Configured),
+        (Some("gemini"), &none, "gemini:gemini-3.5-flash", ResolvedBy::Configured),
+        (Some("here"), &none, "here:handy", ResolvedBy::Configured),
+        (Some("  "), &none, "openai:gpt-5.5", ResolvedBy::KeyFound),
+        (None, &none, "openai:gpt-5.5", ResolvedBy::KeyFound),
+        (None, &prefers(&["gemini:gemini-2.5-pro"]), "gemini:gemini-2.5-pro", ResolvedBy::Policy),
+        (
+            None,
+            &prefers(&["anthropic:claude-sonnet-5", "nobody:x", "here:plain"]),
+            "here:plain",
+            ResolvedBy::Policy,
+        ),
+        (None, &prefers(&["anthropic", "nobody"]), "openai:gpt-5.5", ResolvedBy::KeyFound),
+        (None, &prefers(&["demo:demo"]), "demo:demo", ResolvedBy::Policy),
+    ] {
+        let chosen = shown(choose(all(), policy, default).await);
+        assert_eq!(chosen, (model.to_owned(), reason), "{default:?} {policy:?}");
+    }
+    let server_only = vec![preset("anthropic", false), here.clone()];
+    assert_eq!(
+        shown(choose(server_only, &none, None).await),
+        ("here:handy".to_owned(), ResolvedBy::LocalServer)
+    );
+    let nothing = vec![preset("anthropic", false), preset("openai", false)];
+    assert_eq!(shown(choose(nothing, &none, None).await), ("demo:demo".to_owned(), ResolvedBy::Demo));
+    task.abort();
+}
+
+#[tokio::test]
+async fn the_policy_filters_every_step() {
+    let both = || vec![preset("anthropic", true), preset("deepseek", true)];
+    let cheap = ModelPolicy { max_output_price: Some(1.0), ..ModelPolicy::default() };
+    assert_eq!(
+        shown(choose(both(), &cheap, None).await),
+        ("deepseek:deepseek-v4-pro".to_owned(), ResolvedBy::Policy)
+    );
+    let seeing = ModelPolicy { require: vec![Ability::Vision], ..cheap.clone() };
+    let error = choose(both(), &seeing, None).await.unwrap_err();
+    assert_eq!(error.code, "no_model");
+    assert!(error.message.contains("anthropic:claude-sonnet-5: a million output tokens cost $10"), "{error}");
+    assert!(error.message.contains("and ") && error.message.contains(" more"), "{error}");
+    assert!(error.hint.unwrap().contains("ease the model policy"));
+    let demo = choose(vec![preset("anthropic", true)], &cheap, None).await.unwrap();
+    assert_eq!(demo.reason, ResolvedBy::Demo);
+    assert!(
+        demo.detail.contains("nothing else can be used (anthropic:claude-sonnet-5: a million"),
+        "{}",
+        demo.detail
+    );
+    let modest = ModelPolicy { max_output_price: Some(5.0), ..ModelPolicy::default() };
+    assert_eq!(
+        shown(choose(both(), &modest, None).await),
+        ("anthropic:claude-haiku-4-5".to_owned(), ResolvedBy::Policy)
+    );
+    let prefers = ModelPolicy { prefer: vec!["anthropic:claude-opus-4-8".to_owned()], ..modest };
+    assert_eq!(shown(choose(both(), &prefers, None).await).0, "anthropic:claude-haiku-4-5");
+}
+
+#[tokio::test]
+async fn what_nobody_has_said_does_not_pass_a_policy() {
+    let (here, task) = server(r#"{"data": [{"id": "stranger", "context_length": 4096}]}"#).await;
+    let requires = ModelPolicy { require: vec![Ability::Tools], ..ModelPolicy::default() };
+    let chosen = choose(vec![here.clone()], &requires, None).await;
+    assert_eq!(shown(chosen), ("demo:demo".to_owned(), ResolvedBy::Demo), "the demo has tools");
+    let far = ProviderConfig {
+        models: vec!["stranger".to_owned()],
+        api_key: Key::Fixed(Secret::new("sk-1")),
+        ..ProviderConfig::new("far", ProviderKind::OpenAiChat, "https://models.example.org/v1")
+    };
+    let ceiling = ModelPolicy { max_input_price: Some(1.0), ..ModelPolicy::default() };
+    assert_eq!(shown(choose(vec![far, here], &ceiling, None).await).0, "here:stranger", "home costs nothing");
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_named_default_is_taken_with_a_warning() {
+    let seeing = ModelPolicy { require: vec![Ability::Vision], ..ModelPolicy::default() };
+    let default = Some("deepseek:deepseek-v4-pro");
+    let resolution = choose(vec![preset("deepseek", true)], &seeing, default).await.unwrap();
+    assert_eq!(resolution.reason, ResolvedBy::Configured);
+    assert!(
+        resolution.detail.contains("beware: it does not have the ability `vision`"),
+        "{}",
+        resolution.detail
+    );
+    let locked = choose(vec![preset("deepseek", false)], &ModelPolicy::default(), default).await.unwrap();
+    assert!(locked.detail.contains("beware: set DEEPSEEK_API_KEY"), "{}", locked.detail);
+    let error = choose(Vec::new(), &ModelPolicy::default(), default).await.unwrap_err();
+    assert_eq!(error.code, "unknown_model");
+}
+
+#[tokio::test]
+async fn configured_providers_come_in_their_order_with_their_first_model() {
+    let mine = ProviderConfig {
+        models: vec!["best".to_owned(), "other".to_owned()],
+        api_key: Key::Fixed(Secret::new("sk-1")),
+        ..ProviderConfig::new("mine", ProviderKind::OpenAiChat, "https://models.example.org/v1")
+    };
+    let chosen = choose(vec![mine, preset("anthropic", true)], &ModelPolicy::default(), None).await;
+    assert_eq!(shown(chosen), ("mine:best".to_owned(), ResolvedBy::KeyFound));
+}
+
+#[tokio::test]
+async fn without_discovery_only_what_is_written_down_is_taken() {
+    let written = ProviderConfig {
+        models: vec!["m".to_owned()],
+        ..ProviderConfig::new("home", ProviderKind::OpenAiChat, "http://127.0.0.1:9/v1")
+    };
+    let unwritten = ProviderConfig { name: "other".to_owned(), models: Vec::new(), ..written.clone() };
+    let off = || ModelSettings { discover: false, ..ModelSettings::default() };
+    let policy = ModelPolicy::default();
+    let models = Models::with_settings(vec![unwritten.clone(), written], off());
+    assert_eq!(shown(models.choose(&policy, None).await), ("home:m".to_owned(), ResolvedBy::LocalServer));
+    let models = Models::with_settings(vec![unwritten], off());
+    assert_eq!(shown(models.choose(&policy, None).await).1, ResolvedBy::Demo);
+}
+
+#[tokio::test]
+async fn a_recording_is_used_by_name_only() {
+    let replay = ProviderConfig::new("again", ProviderKind::Replay, "");
+    let chosen = choose(vec![replay.clone()], &ModelPolicy::default(), None).await;
+    assert_eq!(shown(chosen).1, ResolvedBy::Demo);
+    let named = choose(vec![replay], &ModelPolicy::default(), Some("again")).await;
+    assert_eq!(shown(named).1, ResolvedBy::Configured);
+}

@@ -1,0 +1,22 @@
+//! The map of a source tree: which definitions matter, found by who refers to whom.
+//!
+//! Three steps, each usable alone: [`Tagger`] finds what one file defines and refers to, [`Index`]
+//! joins files by those names and ranks them, [`Cache`] remembers tags from call to call. It walks no
+//! directory and opens no source file: whoever calls it decides which files there are and reads them.
+
+mod cache;
+mod disk;
+mod focus;
+mod graph;
+mod index;
+mod language;
+mod rank;
+mod render;
+mod tagger;
+mod tags;
+
+pub use cache::{Cache, Known, Stamp};
+pub use index::{Index, Map};
+pub use language::Language;
+pub use tagger::Tagger;
+pub use tags::{Definition, Tags};

@@ -1,0 +1,104 @@
+//! What is remembered: by stamp, within a limit, across processes.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use ostler_repo_map::{Cache, Known, Language, Stamp};
+use tempfile::TempDir;
+
+use crate::tags;
+
+fn stamp(size: u64) -> Stamp {
+    Stamp { size, modified: (-5, 7), inode: 9 }
+}
+
+fn known(names: &[&str]) -> Arc<Known> {
+    let files: HashMap<_, _> = names
+        .iter()
+        .map(|name| (format!("{name}.rs"), (stamp(1), tags(Language::Rust, &format!("fn {name}() {{}}\n")))))
+        .collect();
+    Arc::new(Known::new(files))
+}
+
+fn files_in(folder: &TempDir) -> Vec<std::path::PathBuf> {
+    std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn tags_belong_to_a_stamp() {
+    let known = known(&["one"]);
+    assert!(known.tags("one.rs", stamp(1)).is_some());
+    assert!(known.tags("one.rs", stamp(2)).is_none());
+    assert!(known.tags("two.rs", stamp(1)).is_none());
+}
+
+#[test]
+fn the_disk_gives_back_what_memory_forgot() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(Some(folder.path().join("deep/maps")));
+    let (here, there) = (Path::new("/here"), Path::new("/there"));
+    assert!(cache.known(here).is_none());
+    cache.keep(here, &known(&["one", "two"]), true);
+    let later = Cache::new(Some(folder.path().join("deep/maps")));
+    let found = later.known(here).unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found.tags("two.rs", stamp(1)), known(&["two"]).tags("two.rs", stamp(1)));
+    assert_eq!(found.index().map(&[], 1_000), known(&["one", "two"]).index().map(&[], 1_000));
+    assert!(later.known(there).is_none());
+}
+
+#[test]
+fn a_damaged_file_counts_as_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new("/here");
+    let cache = || Cache::new(Some(folder.path().to_owned()));
+    cache().keep(here, &known(&["one"]), true);
+    let [path] = files_in(&folder).try_into().unwrap();
+    let good = std::fs::read(&path).unwrap();
+    assert!(cache().known(here).is_some());
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        std::fs::write(&path, &bad).unwrap();
+        assert!(cache().known(here).is_none(), "byte {at}");
+        std::fs::write(&path, &good[..at]).unwrap();
+        assert!(cache().known(here).is_none(), "cut at {at}");
+    }
+    std::fs::write(&path, &good).unwrap();
+    assert!(cache().known(here).is_some());
+}
+
+#[test]
+fn what_was_not_used_for_longest_makes_room() {
+    let one = known(&["one"]);
+    let probe = Cache::new(None);
+    probe.keep(Path::new("/probe"), &one, true);
+    let cache = Cache::with_limit(None, 2 * probe.bytes());
+    for workspace in ["/a", "/b"] {
+        cache.keep(Path::new(workspace), &one, true);
+    }
+    assert!(cache.known(Path::new("/a")).is_some(), "and it counts as used now");
+    cache.keep(Path::new("/c"), &one, true);
+    assert!(cache.known(Path::new("/b")).is_none());
+    assert!(cache.known(Path::new("/a")).is_some() && cache.known(Path::new("/c")).is_some());
+    cache.keep(Path::new("/large"), &known(&["a", "b", "c", "d", "e", "f"]), true);
+    assert!(cache.known(Path::new("/large")).is_none(), "too large to be held");
+    assert!(cache.known(Path::new("/a")).is_some(), "and it drove nothing out");
+    assert!(cache.bytes() <= 2 * probe.bytes());
+}
+
+#[test]
+fn the_directory_is_bounded_and_a_bad_one_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(Some(folder.path().to_owned()));
+    for number in 0..40 {
+        cache.keep(Path::new(&format!("/workspace{number}")), &known(&["one"]), true);
+    }
+    assert_eq!(files_in(&folder).len(), 32);
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let cache = Cache::new(Some(file));
+    cache.keep(Path::new("/here"), &known(&["one"]), true);
+    assert!(cache.known(Path::new("/here")).is_some());
+}

@@ -1,0 +1,149 @@
+//! A layout as bubblewrap's arguments: what is mounted where, in which order.
+//!
+//! The root is read-only, and everything else is mounted over it from the outside in, so that the
+//! innermost role of a path is the one that counts. A directory between a writable root and something
+//! protected is mounted on itself, because a mount can be neither renamed nor removed: otherwise a
+//! program could move `.git` away and put another in its place.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+
+use crate::layout::{Layout, PRIVATE};
+use crate::profile::Profile;
+
+/// Where the helper is found inside.
+pub(crate) const HELPER: &str = "/run/ostler/sandbox-helper";
+/// What the private directories besides `/tmp` may hold.
+const SMALL_BYTES: u64 = 256 << 20;
+
+/// The arguments up to the program.
+pub(crate) fn arguments(
+    layout: &Layout,
+    profile: &Profile,
+    helper: &Path,
+    user_namespace: bool,
+) -> Vec<OsString> {
+    let mut arguments = Arguments::default();
+    arguments.add(["--new-session", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
+    arguments.add(["--unshare-cgroup-try", "--cap-drop", "ALL"]);
+    if user_namespace {
+        arguments.add(["--unshare-user"]);
+    }
+    if !profile.network {
+        arguments.add(["--unshare-net"]);
+    }
+    arguments.add(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    private(profile, &mut arguments);
+    arguments.bind("--ro-bind", helper, Path::new(HELPER));
+    let mounts = mounts(layout);
+    for (path, mount) in &mounts {
+        match mount {
+            Mount::Empty => {
+                arguments.add(["--perms", "0555", "--tmpfs"]);
+                arguments.path(path);
+            }
+            Mount::Nothing => arguments.bind("--ro-bind", Path::new("/dev/null"), path),
+            Mount::Writable => arguments.bind("--bind", path, path),
+            Mount::ReadOnly => arguments.bind("--ro-bind", path, path),
+        }
+    }
+    // Only now: until here, places to mount on were made in them.
+    for (path, _) in mounts.iter().filter(|(_, mount)| *mount == Mount::Empty) {
+        arguments.add(["--remount-ro"]);
+        arguments.path(path);
+    }
+    // Root owns the switches of the kernel there, and needs no capability to write them. Others do not,
+    // and who makes user namespaces has to write in it.
+    if !profile.nested || geteuid().is_root() {
+        arguments.add(["--remount-ro", "/proc"]);
+    }
+    arguments.add(["--remount-ro", "/dev", "--chdir"]);
+    arguments.path(&layout.current_dir);
+    arguments.add(["--"]);
+    arguments.0
+}
+
+/// What is mounted on a path. In the order in which they are done where depths are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mount {
+    /// An empty directory that stays empty.
+    Empty,
+    /// A file that cannot be opened.
+    Nothing,
+    /// Itself, writable.
+    Writable,
+    /// Itself, read-only.
+    ReadOnly,
+}
+
+fn mounts(layout: &Layout) -> Vec<(PathBuf, Mount)> {
+    let mut mounts: Vec<(PathBuf, Mount)> = Vec::new();
+    for path in &layout.hidden {
+        mounts.push((path.clone(), if path.is_dir() { Mount::Empty } else { Mount::Nothing }));
+    }
+    for path in layout.readable.iter().filter(|path| !layout.writable.contains(path)) {
+        mounts.push((path.clone(), Mount::ReadOnly));
+    }
+    mounts.extend(layout.writable.iter().map(|path| (path.clone(), Mount::Writable)));
+    for protected in &layout.protected {
+        let between = protected.path.ancestors().skip(1).take_while(|path| *path != protected.root);
+        mounts.extend(between.map(|path| (path.to_owned(), Mount::Writable)));
+        // A link cannot be mounted on; it is put back afterwards instead.
+        let mountable = protected.path.symlink_metadata().is_ok_and(|metadata| !metadata.is_symlink());
+        if mountable {
+            mounts.push((protected.path.clone(), Mount::ReadOnly));
+        }
+    }
+    mounts.sort_by_key(|(path, mount)| (path.components().count(), path.clone(), *mount));
+    mounts.dedup();
+    // What is hidden stays hidden, and what is inside something protected is read-only with it.
+    let closed: Vec<PathBuf> = mounts
+        .iter()
+        .filter(|(path, mount)| {
+            *mount == Mount::Nothing
+                || layout.protected.iter().any(|protected| protected.path == *path)
+                    && *mount == Mount::ReadOnly
+        })
+        .map(|(path, _)| path.clone())
+        .collect();
+    mounts.retain(|(path, mount)| {
+        *mount != Mount::Writable || !closed.iter().any(|closed| path.starts_with(closed) && path != closed)
+    });
+    mounts
+}
+
+/// The directories that a program has for itself, as far as this machine has them.
+fn private(profile: &Profile, arguments: &mut Arguments) {
+    for path in PRIVATE {
+        let is_directory = Path::new(path).symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        if !is_directory && *path != "/dev/shm" {
+            continue;
+        }
+        let (mode, bytes) = match *path {
+            "/tmp" => ("1777", profile.limits.tmp_bytes),
+            "/run" | "/var/run" => ("0755", SMALL_BYTES),
+            _ => ("1777", SMALL_BYTES),
+        };
+        arguments.add(["--perms", mode, "--size", &bytes.to_string(), "--tmpfs", path]);
+    }
+}
+
+/// Arguments as they are gathered.
+#[derive(Default)]
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn add<const N: usize>(&mut self, words: [&str; N]) {
+        self.0.extend(words.map(OsString::from));
+    }
+
+    fn path(&mut self, path: &Path) {
+        self.0.push(path.into());
+    }
+
+    fn bind(&mut self, how: &str, from: &Path, to: &Path) {
+        self.0.extend([how.into(), from.into(), to.into()]);
+    }
+}

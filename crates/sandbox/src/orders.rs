@@ -1,0 +1,79 @@
+//! What the daemon tells its helper, as JSON in one argument each: no secrets, only paths and numbers.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::Limits;
+
+/// For the helper outside the sandbox.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Supervise {
+    /// The process that must live as long as the sandbox.
+    pub(crate) parent: u32,
+    /// The file that tells the daemon how far this got; see `confinement`.
+    pub(crate) lease: PathBuf,
+    /// Where the sandbox is counted.
+    pub(crate) cgroup: Option<JoinCgroup>,
+}
+
+/// Files to write a process id to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct JoinCgroup {
+    /// Before the sandbox starts.
+    pub(crate) join: PathBuf,
+    /// After it, so that the helper does not die where memory runs out. Moving a process takes the kernel
+    /// long, so it is done only where memory is counted.
+    pub(crate) leave: Option<PathBuf>,
+}
+
+/// For the helper inside the sandbox.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Confine {
+    /// Directories that must still be the ones that were checked.
+    pub(crate) identities: Vec<Identity>,
+    /// Where the program starts.
+    pub(crate) current_dir: PathBuf,
+    /// Where the program puts temporary files.
+    pub(crate) temporary: PathBuf,
+    /// What it may use.
+    pub(crate) limits: Limits,
+    /// Whether the user's other processes count against the limit on processes.
+    pub(crate) shared_process_count: bool,
+    /// The file rules, where no mounts do their work.
+    pub(crate) rules: Option<Rules>,
+    /// Whether Landlock can keep signals and abstract sockets inside.
+    pub(crate) scoped: bool,
+    /// The system calls to deny.
+    pub(crate) filter: Filter,
+}
+
+/// A directory as it was when it was checked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) path: PathBuf,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// What Landlock opens. Everything else is closed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Rules {
+    pub(crate) abi: u8,
+    /// Written to and read.
+    pub(crate) writable: Vec<PathBuf>,
+    /// Read, though it is below something hidden.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Not read, though everything else is.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Whether TCP is open.
+    pub(crate) network: bool,
+}
+
+/// Which system calls are let through that are denied otherwise.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Filter {
+    pub(crate) internet_sockets: bool,
+    pub(crate) unix_sockets: bool,
+    pub(crate) namespaces: bool,
+}

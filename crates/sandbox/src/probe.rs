@@ -1,0 +1,124 @@
+//! Finds out what works here, by running a program exactly as later ones are run.
+
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::geteuid;
+
+use crate::cgroup::Cgroups;
+use crate::profile::Profile;
+use crate::report::{Backend, Found, Report};
+use crate::ruleset;
+use crate::sandbox::{Choice, Confined, Sandbox, Settings};
+
+/// Where bubblewrap is installed. It is not looked for in PATH, which a project may change.
+const BUBBLEWRAP: &[&str] =
+    &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
+/// How long a try may take.
+const TRY_TIME: Duration = Duration::from_secs(10);
+/// How much of a failed try is told.
+const TOLD_BYTES: usize = 400;
+
+/// How programs are confined here.
+#[derive(Debug, Clone)]
+pub(crate) enum Means {
+    Bubblewrap { program: PathBuf, user_namespace: bool, scoped: bool },
+    Landlock { abi: u8, scoped: bool },
+}
+
+/// Tries one means after the other.
+pub(crate) async fn run(settings: Settings) -> Sandbox {
+    let cgroups = Cgroups::probe();
+    let mut found = Found {
+        is_root: geteuid().is_root(),
+        cgroup: cgroups.as_ref().map(|cgroups| cgroups.memory),
+        ..Found::default()
+    };
+    let mut reasons = Vec::new();
+    let candidates = candidates(settings.choice, found.is_root, &mut reasons);
+    for means in candidates {
+        let (backend, name) = match &means {
+            Means::Bubblewrap { user_namespace, scoped, .. } => {
+                (found.user_namespace, found.scoped) = (*user_namespace, *scoped);
+                (Backend::Bubblewrap, "bubblewrap")
+            }
+            Means::Landlock { abi, scoped } => {
+                (found.user_namespace, found.scoped) = (false, *scoped);
+                (Backend::Landlock { abi: *abi }, "Landlock")
+            }
+        };
+        let report = Report::new(backend, found, reasons.clone());
+        let sandbox = Sandbox::new(settings.clone(), Some(means), report, cgroups.clone());
+        match try_out(&sandbox, &settings.scratch).await {
+            Ok(()) => return sandbox,
+            Err(reason) => reasons.push(format!("{name} does not work here: {reason}.")),
+        }
+    }
+    let report = Report::new(Backend::None, found, reasons);
+    Sandbox::new(settings, None, report, cgroups)
+}
+
+fn candidates(choice: Choice, is_root: bool, reasons: &mut Vec<String>) -> Vec<Means> {
+    let version = ruleset::version();
+    let scoped = version >= ruleset::WITH_SCOPES;
+    let mut candidates = Vec::new();
+    if choice != Choice::Landlock {
+        match find_bubblewrap() {
+            Ok(program) => {
+                // Root can do without a user namespace, where containers forbid it.
+                let ways = if is_root { &[true, false][..] } else { &[true][..] };
+                candidates.extend(ways.iter().map(|user_namespace| Means::Bubblewrap {
+                    program: program.clone(),
+                    user_namespace: *user_namespace,
+                    scoped,
+                }));
+            }
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    if choice != Choice::Bubblewrap {
+        if version >= ruleset::OLDEST {
+            candidates.push(Means::Landlock { abi: version, scoped });
+        } else {
+            reasons.push(format!(
+                "Landlock is missing or too old (version {version}, {} is needed): use Linux 6.2 or later with Landlock enabled.",
+                ruleset::OLDEST
+            ));
+        }
+    }
+    candidates
+}
+
+/// A bubblewrap that only root can have put there, and that does not itself run as root.
+fn find_bubblewrap() -> Result<PathBuf, String> {
+    let path = BUBBLEWRAP.iter().map(Path::new).find(|path| path.exists());
+    let path = path.ok_or("bubblewrap is not installed: install the package `bubblewrap`.")?;
+    let metadata = path.metadata().map_err(|error| format!("{}: {error}.", path.display()))?;
+    if metadata.mode() & 0o6000 != 0 {
+        return Err(format!("{} is setuid, which Ostler does not use: remove that bit.", path.display()));
+    }
+    if metadata.uid() != 0 || metadata.mode() & 0o022 != 0 {
+        return Err(format!("{} can be changed by others than root.", path.display()));
+    }
+    Ok(path.to_owned())
+}
+
+async fn try_out(sandbox: &Sandbox, scratch: &Path) -> Result<(), String> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch);
+    made.map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let workspace =
+        tempfile::tempdir_in(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let profile = Profile::new(workspace.path());
+    let prepared = sandbox.command(&profile, "/bin/sh", ["-c", "exit 42"]);
+    let Confined { mut command, confinement } = prepared.map_err(|error| error.to_string())?;
+    command.env("PATH", "/usr/local/bin:/usr/bin:/bin").kill_on_drop(true);
+    let output = tokio::time::timeout(TRY_TIME, command.output()).await;
+    let output = output.map_err(|_| "it did not end".to_owned())?.map_err(|error| error.to_string())?;
+    confinement.finish();
+    if output.status.code() == Some(42) {
+        return Ok(());
+    }
+    let told = String::from_utf8_lossy(&output.stderr[..output.stderr.len().min(TOLD_BYTES)]).into_owned();
+    Err(format!("{} ({})", told.trim().replace('\n', "; ").trim_end_matches('.'), output.status))
+}

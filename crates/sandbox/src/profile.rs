@@ -1,0 +1,99 @@
+//! What a confined program may do, as its caller says it. What that comes to on this machine is worked
+//! out in `layout`.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What one program may write, read, reach and use up. Everything that is not given here is denied:
+/// the file system is read-only, `/tmp` is the program's own, known places of secrets are empty, and
+/// there is no network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// The directory that the session works in.
+    pub workspace: PathBuf,
+    /// Whether the program may write there.
+    pub access: WorkspaceAccess,
+    /// Where the program starts: the workspace, unless said otherwise.
+    pub current_dir: PathBuf,
+    /// Further directories that it may write, such as a build cache. They must exist.
+    pub writable: Vec<PathBuf>,
+    /// Places that it may read though they would be hidden.
+    pub readable: Vec<PathBuf>,
+    /// Further paths that stay read-only inside what is writable.
+    pub protected: Vec<PathBuf>,
+    /// Further paths that it must not see, wherever they are. An open directory below one of them
+    /// stays open.
+    pub hidden: Vec<PathBuf>,
+    /// Whether it may use the network of this machine. Without it, bubblewrap gives it a loopback
+    /// interface of its own.
+    pub network: bool,
+    /// Whether it may make Unix sockets. They cannot be confined by path, so with this it may talk to
+    /// any socket of the user's outside `/tmp` and `/run`.
+    pub unix_sockets: bool,
+    /// Whether it may make namespaces, as agents that confine their own commands do.
+    pub nested: bool,
+    /// How much it may use.
+    pub limits: Limits,
+}
+
+impl Profile {
+    /// The usual rights: the workspace writable, nothing else.
+    pub fn new(workspace: impl Into<PathBuf>) -> Profile {
+        let workspace = workspace.into();
+        Profile {
+            current_dir: workspace.clone(),
+            workspace,
+            access: WorkspaceAccess::ReadWrite,
+            writable: Vec::new(),
+            readable: Vec::new(),
+            protected: Vec::new(),
+            hidden: Vec::new(),
+            network: false,
+            unix_sockets: false,
+            nested: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What a program may do with its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkspaceAccess {
+    /// Write all of it but what is protected.
+    ReadWrite,
+    /// Only read it.
+    ReadOnly,
+}
+
+/// How much a program and all that it starts may use. What is counted for each process and what for
+/// all together depends on the machine, and is in the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Processes and threads at once.
+    pub processes: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// The size of one file.
+    pub file_bytes: u64,
+    /// Memory that is really used.
+    pub memory_bytes: u64,
+    /// Addresses of one process. None by default: many runtimes reserve far more than they use.
+    pub address_bytes: Option<u64>,
+    /// What the private `/tmp` holds, which is memory.
+    pub tmp_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        const GIB: u64 = 1 << 30;
+        Limits {
+            processes: 1024,
+            open_files: 8192,
+            file_bytes: 4 * GIB,
+            memory_bytes: 8 * GIB,
+            address_bytes: None,
+            tmp_bytes: GIB,
+        }
+    }
+}

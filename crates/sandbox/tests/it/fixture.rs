@@ -1,0 +1,199 @@
+//! A workspace, a home and an outside that are made for one scenario, and the ways to run it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ostler_sandbox::{Aftermath, Choice, Confined, Profile, Sandbox, Settings};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Tells a test that is run again where it may make files.
+pub(crate) const PLACE: &str = "OSTLER_SANDBOX_TEST_PLACE";
+
+/// Makes four tests of each scenario, which is an async function of a [`World`].
+macro_rules! everywhere {
+    ($($scenario:ident),* $(,)?) => { $(
+        mod $scenario {
+            use ostler_sandbox::Choice;
+            use crate::fixture::{World, as_nobody};
+
+            #[tokio::test]
+            async fn bubblewrap() {
+                super::$scenario(&World::new(Choice::Bubblewrap).await).await;
+            }
+
+            #[tokio::test]
+            async fn landlock() {
+                super::$scenario(&World::new(Choice::Landlock).await).await;
+            }
+
+            #[test]
+            fn bubblewrap_as_nobody() {
+                as_nobody(module_path!(), "bubblewrap");
+            }
+
+            #[test]
+            fn landlock_as_nobody() {
+                as_nobody(module_path!(), "landlock");
+            }
+        }
+    )* };
+}
+pub(crate) use everywhere;
+
+/// Runs a test again as an ordinary user. Who is one already runs it as it is.
+pub(crate) fn as_nobody(module: &str, test: &str) {
+    let module = module.split_once("::").expect("a test is in a crate").1;
+    let own = std::env::current_exe().unwrap();
+    let place = tempfile::tempdir_in(test_directory()).unwrap();
+    let mut command = if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(own);
+        command
+    } else {
+        Command::new(own)
+    };
+    command.arg(format!("{module}::{test}")).args(["--exact", "--nocapture"]);
+    command
+        .env("HOME", "/nonexistent")
+        .env("TMPDIR", "/tmp")
+        .env(PLACE, place.path())
+        .current_dir("/")
+        .stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let told = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("1 passed"), "{told}");
+}
+
+pub(crate) struct World {
+    pub(crate) choice: Choice,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) workspace: PathBuf,
+    pub(crate) outside: PathBuf,
+    pub(crate) home: PathBuf,
+    pub(crate) place: TempDir,
+}
+
+/// How a confined script went.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+    pub(crate) aftermath: Aftermath,
+}
+
+impl World {
+    pub(crate) async fn new(choice: Choice) -> World {
+        World::named(choice, "workspace").await
+    }
+
+    pub(crate) async fn named(choice: Choice, name: &str) -> World {
+        // Beside /tmp, which is private anyway, so that what is outside is seen to be protected.
+        let place = tempfile::Builder::new().prefix("ostler sandbox-").tempdir_in(test_directory()).unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let directory = |name: &str| {
+            let path = root.join(name);
+            std::fs::create_dir(&path).unwrap();
+            path
+        };
+        let (workspace, outside, home) = (directory(name), directory("outside"), directory("home"));
+        let data_dir = directory("data");
+        std::fs::write(data_dir.join("token"), "canary").unwrap();
+        std::fs::create_dir(home.join(".ssh")).unwrap();
+        std::fs::write(home.join(".ssh/id"), "canary").unwrap();
+        std::fs::write(home.join(".netrc"), "canary").unwrap();
+        let sandbox = Sandbox::probe(Settings {
+            home: home.clone(),
+            scratch: data_dir.join("scratch"),
+            data_dir,
+            helper: vec![env!("CARGO_BIN_EXE_ostler-sandbox-helper").into()],
+            hidden: Vec::new(),
+            choice,
+        })
+        .await;
+        assert!(sandbox.is_available(), "install bubblewrap, or use another kernel: {:?}", sandbox.report());
+        World { choice, sandbox, workspace, outside, home, place }
+    }
+
+    pub(crate) fn profile(&self) -> Profile {
+        Profile::new(&self.workspace)
+    }
+
+    pub(crate) fn is_landlock(&self) -> bool {
+        self.choice == Choice::Landlock
+    }
+
+    pub(crate) async fn sh(&self, script: &str) -> Outcome {
+        self.sh_with(&self.profile(), script).await
+    }
+
+    pub(crate) async fn sh_with(&self, profile: &Profile, script: &str) -> Outcome {
+        self.run(profile, "/bin/bash", &["-c", script]).await
+    }
+
+    pub(crate) async fn python(&self, profile: &Profile, script: &str) -> Outcome {
+        self.run(profile, "python3", &["-c", script]).await
+    }
+
+    pub(crate) async fn run(&self, profile: &Profile, program: &str, arguments: &[&str]) -> Outcome {
+        let Confined { mut command, confinement } =
+            self.sandbox.command(profile, program, arguments).unwrap();
+        command.env("GIT_CEILING_DIRECTORIES", self.place.path());
+        command.env("PATH", PATH).env("OUTSIDE", &self.outside).env("TESTED_HOME", &self.home);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let (mut output, mut errors) = (String::new(), String::new());
+        let (first, second) =
+            tokio::join!(stdout.read_to_string(&mut output), stderr.read_to_string(&mut errors));
+        first.and(second).unwrap();
+        let code = child.wait().await.unwrap().code();
+        output.push_str(&errors);
+        Outcome { code, output, aftermath: confinement.finish() }
+    }
+
+    /// Git as its owner would run it, outside.
+    pub(crate) fn host_git(&self, directory: &Path, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"])
+            .args(arguments)
+            .current_dir(directory)
+            .env("HOME", &self.home)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            // A repository above the test's own directory is somebody's work.
+            .env("GIT_CEILING_DIRECTORIES", self.place.path().canonicalize().unwrap())
+            .output()
+            .unwrap();
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    }
+}
+
+impl Outcome {
+    pub(crate) fn ok(&self) -> &str {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        &self.output
+    }
+
+    pub(crate) fn failed(&self) -> &str {
+        assert!(self.code.is_some_and(|code| code != 0 && code != 125), "{self:?}");
+        &self.output
+    }
+}
+
+/// A directory that is not private to a sandbox.
+fn test_directory() -> PathBuf {
+    std::env::var_os(PLACE).unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into()).into()
+}
+
+/// What is left in the workspace, by name.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

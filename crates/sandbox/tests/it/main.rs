@@ -1,0 +1,13 @@
+//! The sandbox on this machine, as it really is: each scenario with bubblewrap and with Landlock, by
+//! whoever runs the tests and by an ordinary user.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+
+mod files;
+mod fixture;
+mod git;
+mod network;
+mod places;
+mod processes;
+mod protected;
+mod report;

@@ -1,0 +1,102 @@
+//! The tool that changes several files by one patch. Reading the patch, working out what it does and
+//! making the changes are left to `patch` and `change`.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_types::{ToolKind, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::blocking::{Stop, run_blocking};
+use crate::change::{commit, report};
+use crate::patch::plan::plan;
+use crate::patch::read::read;
+use crate::patch::{FileAction, FilePatch};
+use crate::path::Workspace;
+use crate::text::reveal_line;
+use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+
+const DESCRIPTION: &str = "\
+Changes files of the workspace by a patch, all of them or none. The patch looks like this:
+*** Begin Patch
+*** Update File: src/one.py
+@@ def greet():
+     name = read_name()
+-    print(\"Hi\")
++    print(\"Hello\", name)
+*** Add File: src/new.txt
++every line of a new file begins with a plus
+*** Delete File: src/old.txt
+*** End Patch
+Paths are relative to the workspace. `*** Move to: path` right after an Update line renames the file. In an update, \
+lines begin with a space (keep), `-` (remove) or `+` (add); give about three lines to keep before and after each \
+change, exactly as they are in the file, and hunks in the order of the file. Each hunk begins with `@@`; where the \
+lines occur more than once, write after `@@` the line of the class or function that they are in. `*** End of File` \
+after a hunk says that it is at the end. Unified diffs (`---`, `+++`, `@@ -1,3 +1,4 @@`) are understood as well.";
+
+/// Applies a patch to files of the workspace.
+pub(crate) struct ApplyPatch;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ApplyPatchInput {
+    /// The whole patch, 1 MiB and 200 files at most.
+    #[schemars(length(min = 1))]
+    patch: String,
+}
+
+impl Tool for ApplyPatch {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "apply_patch".to_owned(),
+            description: DESCRIPTION.to_owned(),
+            input_schema: input::schema::<ApplyPatchInput>(),
+        }
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Write
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let Some(patch) = input.get("patch").and_then(Value::as_str) else {
+            return "apply a patch, but the input has none".to_owned();
+        };
+        match read(patch) {
+            Ok(patch) => patch.files.iter().map(describe).collect::<Vec<_>>().join(", "),
+            Err(_) => "apply a patch that cannot be read".to_owned(),
+        }
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        run_blocking(move |stop| {
+            let input: ApplyPatchInput = input::parse(input)?;
+            apply_patch(&Workspace::open(&context.workspace)?, &input, stop)
+        })
+        .boxed()
+    }
+}
+
+fn describe(file: &FilePatch<'_>) -> String {
+    let path = reveal_line(&file.path);
+    match &file.action {
+        FileAction::Add { .. } => format!("add {path}"),
+        FileAction::Delete { .. } => format!("delete {path}"),
+        FileAction::Update { move_to: None, .. } => format!("update {path}"),
+        FileAction::Update { move_to: Some(to), .. } => format!("move {path} to {}", reveal_line(to)),
+    }
+}
+
+fn apply_patch(workspace: &Workspace, input: &ApplyPatchInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+    let patch = read(&input.patch)?;
+    let plan = plan(workspace, &patch)?;
+    commit(workspace, &plan.changes, stop)?;
+    let report = report(workspace, &plan.changes);
+    let mut text = report.text;
+    for note in &plan.notes {
+        text.push_str(note);
+        text.push('\n');
+    }
+    Ok(ToolOutcome::done(text, json!({"files": report.files})))
+}

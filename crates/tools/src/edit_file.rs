@@ -1,0 +1,200 @@
+//! The tool that replaces a text in one file. It looks for the text exactly as given, and where it is
+//! not there says what came nearest; how the file is written is left to `change`.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_types::{ToolKind, ToolSpec};
+use rustix::io::Errno;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::blocking::{Stop, run_blocking};
+use crate::change::{Action, Change, commit, report};
+use crate::patch::document::Document;
+use crate::patch::find::Finder;
+use crate::patch::likeness::{Likeness, fold};
+use crate::patch::plan::{MAX_FILE_BYTES, read_text};
+use crate::path::Workspace;
+use crate::place::Place;
+use crate::text::{excerpt, reveal_line};
+use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+
+/// How long the old and the new text may be.
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
+/// How many places are named when there are too many or too few.
+const MAX_NAMED: usize = 20;
+
+/// Replaces a text in a file of the workspace.
+pub(crate) struct EditFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EditFileInput {
+    /// The file, relative to the workspace.
+    #[schemars(length(min = 1))]
+    path: String,
+    /// The text to replace, exactly as it is in the file, with enough around it to occur `count` times.
+    #[schemars(length(min = 1))]
+    old: String,
+    /// The text to put in its place.
+    new: String,
+    /// How often `old` occurs; every occurrence is replaced. 1 when left out.
+    #[schemars(range(min = 1))]
+    count: Option<u64>,
+}
+
+impl Tool for EditFile {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "edit_file".to_owned(),
+            description: "Replaces a text in a file of the workspace. `old` must occur exactly `count` times, 1 when left \
+                          out, or nothing is changed. Does not create files."
+                .to_owned(),
+            input_schema: input::schema::<EditFileInput>(),
+        }
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Write
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let field = |name: &str| input.get(name).and_then(Value::as_str);
+        match (field("path"), field("old"), field("new")) {
+            (Some(path), Some(old), Some(new)) => {
+                let (path, old, new) = (reveal_line(path), old.len(), new.len());
+                let count = input.get("count").and_then(Value::as_u64).filter(|count| *count != 1);
+                let times = count.map(|count| format!(", {count} times")).unwrap_or_default();
+                format!("edit {path} ({old} bytes become {new}{times})")
+            }
+            (Some(path), _, _) => format!("edit {}, but the input lacks `old` or `new`", reveal_line(path)),
+            (None, _, _) => "edit a file, but the input names none".to_owned(),
+        }
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        run_blocking(move |stop| {
+            let input: EditFileInput = input::parse(input)?;
+            edit(&Workspace::open(&context.workspace)?, &input, stop)
+        })
+        .boxed()
+    }
+}
+
+fn edit(workspace: &Workspace, input: &EditFileInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+    let path = &input.path;
+    for (name, text) in [("old", &input.old), ("new", &input.new)] {
+        if text.len() > MAX_TEXT_BYTES {
+            let bytes = text.len();
+            let reason = format!(
+                "`{name}` has {bytes} bytes and may have {MAX_TEXT_BYTES}; use apply_patch or a command"
+            );
+            return Err(refused(path, &reason));
+        }
+    }
+    if input.old == input.new {
+        return Err(refused(path, "`old` and `new` are the same; give the text that it shall become"));
+    }
+    let place = Place::look(workspace, path)?
+        .filter(|place| place.existing().is_some())
+        .ok_or_else(|| workspace.explain(path, Errno::NOENT))?;
+    let (seen, document) = read_text(&place, path)?;
+    let text = replace(path, &document, input)?;
+    let content = document.encode(&text);
+    let changes = [Change { path: path.clone(), action: Action::Update { seen, content } }];
+    commit(workspace, &changes, stop)?;
+    let report = report(workspace, &changes);
+    Ok(ToolOutcome::done(report.text, json!({"files": report.files})))
+}
+
+/// The text with every occurrence replaced, if there are as many as there should be.
+fn replace(path: &str, document: &Document, input: &EditFileInput) -> Result<String, Failed> {
+    let text = document.text();
+    let ending = document.usual_ending();
+    let with_endings = |text: &str| text.replace("\r\n", "\n").replace('\n', ending);
+    let is_exact = text.contains(&input.old);
+    // A model sees line breaks and not their kind, so it may well send the other kind.
+    let old = if is_exact { input.old.clone() } else { with_endings(&input.old) };
+    let new = if ending == "\r\n" || !is_exact { with_endings(&input.new) } else { input.new.clone() };
+    let count = usize::try_from(input.count.unwrap_or(1)).unwrap_or(usize::MAX);
+    let found = text.matches(&old).count();
+    if found == 0 {
+        return Err(not_found(path, document, &input.old));
+    }
+    if found != count {
+        let advice = if input.count.is_none() {
+            "give more of the text around the one that is meant, or `count` to replace them all"
+        } else {
+            "give the right `count`, or more of the text around those that are meant"
+        };
+        let lines = line_numbers(text, &old, found);
+        let reason = format!("`old` occurs {found} times, not {count}: {lines}; {advice}");
+        return Err(refused(path, &reason));
+    }
+    let removed = found.saturating_mul(old.len());
+    let bytes = (text.len() - removed).saturating_add(found.saturating_mul(new.len()));
+    if bytes as u64 > MAX_FILE_BYTES {
+        return Err(refused(path, &format!("it would have {bytes} bytes and may have {MAX_FILE_BYTES}")));
+    }
+    Ok(text.replace(&old, &new))
+}
+
+fn line_numbers(text: &str, old: &str, found: usize) -> String {
+    let (mut line, mut from) = (1, 0);
+    let mut numbers = Vec::new();
+    for (at, _) in text.match_indices(old).take(MAX_NAMED) {
+        line += text[from..at].matches('\n').count();
+        from = at;
+        numbers.push(line.to_string());
+    }
+    let more = if found > MAX_NAMED { " …" } else { "" };
+    format!("on line{} {}{more}", if found > 1 { "s" } else { "" }, numbers.join(", "))
+}
+
+fn not_found(path: &str, document: &Document, old: &str) -> Failed {
+    let lines: Vec<&str> = document.lines().iter().map(|line| line.text).collect();
+    let wanted: Vec<&str> = old.lines().collect();
+    let inside = match wanted.as_slice() {
+        [line] => inside_line(&lines, line),
+        _ => None,
+    };
+    let nearest = inside.or_else(|| {
+        let mut finder = Finder::new(lines);
+        let nearest = finder.nearest(&wanted, 0)?;
+        let at = nearest.start + nearest.differs.unwrap_or(0);
+        let what = match nearest.differs {
+            Some(differs) => format!("the first that differs: expected `{}`", excerpt(wanted[differs])),
+            None => format!("but with other spaces or quotes: expected `{}`", excerpt(wanted.first()?)),
+        };
+        let found = finder.line(at).map_or_else(|| "the end of the file".to_owned(), |line| format!("`{}`", excerpt(line)));
+        let (start, matched, all) = (nearest.start + 1, nearest.matched, wanted.len());
+        Some(format!(
+            "It came nearest at line {start}, where {matched} of {all} lines match, {what}, found {found} on line {}",
+            at + 1
+        ))
+    });
+    let nearest = nearest.unwrap_or_else(|| "No line of the file is like it".to_owned());
+    let reason =
+        format!("`old` does not occur in it. {nearest}. Read the file again and give `old` as it is there");
+    refused(path, &reason)
+}
+
+/// The line that holds the text but for its spaces and quotes.
+fn inside_line(lines: &[&str], wanted: &str) -> Option<String> {
+    let folded = fold(wanted, Likeness::Typography);
+    if folded.is_empty() {
+        return None;
+    }
+    let at = lines.iter().position(|line| fold(line, Likeness::Typography).contains(folded.as_ref()))?;
+    Some(format!(
+        "It came nearest at line {}, but with other spaces or quotes: expected `{}`, found `{}`",
+        at + 1,
+        excerpt(wanted),
+        excerpt(lines[at])
+    ))
+}
+
+fn refused(path: &str, reason: &str) -> Failed {
+    Failed::new(format!("`{}` was not changed: {reason}.", reveal_line(path)))
+}

@@ -1,0 +1,179 @@
+//! The tool that says how the repository stands: branch, upstream, changes, recent commits, and what is
+//! half done. It only looks; how git is kept from running anything of the repository's is in `git`, and
+//! how its answer is read in `porcelain`.
+
+mod git;
+mod porcelain;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_types::{ToolKind, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::git::{Git, GitOutput};
+use self::porcelain::{Change, Status};
+use crate::path::Workspace;
+use crate::text::reveal_line;
+use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+
+/// How many paths of each kind are listed.
+const MAX_PATHS: usize = 50;
+const STATUS: &[&str] = &[
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "--show-stash",
+    "-z",
+    "--untracked-files=normal",
+    "--ignore-submodules=dirty",
+    "--",
+    ".",
+];
+const LOG: &[&str] =
+    &["log", "-10", "--no-show-signature", "--no-patch", "--no-color", "--date=short", "--format=%h %ad %s"];
+/// How much of a commit's subject is shown, in characters.
+const MAX_SUBJECT: usize = 120;
+
+/// Says how the repository stands.
+pub(crate) struct GitStatus;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GitStatusInput {}
+
+impl Tool for GitStatus {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "git_status".to_owned(),
+            description: "Says how the git repository of the workspace stands: the branch and its upstream, what is \
+                          staged, changed, new or in conflict, the last ten commits, and whether a merge or rebase is \
+                          under way. Submodules are not looked into."
+                .to_owned(),
+            input_schema: input::schema::<GitStatusInput>(),
+        }
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Read
+    }
+
+    fn summary(&self, _input: &Value) -> String {
+        "look at the state of the git repository".to_owned()
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        async move { run(input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
+    }
+}
+
+async fn run(input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
+    let GitStatusInput {} = input::parse(input)?;
+    let directory = Workspace::open(&context.workspace)?.directory(".")?;
+    let git = Git::open(&directory, &context.workspace).await?;
+    let status = git.run(STATUS).await?.expect_success("status")?;
+    let log = git.run(LOG).await?;
+    Ok(outcome(&Status::parse(&status.stdout), status.is_cut, &log, &under_way(&git.directory)))
+}
+
+/// What is half done, by the files that git keeps while it is.
+fn under_way(git_directory: &Path) -> Vec<&'static str> {
+    [
+        ("MERGE_HEAD", "merge"),
+        ("rebase-merge", "rebase"),
+        ("rebase-apply", "rebase"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("BISECT_LOG", "bisect"),
+    ]
+    .into_iter()
+    .filter(|(file, _)| git_directory.join(file).symlink_metadata().is_ok())
+    .map(|(_, what)| what)
+    .collect()
+}
+
+fn outcome(status: &Status, is_cut: bool, log: &GitOutput, under_way: &[&str]) -> ToolOutcome {
+    let mut text = heading(status);
+    for what in under_way {
+        text.push_str(&format!("A {what} is under way.\n"));
+    }
+    let groups = [
+        ("In conflict", &status.conflicted),
+        ("Staged", &status.staged),
+        ("Changed, not staged", &status.unstaged),
+        ("Not tracked", &status.untracked),
+    ];
+    for (title, changes) in groups {
+        write_group(&mut text, title, changes);
+    }
+    if groups.iter().all(|(_, changes)| changes.is_empty()) {
+        text.push_str("Nothing is changed.\n");
+    }
+    if is_cut {
+        text.push_str("[There are too many changes to read them all.]\n");
+    }
+    let commits = String::from_utf8_lossy(&log.stdout);
+    let commits: Vec<String> =
+        commits.lines().map(|line| reveal_line(crate::text::cut(line, MAX_SUBJECT).0)).collect();
+    if log.is_success && !commits.is_empty() {
+        text.push_str(&format!("Recent commits:\n  {}\n", commits.join("\n  ")));
+    }
+    let details = json!({
+        "branch": status.branch,
+        "commit": status.commit,
+        "upstream": status.upstream,
+        "ahead": status.ahead,
+        "behind": status.behind,
+        "staged": status.staged.len(),
+        "unstaged": status.unstaged.len(),
+        "untracked": status.untracked.len(),
+        "conflicted": status.conflicted.len(),
+        "stashes": status.stashes,
+        "under_way": under_way,
+        "truncated": is_cut,
+    });
+    ToolOutcome::done(text, details)
+}
+
+fn heading(status: &Status) -> String {
+    let mut text = match (&status.branch, &status.commit) {
+        (Some(branch), Some(_)) => format!("On branch {}", reveal_line(branch)),
+        (Some(branch), None) => format!("On branch {}, which has no commits yet", reveal_line(branch)),
+        (None, Some(commit)) => {
+            format!("No branch is checked out; HEAD is at {}", crate::text::head(commit, 12))
+        }
+        (None, None) => "No branch is checked out".to_owned(),
+    };
+    if let Some(upstream) = &status.upstream {
+        let upstream = reveal_line(upstream);
+        let _ = match (status.ahead, status.behind) {
+            (Some(0), Some(0)) => write!(text, ", level with {upstream}"),
+            (Some(ahead), Some(behind)) => write!(text, ", {ahead} ahead of and {behind} behind {upstream}"),
+            (Some(_) | None, Some(_) | None) => write!(text, "; its upstream {upstream} is gone"),
+        };
+    }
+    text.push_str(".\n");
+    if status.stashes > 0 {
+        text.push_str(&format!("There are {} stashes.\n", status.stashes));
+    }
+    text
+}
+
+fn write_group(text: &mut String, title: &str, changes: &[Change]) {
+    if changes.is_empty() {
+        return;
+    }
+    text.push_str(&format!("{title} ({}):\n", changes.len()));
+    for change in changes.iter().take(MAX_PATHS) {
+        let from =
+            change.from.as_ref().map(|from| format!(" (from {})", reveal_line(from))).unwrap_or_default();
+        text.push_str(&format!("  {} {}{from}\n", change.what, reveal_line(&change.path)));
+    }
+    if changes.len() > MAX_PATHS {
+        text.push_str(&format!("  … and {} more\n", changes.len() - MAX_PATHS));
+    }
+}

@@ -1,0 +1,141 @@
+//! A text file in memory, so that it can be written back as it was found: its encoding, its byte
+//! order mark, and the ending of each of its lines.
+
+/// The text of a file, and how it was encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Document {
+    encoding: Encoding,
+    text: String,
+}
+
+/// The encodings that are known to be text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Utf8,
+    Utf8Marked,
+    Utf16Little,
+    Utf16Big,
+}
+
+/// A line without its ending, and the ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Line<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) ending: &'a str,
+}
+
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+const UTF16_LITTLE_MARK: &[u8] = b"\xff\xfe";
+const UTF16_BIG_MARK: &[u8] = b"\xfe\xff";
+
+impl Document {
+    /// Reads bytes as text; none where they are not.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Document> {
+        let (encoding, text) = if let Some(rest) = bytes.strip_prefix(UTF8_MARK) {
+            (Encoding::Utf8Marked, String::from_utf8(rest.to_vec()).ok()?)
+        } else if let Some(rest) = bytes.strip_prefix(UTF16_LITTLE_MARK) {
+            (Encoding::Utf16Little, decode_utf16(rest, u16::from_le_bytes)?)
+        } else if let Some(rest) = bytes.strip_prefix(UTF16_BIG_MARK) {
+            (Encoding::Utf16Big, decode_utf16(rest, u16::from_be_bytes)?)
+        } else {
+            (Encoding::Utf8, String::from_utf8(bytes.to_vec()).ok()?)
+        };
+        (!text.contains('\0')).then_some(Document { encoding, text })
+    }
+
+    /// Other text in the encoding of this document.
+    pub(crate) fn encode(&self, text: &str) -> Vec<u8> {
+        match self.encoding {
+            Encoding::Utf8 => text.as_bytes().to_vec(),
+            Encoding::Utf8Marked => [UTF8_MARK, text.as_bytes()].concat(),
+            Encoding::Utf16Little => encode_utf16(text, UTF16_LITTLE_MARK, u16::to_le_bytes),
+            Encoding::Utf16Big => encode_utf16(text, UTF16_BIG_MARK, u16::to_be_bytes),
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// The lines. Only the last one can lack an ending.
+    pub(crate) fn lines(&self) -> Vec<Line<'_>> {
+        let split = |line: &'_ str| -> usize {
+            match line.strip_suffix('\n') {
+                Some(text) => text.strip_suffix('\r').unwrap_or(text).len(),
+                None => line.len(),
+            }
+        };
+        self.text
+            .split_inclusive('\n')
+            .map(|line| {
+                let (text, ending) = line.split_at(split(line));
+                Line { text, ending }
+            })
+            .collect()
+    }
+
+    /// The ending that most lines have, for lines that are new.
+    pub(crate) fn usual_ending(&self) -> &'static str {
+        let all = self.text.matches('\n').count();
+        let long = self.text.matches("\r\n").count();
+        if 2 * long > all { "\r\n" } else { "\n" }
+    }
+}
+
+fn decode_utf16(bytes: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Option<String> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    char::decode_utf16(pairs.iter().map(|pair| unit(*pair))).collect::<Result<String, _>>().ok()
+}
+
+fn encode_utf16(text: &str, mark: &[u8], bytes: impl Fn(u16) -> [u8; 2]) -> Vec<u8> {
+    let mut encoded = mark.to_vec();
+    encoded.extend(text.encode_utf16().flat_map(bytes));
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Document;
+
+    #[test]
+    fn text_comes_back_as_it_was() {
+        let table: [&[u8]; 6] = [
+            b"",
+            "a\r\nb\u{e9}\nc".as_bytes(),
+            b"\xef\xbb\xbfa\n",
+            b"\xff\xfea\0\r\0\n\0\x3d\xd8\x00\xde",
+            b"\xfe\xff\0a\0\n",
+            b"\xff\xfe",
+        ];
+        for bytes in table {
+            let document = Document::decode(bytes).unwrap();
+            assert_eq!(document.encode(document.text()), bytes);
+            let joined: String = document.lines().iter().flat_map(|line| [line.text, line.ending]).collect();
+            assert_eq!(joined, document.text());
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused() {
+        let table: [&[u8]; 5] =
+            [b"a\0b", b"\xff", b"\xff\xfea", b"\xff\xfe\x00\xd8a\0", b"\xff\xfe\0\0a\0\0\0"];
+        for bytes in table {
+            assert_eq!(Document::decode(bytes), None, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn new_lines_end_like_most() {
+        for (text, ending) in [("", "\n"), ("a\r\n", "\r\n"), ("a\r\nb\n", "\n"), ("a\r\nb\r\nc\nd", "\r\n")]
+        {
+            assert_eq!(Document::decode(text.as_bytes()).unwrap().usual_ending(), ending, "{text:?}");
+        }
+    }
+}

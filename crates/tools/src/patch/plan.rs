@@ -1,0 +1,213 @@
+//! From a patch to the changes that it means in a workspace: which files there are, what they hold
+//! and what they will hold. It reads and computes, and leaves every write to `change`.
+
+use std::collections::HashMap;
+use std::path::{Component, PathBuf};
+
+use rustix::io::Errno;
+
+use super::apply::apply;
+use super::document::Document;
+use super::{FileAction, FilePatch, Hunk, Patch};
+use crate::Failed;
+use crate::change::{Action, Change};
+use crate::path::Workspace;
+use crate::place::{Place, PlaceId};
+use crate::replace::Seen;
+use crate::text::reveal_line;
+
+/// How long a file may be that is patched.
+pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// How much a patch may read in all, because every old content is kept until the end.
+const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
+
+/// What a patch comes to.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) changes: Vec<Change>,
+    /// What the model should know although nothing is wrong.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Works out what a patch does.
+pub(crate) fn plan(workspace: &Workspace, patch: &Patch<'_>) -> Result<Plan, Failed> {
+    let mut planner =
+        Planner { workspace, taken: HashMap::new(), read: 0, changes: Vec::new(), notes: Vec::new() };
+    for file in &patch.files {
+        planner.plan(file)?;
+    }
+    for change in &planner.changes {
+        if let Action::Update { seen, content } = &change.action
+            && seen.content() == Some(content)
+        {
+            return Err(refused(&change.path, "the patch changes nothing in it"));
+        }
+    }
+    Ok(Plan { changes: planner.changes, notes: planner.notes })
+}
+
+/// Reads a text file that exists, to change it.
+pub(crate) fn read_text(place: &Place, path: &str) -> Result<(Seen, Document), Failed> {
+    let seen = place.read(path, MAX_FILE_BYTES)?;
+    let Some(content) = seen.content() else {
+        let reason =
+            format!("it has {} bytes and may have {MAX_FILE_BYTES}; change it by a command", seen.bytes());
+        return Err(refused(path, &reason));
+    };
+    let document = Document::decode(content).ok_or_else(|| {
+        refused(path, "it is binary, or in an encoding that is not known; change it by a command")
+    })?;
+    Ok((seen, document))
+}
+
+/// Which file a path means: a name in a directory, or where that is missing, the path itself.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum FileId {
+    Place(PlaceId),
+    Path(PathBuf),
+}
+
+struct Planner<'a> {
+    workspace: &'a Workspace,
+    /// The files that the patch has named so far, and the change that each is in.
+    taken: HashMap<FileId, usize>,
+    read: u64,
+    changes: Vec<Change>,
+    notes: Vec<String>,
+}
+
+impl Planner<'_> {
+    fn plan(&mut self, file: &FilePatch<'_>) -> Result<(), Failed> {
+        let path = &file.path;
+        let place = Place::look(self.workspace, path)?;
+        let id = self.id(path, place.as_ref())?;
+        let earlier = self.taken.insert(id, self.changes.len());
+        if let Some(index) = earlier {
+            return self.plan_again(index, file);
+        }
+        let action = match &file.action {
+            FileAction::Add { content, executable } => {
+                self.refuse_existing(
+                    path,
+                    place.as_ref(),
+                    "use `*** Update File` or write_file to change it",
+                )?;
+                Action::Add { content: content.clone().into_bytes(), executable: *executable }
+            }
+            FileAction::Delete { hunks } => {
+                let (seen, document) = self.read(path, place, Follow::No)?;
+                if !hunks.is_empty() && !apply(path, &document, hunks)?.text.is_empty() {
+                    return Err(refused(path, "the patch deletes it but does not remove all of its lines"));
+                }
+                Action::Delete { seen }
+            }
+            FileAction::Update { move_to: None, hunks } => {
+                let (seen, document) = self.read(path, place, Follow::Yes)?;
+                let content = self.updated(path, &document, hunks)?;
+                Action::Update { seen, content }
+            }
+            FileAction::Update { move_to: Some(to), hunks } => {
+                let (seen, document) = self.read(path, place, Follow::No)?;
+                let target = Place::look(self.workspace, to)?;
+                let id = self.id(to, target.as_ref())?;
+                if self.taken.insert(id, self.changes.len()).is_some() {
+                    return Err(twice(to));
+                }
+                self.refuse_existing(to, target.as_ref(), "a file cannot be moved onto it")?;
+                let content = if hunks.is_empty() {
+                    seen.content().unwrap_or_default().to_vec()
+                } else {
+                    self.updated(path, &document, hunks)?
+                };
+                self.changes.push(Change {
+                    path: to.clone(),
+                    action: Action::Move { from: path.clone(), seen, content },
+                });
+                return Ok(());
+            }
+        };
+        self.changes.push(Change { path: path.clone(), action });
+        Ok(())
+    }
+
+    /// A file that the patch names again. Only updates can follow one another.
+    fn plan_again(&mut self, index: usize, file: &FilePatch<'_>) -> Result<(), Failed> {
+        let (
+            Some(Change { action: Action::Update { content, .. }, .. }),
+            FileAction::Update { move_to: None, hunks },
+        ) = (self.changes.get(index), &file.action)
+        else {
+            return Err(twice(&file.path));
+        };
+        let document = Document::decode(content).ok_or_else(|| twice(&file.path))?;
+        let updated = self.updated(&file.path, &document, hunks)?;
+        if let Some(Change { action: Action::Update { content, .. }, .. }) = self.changes.get_mut(index) {
+            *content = updated;
+        }
+        let id = self.id(&file.path, Place::look(self.workspace, &file.path)?.as_ref())?;
+        self.taken.insert(id, index);
+        Ok(())
+    }
+
+    fn updated(&mut self, path: &str, document: &Document, hunks: &[Hunk<'_>]) -> Result<Vec<u8>, Failed> {
+        if hunks.is_empty() {
+            return Err(refused(path, "the patch has no hunks for it"));
+        }
+        let applied = apply(path, document, hunks)?;
+        self.notes.extend(applied.notes);
+        Ok(document.encode(&applied.text))
+    }
+
+    fn read(&mut self, path: &str, place: Option<Place>, follow: Follow) -> Result<(Seen, Document), Failed> {
+        let place = place.filter(|place| place.existing().is_some()).ok_or_else(|| {
+            Failed::new(format!("{} Nothing was changed.", self.workspace.explain(path, Errno::NOENT).0))
+        })?;
+        if place.is_link() && follow == Follow::No {
+            return Err(refused(
+                path,
+                "it is a symbolic link, which can be neither deleted nor moved here; use a command",
+            ));
+        }
+        let (seen, document) = read_text(&place, path)?;
+        self.read += seen.bytes();
+        if self.read > MAX_READ_BYTES {
+            return Err(refused(path, "the files of this patch are too long together; send it in parts"));
+        }
+        Ok((seen, document))
+    }
+
+    fn refuse_existing(&self, path: &str, place: Option<&Place>, advice: &str) -> Result<(), Failed> {
+        match place {
+            Some(place) if place.existing().is_some() || place.is_link() => {
+                Err(refused(path, &format!("it exists already; {advice}")))
+            }
+            Some(_) => Ok(()),
+            None if self.workspace.relative(path)?.components().any(|part| part == Component::ParentDir) => {
+                Err(self.workspace.explain(path, Errno::NOENT))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn id(&self, path: &str, place: Option<&Place>) -> Result<FileId, Failed> {
+        Ok(match place {
+            Some(place) => FileId::Place(place.id().map_err(|errno| self.workspace.explain(path, errno))?),
+            None => FileId::Path(self.workspace.relative(path)?),
+        })
+    }
+}
+
+/// Whether a symbolic link at the end of a path stands for the file that it leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follow {
+    Yes,
+    No,
+}
+
+fn twice(path: &str) -> Failed {
+    refused(path, "the patch names it twice in ways that do not go together; say once what becomes of it")
+}
+
+fn refused(path: &str, reason: &str) -> Failed {
+    Failed::new(format!("`{}` cannot be patched: {reason}. Nothing was changed.", reveal_line(path)))
+}
