@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::civil::Date;
-use ostler_types::{Scope, SessionId, SessionStatus};
+use ostler_types::{Effort, Scope, SessionId, SessionStatus};
 
 use crate::config::{Auth, Flag};
 
@@ -127,6 +127,15 @@ pub struct Run {
     /// Use this model, as `provider:model`
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
+    /// Ask this model when the one before it cannot answer; can be given more than once
+    #[arg(long, value_name = "MODEL")]
+    pub fallback: Vec<String>,
+    /// Let the model think this much [default: as its maker thinks best]
+    #[arg(long, value_name = "EFFORT")]
+    pub effort: Option<EffortLevel>,
+    /// Keep the traffic with the model's provider in the session's raw.jsonl
+    #[arg(long)]
+    pub raw_log: bool,
     /// Work in this directory [default: the current one]
     #[arg(long, value_name = "DIR", conflicts_with = "session")]
     pub workspace: Option<PathBuf>,
@@ -157,8 +166,36 @@ Examples:
   ostler run \"fix the failing test\"
   git diff | ostler run - --system-prompt \"Review this change.\"
   ostler run --attach screenshot.png \"what is wrong on this page?\"
+  ostler run --model anthropic:claude-sonnet-5 --fallback openai:gpt-5.5 \"plan the release\"
   ostler run --session sess_… --approve always \"now do the same for the docs\"
   ostler run --json \"list the crates\" | jq -r .type";
+
+/// How much a model thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EffortLevel {
+    /// Not at all, where it can be switched off
+    None,
+    /// A little
+    Low,
+    /// A fair amount
+    Medium,
+    /// A lot
+    High,
+    /// As much as it can
+    Max,
+}
+
+impl From<EffortLevel> for Effort {
+    fn from(level: EffortLevel) -> Effort {
+        match level {
+            EffortLevel::None => Effort::None,
+            EffortLevel::Low => Effort::Low,
+            EffortLevel::Medium => Effort::Medium,
+            EffortLevel::High => Effort::High,
+            EffortLevel::Max => Effort::Max,
+        }
+    }
+}
 
 /// What `run` does about approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

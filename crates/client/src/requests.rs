@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ostler_types::{
-    Delivery, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution, Role, Scope, Session,
-    SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
+    Delivery, Effort, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution, Role, Scope,
+    Session, SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,15 @@ pub struct CreateSession {
     /// Which model the agent uses, as `provider:model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Models that take its place, in this order, when it cannot begin to answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback_models: Option<Vec<String>>,
+    /// How much the model thinks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// Whether the traffic with providers is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_log: Option<bool>,
     /// What people call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -98,6 +107,15 @@ pub struct UpdateSession {
     /// Another model, from the next turn on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Models that take its place, in this order, when it cannot begin to answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback_models: Option<Vec<String>>,
+    /// How much the model thinks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// Whether the traffic with providers is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_log: Option<bool>,
     /// Another policy, from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,

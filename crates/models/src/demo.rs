@@ -45,8 +45,8 @@ network. You can say:
 - `say one two three slowly`
 - several at once: `list the files, then read README.md`, or `read a.txt and read b.txt in parallel`
 
-To work with a real model, add a provider as `[providers.NAME]` to the configuration (`ostler config show` says \
-where that is), then choose it with `--model NAME:MODEL`.";
+To work with a real model, set a key such as `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, or start a local server such \
+as Ollama; `ostler models` then lists what there is, and `--model PROVIDER:MODEL` chooses one.";
 
 const CANNOT_MEND: &str = "The verification failed. I am the embedded demo model and cannot mend code, so I stop here; \
 the output above says what is wrong. A real model (`--model NAME:MODEL`) could go on from it.";

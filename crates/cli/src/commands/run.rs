@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use futures_util::StreamExt;
-use ostler_client::{Approve, Client, ClientError, CreateSession, EventLine, EventStream, SendMessage};
+use ostler_client::{
+    Approve, Client, ClientError, CreateSession, EventLine, EventStream, SendMessage, UpdateSession,
+};
 use ostler_types::{Event, MessageId, Record, SessionId, ToolCallId, TurnId, Verdict};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
@@ -41,7 +43,7 @@ async fn turn(
         ApproveWhen::Never
     });
     let (id, after) = match run.session {
-        Some(id) => (id, client.session(id).await?.last_seq),
+        Some(id) => (id, change(client, id, run).await?),
         None => (create(client, run).await?, 0),
     };
     let message = message(client, id, prompt, files).await?;
@@ -206,6 +208,21 @@ async fn message(
     Ok(message)
 }
 
+/// Changes what the arguments say of a session that goes on, and returns its newest record.
+async fn change(client: &Client, id: SessionId, run: &Run) -> anyhow::Result<u64> {
+    let change = UpdateSession {
+        model: run.model.clone(),
+        fallback_models: (!run.fallback.is_empty()).then(|| run.fallback.clone()),
+        effort: run.effort.map(Into::into),
+        raw_log: run.raw_log.then_some(true),
+        ..UpdateSession::default()
+    };
+    if change != UpdateSession::default() {
+        client.update(id, &change).await?;
+    }
+    Ok(client.session(id).await?.last_seq)
+}
+
 async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
     let workspace = run.workspace.as_deref().unwrap_or(Path::new("."));
     let workspace =
@@ -214,6 +231,9 @@ async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
         workspace_path: workspace.to_string_lossy().into_owned(),
         system_prompt: run.system_prompt.clone(),
         model: run.model.clone(),
+        fallback_models: (!run.fallback.is_empty()).then(|| run.fallback.clone()),
+        effort: run.effort.map(Into::into),
+        raw_log: run.raw_log.then_some(true),
         mode: Some("repl".to_owned()),
         ..CreateSession::default()
     };

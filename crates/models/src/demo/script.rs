@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
-use ostler_types::Usage;
+use ostler_types::{Cost, Usage};
 
 use super::clause::CallWish;
 use crate::{ModelError, ModelEvent, ModelRequest};
@@ -127,6 +127,7 @@ impl Script {
             input_tokens: tokens(input),
             output_tokens: tokens(output + reasoning),
             reasoning_tokens: tokens(reasoning),
+            cost_usd: Some(Cost::default()),
             ..Usage::default()
         };
         for event in [ModelEvent::Usage(usage), ModelEvent::Stop(reason.to_owned())] {
