@@ -1,6 +1,8 @@
 //! The figures, each in a file of its own, and what they share: the mock, the daemons that they
 //! start, and a place for files.
 
+mod connections;
+mod decode;
 mod disk;
 mod idle;
 mod latency;
@@ -21,8 +23,21 @@ use crate::mock::Mock;
 use crate::report::Row;
 
 /// The names of the figures, in the order of the table.
-pub const FIGURES: [&str; 11] =
-    ["disk", "start", "idle", "sleeping", "thousand", "latency", "first", "list", "open", "size", "fifty"];
+pub const FIGURES: [&str; 13] = [
+    "disk",
+    "start",
+    "idle",
+    "sleeping",
+    "thousand",
+    "latency",
+    "first",
+    "decode",
+    "connections",
+    "list",
+    "open",
+    "size",
+    "fifty",
+];
 
 /// What figures are measured with. Its files are removed with it, fixtures that are to be kept excepted.
 pub struct Bench {
@@ -57,6 +72,8 @@ impl Bench {
             "thousand" => streams::thousand(self).await,
             "latency" => latency::deltas(self).await,
             "first" => latency::first_delta(self).await,
+            "decode" => decode::measure(self).await,
+            "connections" => connections::measure(self).await,
             "list" => list::measure(self).await,
             "open" => open::measure(self).await,
             "size" => log_size::measure(self).await,

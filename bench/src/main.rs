@@ -8,19 +8,22 @@ use ostler_bench::figures::{Bench, FIGURES};
 use ostler_bench::mock::Mock;
 use ostler_bench::process;
 use ostler_bench::report::{self, Row};
+use ostler_bench::secure;
 
 const HELP: &str = "\
 Measures a released daemon against a mock model server, and prints a table.
 
   ostler-bench [--binary FILE] [--only FIGURE,…] [--quick] [--write] [--fixtures DIR]
   ostler-bench mock
+  ostler-bench ask URL COUNT
 
   --binary    the daemon [default: target/release/ostler]
   --only      only these figures, separated by commas
   --quick     small counts: shows that everything works, and its figures mean nothing
   --write     put the table into bench/README.md
   --fixtures  keep the data directories here, and use those that are there
-  mock        only run the mock model server, until it is killed";
+  mock        only run the mock model server, until it is killed
+  ask         only ask a model server for so many answers at once";
 
 /// Where this crate lies.
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some("mock") => mock(),
+        Some("ask") => ask(&arguments[1..]),
         _ => flags(arguments).and_then(|flags| run(&flags)),
     };
     match done {
@@ -112,6 +116,13 @@ fn run(flags: &Flags) -> Result<()> {
         report::write(&Path::new(HOME).join("README.md"), &table)?;
     }
     Ok(())
+}
+
+fn ask(arguments: &[String]) -> Result<()> {
+    let [url, count] = arguments else { bail!("`ask` wants an address and a number; --help tells more") };
+    let count = count.parse().with_context(|| format!("`{count}` is not a number"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(secure::ask(url, count))
 }
 
 fn mock() -> Result<()> {

@@ -46,6 +46,11 @@ pub fn millis(duration: Duration) -> String {
     }
 }
 
+/// Microseconds with two digits after the point.
+pub fn micros(duration: Duration) -> String {
+    format!("{:.2} µs", duration.as_secs_f64() * 1e6)
+}
+
 /// Seconds with two digits after the point.
 pub fn seconds(duration: Duration) -> String {
     format!("{:.2} s", duration.as_secs_f64())

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::FutureExt;
-use ostler_agent::{Failed, TurnContext};
+use ostler_agent::{Failed, ReportError, TurnContext};
 use ostler_tools::{OutputSink, Tool, ToolContext, ToolOutcome};
 use ostler_types::{
     Delta, DeltaKind, MessageId, Part, Report, ToolCall, ToolCallId, ToolKind, ToolResult, Verdict,
 };
 use serde_json::Value;
 
+use crate::checkpoint::before_change;
 use crate::turn::Turn;
+use crate::verify;
 
 /// What a call came to; its result is on disk.
 pub(crate) struct Done {
@@ -48,7 +50,7 @@ pub(crate) async fn finish_call(
 
 /// Finds the tool, and takes out of the input what is meant for the loop.
 fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<Arc<dyn Tool>, String> {
-    let tool = turn.agent.tools.get(&call.name).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
+    let tool = turn.tools.get(&call.name).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
     match &mut call.input {
         Value::Object(input) => input.retain(|name, _| !name.starts_with('_')),
         other => {
@@ -65,22 +67,41 @@ async fn run_prepared(
     call: ToolCall,
     tool: &Arc<dyn Tool>,
 ) -> Result<(ToolResult, bool), Failed> {
-    let kind = tool.kind();
-    let (verdict, reason) = turn.context.ask(call.clone(), kind, tool.summary(&call.input)).await?;
-    if verdict == Verdict::Deny {
-        let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        return Ok((ToolResult::failed(call.id, format!("The user denied this call{why}")), false));
+    let kind = tool.kind_of(&call.input);
+    let risk = tool.warning(&call.input);
+    let changes = kind != ToolKind::Read;
+    loop {
+        let summary = tool.summary(&call.input);
+        let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone()).await?;
+        if verdict == Verdict::Deny {
+            let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            return Ok((ToolResult::failed(call.id, format!("The user denied this call{why}")), false));
+        }
+        if changes {
+            before_change(turn).await?;
+        }
+        match turn.context.report(Report::CallStarted { tool_call: call.clone(), kind }).await {
+            // The policy was tightened after the call was let through: it has to be asked about after all.
+            Err(ReportError::Refused(refusal)) if refusal.code == "call_not_approved" => {}
+            Ok(_) => break,
+            Err(error) => return Err(error.into()),
+        }
     }
-    turn.context.report(Report::CallStarted { tool_call: call.clone(), kind }).await?;
-    let outcome = run_tool(turn.context, &call, tool).await;
-    let changed = matches!(kind, ToolKind::Write | ToolKind::Exec);
-    Ok((result(turn.context, call.id, outcome).await?, changed))
+    let outcome = run_tool(turn, &call, tool, risk.is_some()).await;
+    Ok((result(turn.context, call.id, outcome).await?, changes))
 }
 
 /// Runs the tool. One that panics has failed, like any other.
-async fn run_tool(context: &TurnContext, call: &ToolCall, tool: &Arc<dyn Tool>) -> ToolOutcome {
+async fn run_tool(turn: &Turn<'_>, call: &ToolCall, tool: &Arc<dyn Tool>, unconfined: bool) -> ToolOutcome {
+    let context = turn.context;
     let workspace = PathBuf::from(&context.session.workspace_path);
-    let tool_context = ToolContext { workspace, output: output(context.clone(), call.id.clone()) };
+    let shown = output(context.clone(), call.id.clone());
+    let mut tool_context = ToolContext::new(workspace, context.session.id, shown);
+    // A call that would run unconfined has been put to a person, who knows it.
+    tool_context.unconfined = unconfined;
+    if call.name == "verify" {
+        tool_context.verify_commands = verify::commands(turn).await.unwrap_or_default();
+    }
     // A tool may also break before it has made its future.
     let run = AssertUnwindSafe(async { tool.run(call.input.clone(), tool_context).await });
     run.catch_unwind().await.unwrap_or_else(|_| {
@@ -115,6 +136,9 @@ async fn result(context: &TurnContext, id: ToolCallId, outcome: ToolOutcome) -> 
     let mut artifacts = Vec::new();
     if let Some(whole) = outcome.whole {
         artifacts.push(context.put_artifact(format!("{name}.txt"), whole).await?);
+    }
+    for (file, content) in outcome.files {
+        artifacts.push(context.put_artifact(format!("{name}-{file}"), content).await?);
     }
     let error = (!outcome.ok).then(|| outcome.text.clone());
     let mut parts = vec![Part::text(outcome.text)];

@@ -2,34 +2,44 @@
 //!
 //! A turn runs from a prompt until the model stops asking for tools: `turn` is that loop, `step`
 //! one answer of the model (`answer` puts it together, `lineup` says whose),  `batch` the calls of one answer, `call` one call, `verify` the check
-//! at the end. The loop keeps nothing between two steps that is not in the log, so that a turn which
+//! and `review` the question at the end, `checkpoint` what both compare with. The loop keeps nothing between two steps that is not in the log, so that a turn which
 //! waited for an approval can be picked up by a new process.
 
 mod answer;
 mod batch;
 mod call;
+mod checkpoint;
 mod lineup;
+mod project;
 mod prompt;
+mod review;
 mod step;
 mod turn;
 mod verify;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
+use ostler_checkpoint::Store;
 use ostler_models::{Model, ModelError, Models};
-use ostler_tools::Tools;
+use ostler_tools::{Tool, Tools};
 
 /// Finds the model of a name.
 type Resolve = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
+
+/// Finds the tools that sessions of a workspace have besides.
+pub type MoreTools = Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Vec<Arc<dyn Tool>>> + Send + Sync>;
 
 /// The native agent. One serves all sessions.
 pub struct NativeAgent {
     resolve: Box<Resolve>,
     tools: Arc<Tools>,
     max_steps: u32,
+    checkpoints: Option<Arc<Store>>,
+    more_tools: Option<MoreTools>,
 }
 
 impl NativeAgent {
@@ -44,7 +54,19 @@ impl NativeAgent {
         tools: Arc<Tools>,
         max_steps: u32,
     ) -> NativeAgent {
-        NativeAgent { resolve: Box::new(resolve), tools, max_steps }
+        NativeAgent { resolve: Box::new(resolve), tools, max_steps, checkpoints: None, more_tools: None }
+    }
+
+    /// The same with more tools, which depend on the workspace.
+    #[must_use]
+    pub fn with_more_tools(self, more_tools: MoreTools) -> NativeAgent {
+        NativeAgent { more_tools: Some(more_tools), ..self }
+    }
+
+    /// The same with a place to keep workspaces as they were before each turn.
+    #[must_use]
+    pub fn with_checkpoints(self, store: Arc<Store>) -> NativeAgent {
+        NativeAgent { checkpoints: Some(store), ..self }
     }
 }
 

@@ -101,7 +101,7 @@ async fn request(turn: &mut Turn<'_>) -> ModelRequest {
     ModelRequest {
         system: Some(prompt::system(session)),
         messages: turn.conversation.clone(),
-        tools: turn.agent.tools.specs(),
+        tools: turn.tools.specs(),
         effort: session.effort,
         max_output_tokens: None,
         cache_key: Some(session.id.to_string()),

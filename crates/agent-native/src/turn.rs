@@ -1,23 +1,28 @@
 //! The loop of a turn: steer, step, run the calls, until the model has no more; then check.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use ostler_agent::{Completed, Failed, TurnContext};
+use ostler_checkpoint::CheckpointId;
 use ostler_models::ModelError;
+use ostler_tools::Tools;
 use ostler_types::{Accepted, Failure, Message, Part, Report, Role, ToolCallId, Usage, results};
 
 use crate::batch::{Batch, run_batch};
+use crate::checkpoint::{self, Checkpoints};
 use crate::lineup::Lineup;
 use crate::step::run_step;
-use crate::{NativeAgent, verify};
+use crate::verify::Verdict;
+use crate::{NativeAgent, review, verify};
 
 /// A turn at work.
 pub(crate) struct Turn<'a> {
-    pub(crate) agent: &'a NativeAgent,
     pub(crate) context: &'a TurnContext,
     pub(crate) models: Lineup<'a>,
+    pub(crate) tools: Arc<Tools>,
     /// The files that the conversation refers to, as far as they have been needed.
     pub(crate) files: Arc<HashMap<String, Bytes>>,
     /// What the model is shown; grows, and is never rewritten.
@@ -26,6 +31,12 @@ pub(crate) struct Turn<'a> {
     pub(crate) call_ids: HashSet<ToolCallId>,
     /// Whether a call may have changed the workspace since it was last checked.
     pub(crate) changed: bool,
+    /// The workspace before the turn, and later.
+    pub(crate) checkpoints: Checkpoints,
+    /// The workspace as it was when it was last checked and held.
+    pub(crate) checked: Option<CheckpointId>,
+    /// The workspace as it was when it was last reviewed.
+    pub(crate) reviewed: Option<CheckpointId>,
 }
 
 /// Runs a turn from where it stands to its end.
@@ -35,30 +46,67 @@ pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Co
     let call_ids =
         conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
     let (files, changed) = (Arc::default(), context.open.changed);
-    let mut turn = Turn { agent, context, models, files, conversation, call_ids, changed };
+    let workspace = PathBuf::from(&context.session.workspace_path);
+    let checkpoints =
+        Checkpoints::new(agent.checkpoints.clone(), workspace, context.open.checkpoint.as_deref());
+    let (checked, reviewed) = (None, None);
+    let tools = tools(agent, &context.session.workspace_path).await;
+    let mut turn = Turn {
+        context,
+        models,
+        tools,
+        files,
+        conversation,
+        call_ids,
+        changed,
+        checkpoints,
+        checked,
+        reviewed,
+    };
     let (mut steps, mut rounds) = (context.open.steps, context.open.rounds);
 
-    if let Some(batch) = Batch::left_open(&context.open) {
+    let mut in_review = review::was_open(&context.open);
+    if let Some(batch) = Batch::left_open(&context.open).filter(|_| !in_review) {
         run_batch(&mut turn, batch).await?;
     }
     loop {
-        if steps >= agent.max_steps {
+        if steps >= agent.max_steps && !in_review {
             return stop_at_limit(&mut turn, &mut rounds).await;
         }
-        take_steering(&mut turn).await?;
-        let (message, stop_reason) = run_step(&mut turn).await?;
-        steps += 1;
-        if let Some(batch) = Batch::of(&message) {
-            run_batch(&mut turn, batch).await?;
+        let mut stop_reason = "end_turn".to_owned();
+        if !in_review {
+            take_steering(&mut turn).await?;
+            let (message, reason) = run_step(&mut turn).await?;
+            stop_reason = reason;
+            steps += 1;
+            if let Some(batch) = Batch::of(&message) {
+                run_batch(&mut turn, batch).await?;
+                continue;
+            }
+        }
+        in_review = false;
+        let steps_left = steps < agent.max_steps;
+        let verify::Outcome::Settled(verdict) = verify::verify(&mut turn, &mut rounds, steps_left).await?
+        else {
+            continue;
+        };
+        if review::review(&mut turn, steps_left).await? {
             continue;
         }
-        match verify::verify(&mut turn, &mut rounds, steps < agent.max_steps).await? {
-            verify::Outcome::TryAgain => {}
-            // A message that came during the last step was promised an answer in this turn.
-            verify::Outcome::Settled(_) if steps < agent.max_steps && take_steering(&mut turn).await? => {}
-            verify::Outcome::Settled(verified) => return Ok(Completed { stop_reason, verified }),
+        // A message that came during the last step was promised an answer in this turn.
+        if steps_left && take_steering(&mut turn).await? {
+            continue;
         }
+        checkpoint::after_turn(&turn).await?;
+        return Ok(completed(stop_reason, verdict));
     }
+}
+
+/// The tools of a turn: those of every session, and those of this workspace.
+async fn tools(agent: &NativeAgent, workspace: &str) -> Arc<Tools> {
+    let Some(more) = &agent.more_tools else { return Arc::clone(&agent.tools) };
+    let more = more(PathBuf::from(workspace)).await;
+    if more.is_empty() { Arc::clone(&agent.tools) } else { Arc::new(Tools::clone(&agent.tools).and(more)) }
 }
 
 /// Hands the messages that came in the meantime to the model, and says whether there were any.
@@ -83,11 +131,16 @@ async fn stop_at_limit(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Complete
     let (model, usage) = (turn.models.name().to_owned(), Usage::default());
     let report = Report::StepFinished { model, message, stop_reason: stop_reason.clone(), usage };
     turn.context.report(report).await?;
-    let verified = match verify::verify(turn, rounds, false).await? {
-        verify::Outcome::Settled(verified) => verified,
-        verify::Outcome::TryAgain => None,
+    let verdict = match verify::verify(turn, rounds, false).await? {
+        verify::Outcome::Settled(verdict) => verdict,
+        verify::Outcome::TryAgain => Verdict::default(),
     };
-    Ok(Completed { stop_reason, verified })
+    checkpoint::after_turn(turn).await?;
+    Ok(completed(stop_reason, verdict))
+}
+
+fn completed(stop_reason: String, Verdict { verified, note }: Verdict) -> Completed {
+    Completed { stop_reason, verified, verification: note }
 }
 
 /// A model that could not answer ends the turn; the text so far is kept.

@@ -1,71 +1,154 @@
-//! Verification: after a turn that changed the workspace, the commands of the policy decide whether
-//! the work holds. A failure goes back to the model, a few times.
+//! Verification: after a turn that changed the workspace, commands decide whether the work holds. A
+//! failure goes back to the model, a few times; and the end of the turn says what there was to say.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::Failed;
-use ostler_tools::run_command;
+use ostler_tools::ToolContext;
 use ostler_types::{CommandResult, Message, Part, Report, Role};
 
+use crate::project;
 use crate::turn::Turn;
 
 /// How long one command may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
+/// How the check for uncommitted changes is called among the commands.
+const CLEAN: &str = "git status --porcelain";
 
 /// What verification came to.
 pub(crate) enum Outcome {
     /// The model has been told of a failure and goes on.
     TryAgain,
-    /// The turn can end: checked and held, checked and failed, or nothing to check.
-    Settled(Option<bool>),
+    /// The turn can end.
+    Settled(Verdict),
 }
 
-/// Checks the workspace, if the turn changed it and the policy has commands for it. Only a model that
-/// has steps left is told of a failure.
+/// Whether the workspace was checked and held, and what there is to say about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) verified: Option<bool>,
+    pub(crate) note: Option<String>,
+}
+
+/// What a turn is checked with, or why it is not.
+enum Plan {
+    Run { commands: Vec<String>, require_clean: bool },
+    Nothing(Option<String>),
+}
+
+/// Checks the workspace, if the turn changed it and something is known to check it with. Only a model
+/// that has steps left is told of a failure.
 pub(crate) async fn verify(
     turn: &mut Turn<'_>,
     rounds: &mut u32,
     steps_left: bool,
 ) -> Result<Outcome, Failed> {
-    let policy = turn.context.session.policy.verify.clone();
-    if !turn.changed || !policy.auto || policy.commands.is_empty() {
-        return Ok(Outcome::Settled(None));
-    }
+    let now = turn.checkpoints.now().await.map(|checkpoint| checkpoint.id);
+    let known = turn.checked.or(turn.checkpoints.before().map(|before| before.id));
+    // Commands may have run without leaving anything behind.
+    turn.changed &= now.is_none() || now != known;
+    let (commands, require_clean) = match plan(turn).await {
+        Plan::Run { commands, require_clean } => (commands, require_clean),
+        Plan::Nothing(note) => return Ok(Outcome::Settled(Verdict { verified: None, note })),
+    };
     *rounds += 1;
-    let round = *rounds;
-    turn.context.report(Report::VerificationStarted { round, commands: policy.commands.clone() }).await?;
-    let workspace = Path::new(&turn.context.session.workspace_path);
-    let results = run_all(workspace, &policy.commands).await;
+    let (round, max_rounds) = (*rounds, turn.context.session.policy.verify.max_rounds);
+    let mut shown = commands.clone();
+    shown.extend(require_clean.then(|| CLEAN.to_owned()));
+    turn.context.report(Report::VerificationStarted { round, commands: shown }).await?;
+    let results = run_all(turn, &commands, require_clean).await;
     let ok = results.iter().all(|result| result.exit_code == Some(0));
-    let again = !ok && steps_left && round <= policy.max_rounds;
-    let feedback = again.then(|| feedback(turn, &results, round, policy.max_rounds));
+    let again = !ok && steps_left && round <= max_rounds;
+    let feedback = again.then(|| feedback(turn, &results, round, max_rounds));
     let report = Report::VerificationCompleted { round, ok, results, feedback: feedback.clone() };
     turn.context.report(report).await?;
     turn.changed = !ok;
+    turn.checked = if ok { now } else { turn.checked };
     match feedback {
         Some(message) => {
             turn.conversation.push(Arc::new(message));
             Ok(Outcome::TryAgain)
         }
-        None => Ok(Outcome::Settled(Some(ok))),
+        None => Ok(Outcome::Settled(Verdict { verified: Some(ok), note: Some(verdict(ok, round)) })),
+    }
+}
+
+/// The commands that a turn of this session is checked with: those of the session or the configuration,
+/// else those of a trusted workspace.
+pub(crate) async fn commands(turn: &Turn<'_>) -> Result<Vec<String>, String> {
+    let policy = &turn.context.session.policy.verify;
+    if !policy.commands.is_empty() {
+        return Ok(policy.commands.clone());
+    }
+    let workspace = PathBuf::from(&turn.context.session.workspace_path);
+    let found = tokio::task::spawn_blocking(move || project::checks(&workspace)).await.ok().flatten();
+    match found {
+        Some(checks) if turn.context.trusted => Ok(checks.commands),
+        Some(checks) => Err(format!(
+            "not verified: {} says how to check this workspace, but the workspace is not trusted (`ostler trust` \
+             changes that)",
+            checks.origin
+        )),
+        None => Err("not verified: nothing says how to check this workspace".to_owned()),
+    }
+}
+
+async fn plan(turn: &Turn<'_>) -> Plan {
+    let policy = &turn.context.session.policy.verify;
+    if !turn.changed {
+        return Plan::Nothing(None);
+    }
+    if !policy.auto {
+        return Plan::Nothing(Some("not verified: the policy switches verification off".to_owned()));
+    }
+    let require_clean = policy.require_clean;
+    match commands(turn).await {
+        Ok(commands) => Plan::Run { commands, require_clean },
+        Err(_) if require_clean => Plan::Run { commands: Vec::new(), require_clean },
+        Err(why) => Plan::Nothing(Some(why)),
     }
 }
 
 /// Runs the commands in order, up to the first that fails.
-async fn run_all(workspace: &Path, commands: &[String]) -> Vec<CommandResult> {
+async fn run_all(turn: &Turn<'_>, commands: &[String], require_clean: bool) -> Vec<CommandResult> {
+    let session = &turn.context.session;
+    let mut context =
+        ToolContext::new(PathBuf::from(&session.workspace_path), session.id, Arc::new(|_, _| {}));
+    // Where nothing confines, the commands that the owner named run all the same: they asked for them.
+    context.unconfined = !session.policy.verify.commands.is_empty() || turn.context.trusted;
     let mut results = Vec::new();
     for command in commands {
-        let outcome = run_command(workspace, command, TIMEOUT, &|_, _| {}).await;
+        let outcome = turn.tools.run_command(&context, command, TIMEOUT).await;
         let (exit_code, output) = (outcome.exit_code(), outcome.text());
         let duration_ms = outcome.duration_ms;
         results.push(CommandResult { command: command.clone(), exit_code, duration_ms, output });
         if exit_code != Some(0) {
-            break;
+            return results;
         }
     }
+    if require_clean {
+        let outcome = turn.tools.run_command(&context, CLEAN, TIMEOUT).await;
+        let clean = outcome.ok() && outcome.output.trim().is_empty();
+        let output = match (outcome.ok(), clean) {
+            (_, true) => String::new(),
+            (true, false) => format!("There are changes that are not committed:\n{}", outcome.output),
+            (false, _) => outcome.text(),
+        };
+        let (command, exit_code) = (CLEAN.to_owned(), Some(i32::from(!clean)));
+        results.push(CommandResult { command, exit_code, duration_ms: outcome.duration_ms, output });
+    }
     results
+}
+
+fn verdict(ok: bool, round: u32) -> String {
+    let rounds = if round == 1 { "1 round".to_owned() } else { format!("{round} rounds") };
+    if ok {
+        format!("verified after {rounds}")
+    } else {
+        format!("not verified: it still fails after {rounds}")
+    }
 }
 
 fn feedback(turn: &Turn<'_>, results: &[CommandResult], round: u32, rounds: u32) -> Message {

@@ -32,6 +32,8 @@ pub struct Completed {
     pub stop_reason: String,
     /// Whether the workspace was checked, and held.
     pub verified: Option<bool>,
+    /// What there is to say of the check, such as why there was none.
+    pub verification: Option<String>,
 }
 
 /// A turn that could not go on.

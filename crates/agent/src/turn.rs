@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ostler_types::{
-    Accepted, Clock, Delta, Message, MessageId, OpenTurn, RawLine, Refusal, Report, Session, ToolCall,
-    ToolKind, Verdict,
+    Accepted, Clock, Delta, FileChange, Message, MessageId, OpenTurn, RawLine, Refusal, Report, Reviewed,
+    Session, ToolCall, ToolKind, Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,8 @@ pub struct TurnContext {
     pub canceled: CancellationToken,
     /// Where times and ids come from.
     pub clock: Arc<dyn Clock>,
+    /// Whether the owner trusts what the workspace itself says: its settings, its commands.
+    pub trusted: bool,
     link: TurnLink,
 }
 
@@ -93,7 +95,13 @@ impl TurnContext {
         clock: Arc<dyn Clock>,
         link: TurnLink,
     ) -> TurnContext {
-        TurnContext { session, open, history, canceled, clock, link }
+        TurnContext { session, open, history, canceled, clock, trusted: false, link }
+    }
+
+    /// The same in a workspace that is trusted, or is not.
+    #[must_use]
+    pub fn trusted(self, trusted: bool) -> TurnContext {
+        TurnContext { trusted, ..self }
     }
 
     /// Reports, and waits until it is recorded.
@@ -103,17 +111,28 @@ impl TurnContext {
         answer.await.map_err(|_| ReportError::Over)?
     }
 
-    /// Asks whether a call may run, and waits for the answer however long it takes.
+    /// Asks whether a call may run, and waits for the answer however long it takes. A `risk` is put to a
+    /// person whatever the policy says.
     pub async fn ask(
         &self,
         call: ToolCall,
         kind: ToolKind,
         summary: String,
+        risk: Option<String>,
     ) -> Result<(Verdict, Option<String>), ReportError> {
-        let report = Report::CallProposed { tool_call: call, kind, summary, standing: false };
+        let report = Report::CallProposed { tool_call: call, kind, summary, standing: false, risk };
         match self.report(report).await? {
             Accepted::Denied { reason } => Ok((Verdict::Deny, reason)),
             _ => Ok((Verdict::Approve, None)),
+        }
+    }
+
+    /// Shows what the turn changed. When it is to wait, returns what a person said to it, however long
+    /// that takes.
+    pub async fn review(&self, files: Vec<FileChange>, waits: bool) -> Result<Option<Reviewed>, ReportError> {
+        match self.report(Report::ReviewRequested { files, waits }).await? {
+            Accepted::Reviewed(reviewed) => Ok(Some(*reviewed)),
+            _ => Ok(None),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::civil::Date;
-use ostler_types::{Effort, Scope, SessionId, SessionStatus};
+use ostler_types::{Effort, Scope, SessionId, SessionStatus, TurnId};
 
 use crate::config::{Auth, Flag};
 
@@ -68,6 +68,10 @@ pub enum Command {
         #[arg(value_name = "ID")]
         id: SessionId,
     },
+    /// Bring a workspace back to how it was before a turn.
+    Undo(Undo),
+    /// Trust a workspace, or no longer: its own settings, checks and servers.
+    Trust(Trust),
     /// List the models that sessions can have, and say which one they get.
     Models(Models),
     /// Sum up what models were used for, and what it cost.
@@ -112,6 +116,37 @@ impl Serve {
         let auth = auth.map(|value| Flag { name: "--auth", key: "server.auth", value });
         listen.into_iter().chain(auth).collect()
     }
+}
+
+/// `ostler undo`.
+#[derive(Debug, Clone, Args)]
+pub struct Undo {
+    /// The session
+    #[arg(value_name = "ID")]
+    pub id: SessionId,
+    /// The turn before which the workspace is to stand [default: the last that changed it]
+    #[arg(value_name = "TURN")]
+    pub turn: Option<TurnId>,
+    /// Only show what would be done
+    #[arg(long)]
+    pub preview: bool,
+    /// Also put back what has been changed since by somebody else
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `ostler trust`.
+#[derive(Debug, Clone, Args)]
+pub struct Trust {
+    /// The workspace [default: the current directory]
+    #[arg(value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long, conflicts_with = "show")]
+    pub revoke: bool,
+    /// Only say how it stands
+    #[arg(long)]
+    pub show: bool,
 }
 
 /// `ostler run`.

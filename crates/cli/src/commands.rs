@@ -8,6 +8,8 @@ mod models;
 mod run;
 mod serve;
 mod sessions;
+mod trust;
+mod undo;
 mod usage;
 
 use std::io::ErrorKind;
@@ -59,6 +61,8 @@ pub async fn dispatch(cli: Cli) -> Exit {
         Command::Attach(attach) => attach::attach(setting, attach).await,
         Command::Approve(approve) => approve::approve(setting, approve).await,
         Command::Cancel { id } => sessions::cancel(setting, id).await,
+        Command::Undo(args) => undo::undo(setting, args).await,
+        Command::Trust(args) => trust::trust(setting, args).await,
         Command::Models(args) => models::models(setting, args).await,
         Command::Usage(args) => usage::usage(setting, &args).await,
         Command::Doctor(doctor) => doctor::doctor(setting, doctor).await,

@@ -25,8 +25,8 @@ pub use environment::Environment;
 pub use explain::ConfigError;
 pub use keys::{KEYS, Key};
 pub use settings::{
-    AgentCommand, AgentKind, Auth, Config, Gateway, LogStream, Logging, ModelFacts, Models, Provider,
-    ProviderKind, Sandbox, SandboxMode, Server, TurnLoop,
+    AgentCommand, AgentKind, Auth, Config, Gateway, LogStream, Logging, McpServer, ModelFacts, Models,
+    Provider, ProviderKind, Sandbox, SandboxMode, Server, TurnLoop, Web,
 };
 pub use show::Entry;
 

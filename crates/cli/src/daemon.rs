@@ -14,12 +14,12 @@ use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::{Index, IndexError};
 use ostler_models::Models;
-use ostler_tools::Tools;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Auth, Config, Environment, LogStream};
 use crate::models::{Choices, models};
+use crate::workshop::Workshop;
 
 /// How long an actor without turn and subscriber stays in memory.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
@@ -49,6 +49,7 @@ pub struct Daemon {
     engine: Engine,
     stop: CancellationToken,
     served: JoinHandle<()>,
+    workshop: Workshop,
 }
 
 /// Why a daemon did not start.
@@ -87,13 +88,20 @@ impl Daemon {
         let data_dir = &settings.data_dir;
         let log = Arc::new(FileLog::open(data_dir, settings.disk.clone())?);
         // Recovery may start turns, so everything that can fail comes before the engine.
+        let (config, environment) = (&settings.config, &settings.environment);
+        let workshop = Workshop::open(config, environment, data_dir, settings.at_rest);
         let listeners = Listeners::bind(settings.listen, &socket_path(data_dir)).await?;
         let (index, index_opened) = Index::open(&data_dir.join("index.db"))?;
         let token = Arc::new(Token::open(&token_path(data_dir))?);
+        let workshop = workshop.await;
         let models = Arc::new(models(&settings.config, &settings.environment));
-        let tools = Arc::new(Tools::builtin());
         let max_steps = settings.config.turn_loop.max_steps;
-        let native: Arc<dyn Agent> = Arc::new(NativeAgent::new(models.clone(), tools.clone(), max_steps));
+        let mut native = NativeAgent::new(models.clone(), workshop.tools.clone(), max_steps)
+            .with_more_tools(workshop.servers.more_tools());
+        if let Some(checkpoints) = workshop.checkpoints.clone() {
+            native = native.with_checkpoints(checkpoints);
+        }
+        let native: Arc<dyn Agent> = Arc::new(native);
         let engine = Engine::start(EngineConfig {
             log,
             index,
@@ -101,11 +109,13 @@ impl Daemon {
             data_dir: data_dir.clone(),
             agents: HashMap::from([("native".to_owned(), native)]),
             clock: Arc::new(SystemClock),
+            checkpoints: workshop.checkpoints.clone(),
+            closed: workshop.end_session(),
             rules: settings.config.approval.rules.clone(),
             idle_after: settings.idle_after,
             at_rest: settings.at_rest,
         });
-        let door = HttpDoor::new(engine.clone(), http_settings(&settings.config, models, &tools));
+        let door = HttpDoor::new(engine.clone(), http_settings(&settings.config, models, &workshop));
         let address = listeners.address();
         let token = (settings.config.server.auth == Auth::On).then_some(token);
         let unix = door.router(Access::unix(token.clone()));
@@ -115,7 +125,7 @@ impl Daemon {
         };
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
-        Ok(Daemon { address, engine, stop, served })
+        Ok(Daemon { address, engine, stop, served, workshop })
     }
 
     /// Returns when no turn runs that could go on by itself.
@@ -128,6 +138,7 @@ impl Daemon {
         self.engine.stop().await;
         self.stop.cancel();
         _ = self.served.await;
+        self.workshop.close().await;
     }
 }
 
@@ -141,7 +152,8 @@ pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join("ostler.sock")
 }
 
-fn http_settings(config: &Config, models: Arc<Models>, tools: &Tools) -> HttpSettings {
+fn http_settings(config: &Config, models: Arc<Models>, workshop: &Workshop) -> HttpSettings {
+    let tools = &workshop.tools;
     let kinds: HashMap<&str, _> = tools.kinds().collect();
     let kind =
         |spec: &ostler_types::ToolSpec| kinds.get(spec.name.as_str()).map(|kind| (spec.clone(), *kind));
@@ -151,5 +163,6 @@ fn http_settings(config: &Config, models: Arc<Models>, tools: &Tools) -> HttpSet
         raw_log: config.logging.streams.contains(&LogStream::Raw),
         models: Arc::new(Choices::new(models, config)),
         tools: tools.specs().iter().filter_map(kind).collect(),
+        servers: workshop.servers.clone(),
     }
 }

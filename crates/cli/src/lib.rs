@@ -12,5 +12,6 @@ pub mod models;
 pub mod paths;
 mod reach;
 pub mod render;
+pub mod workshop;
 
 pub use commands::dispatch;

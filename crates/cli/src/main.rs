@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use ostler_cli::args::Cli;
 use ostler_cli::exit::Exit;
+use ostler_cli::workshop::SANDBOX_HELPER;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -13,6 +14,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const BLOCKING_THREADS: usize = 32;
 
 fn main() -> ExitCode {
+    // The sandbox starts this program again inside and around what it confines: before anything else,
+    // since it must have no other thread.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == SANDBOX_HELPER) {
+        return ostler_sandbox::run_helper(arguments);
+    }
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(BLOCKING_THREADS)

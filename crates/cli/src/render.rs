@@ -11,8 +11,8 @@ mod style;
 mod words;
 
 use ostler_types::{
-    CommandResult, Cost, Event, Failure, Message, Part, Record, Resolution, Role, Rule, SessionId, ToolCall,
-    ToolCallId, ToolKind, ToolResult, Usage,
+    CommandResult, Cost, Event, Failure, FileChange, Message, Part, Record, Resolution, Role, Rule,
+    SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, Usage,
 };
 use serde::Deserialize;
 
@@ -61,6 +61,8 @@ enum Open {
 
 /// How long a line may be that is not shown in full.
 const LINE_WIDTH: usize = 160;
+/// Files of a review that are drawn; the rest is counted.
+const REVIEW_LINES: usize = 50;
 
 impl Renderer {
     /// A renderer that has drawn nothing.
@@ -134,7 +136,10 @@ impl Renderer {
             }
             Event::VerificationCompleted { ok, results, .. } => self.verified(*ok, results, out),
             Event::TurnRetried { .. } => self.line(Paint::Dim, "↻ once more", out),
-            Event::TurnCompleted { usage, verified, .. } => self.turn_completed(*usage, *verified, out),
+            Event::TurnCompleted { usage, verified, verification, .. } => {
+                self.turn_completed(*usage, *verified, verification.as_deref(), out);
+            }
+            Event::PatchReviewRequested { files, .. } => self.review(files, out),
             Event::TurnFailed { error, .. } => self.turn_failed(error, out),
             Event::TurnCanceled { by, reason } => {
                 self.line(
@@ -166,6 +171,7 @@ impl Renderer {
             | Event::TurnStarted { .. }
             | Event::ModelResolved { resolution: Resolution { instead_of: None, .. } }
             | Event::UsageRecorded { .. }
+            | Event::CheckpointCreated { .. }
             | Event::ReasoningCompleted { .. }
             | Event::ToolBatchStarted { .. }
             | Event::ToolBatchHalted { .. }
@@ -298,11 +304,30 @@ impl Renderer {
         }
     }
 
-    fn turn_completed(&mut self, usage: Usage, verified: Option<bool>, out: &mut String) {
-        let verified = match verified {
-            Some(true) => ", verified",
-            Some(false) => ", not verified",
-            None => "",
+    /// What a turn changed, a line for each file.
+    fn review(&mut self, files: &[FileChange], out: &mut String) {
+        for file in files.iter().take(REVIEW_LINES) {
+            let from = file.from.as_ref().map_or_else(String::new, |from| format!(" (was {from})"));
+            let change = format!("  Δ {}{from}  +{} −{}", file.path, file.added, file.removed);
+            self.line(Paint::Tool, &in_one_line(&change, LINE_WIDTH), out);
+        }
+        if files.len() > REVIEW_LINES {
+            self.line(Paint::Dim, &format!("  Δ and {} files more", files.len() - REVIEW_LINES), out);
+        }
+    }
+
+    fn turn_completed(
+        &mut self,
+        usage: Usage,
+        verified: Option<bool>,
+        verification: Option<&str>,
+        out: &mut String,
+    ) {
+        let verified = match (verified, verification) {
+            (_, Some(said)) => format!(", {said}"),
+            (Some(true), None) => ", verified".to_owned(),
+            (Some(false), None) => ", not verified".to_owned(),
+            (None, None) => String::new(),
         };
         let tokens = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
         let cost = match usage.cost_usd {

@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use connection::Door;
-use requests::{Approvals, Canceled, Created, Nothing, Started};
+use requests::{Approvals, Canceled, Created, Nothing, Started, Trusted};
 
 pub use backoff::Backoff;
 pub use connection::Endpoint;
@@ -29,8 +29,8 @@ pub use error::ClientError;
 pub use events::{EventLine, EventStream};
 pub use files::{FileList, StoredFile};
 pub use requests::{
-    Approve, CreateSession, Health, ListedSession, MessagePage, ModelList, SendMessage, Sent, SessionFilter,
-    SessionPage, UpdateSession,
+    Approve, CreateSession, Health, LeftAlone, ListedSession, MessagePage, ModelList, SendMessage, Sent,
+    SessionFilter, SessionPage, UndoTurn, Undone, UpdateSession,
 };
 pub use usage::{UsageBy, UsageFilter, UsageRow, UsageSum, UsageTable};
 
@@ -134,6 +134,25 @@ impl Client {
     /// Lists the models that sessions can have; asks their servers anew with `refresh`.
     pub async fn models(&self, refresh: bool) -> Result<ModelList, ClientError> {
         self.get(if refresh { "/v1/models?refresh=true" } else { "/v1/models" }).await
+    }
+
+    /// Brings a session's workspace back to how it was before a turn, or says what that would do.
+    pub async fn undo(&self, id: SessionId, undo: &UndoTurn) -> Result<Undone, ClientError> {
+        self.ask(Method::POST, &format!("/v1/sessions/{id}/undo"), undo).await
+    }
+
+    /// Whether a workspace is trusted.
+    pub async fn is_trusted(&self, workspace: &str) -> Result<bool, ClientError> {
+        let query = requests::query(&[("workspace_path", Some(workspace))]);
+        let trusted: Trusted = self.get(&format!("/v1/trust{query}")).await?;
+        Ok(trusted.trusted)
+    }
+
+    /// Trusts a workspace, or no longer, and returns how it stands.
+    pub async fn trust(&self, workspace: &str, trusted: bool) -> Result<bool, ClientError> {
+        let body = serde_json::json!({ "workspace_path": workspace, "trusted": trusted });
+        let trusted: Trusted = self.ask(Method::PUT, "/v1/trust", &body).await?;
+        Ok(trusted.trusted)
     }
 
     /// Takes back a message that still waits for its turn.

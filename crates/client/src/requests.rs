@@ -235,6 +235,44 @@ pub(crate) struct Approvals {
     pub(crate) approvals: Vec<PendingApproval>,
 }
 
+/// What to undo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UndoTurn {
+    /// The turn before which the workspace is to stand.
+    pub turn_id: TurnId,
+    /// Only say what would be done.
+    pub preview: bool,
+    /// Also put back what somebody else has changed since.
+    pub force: bool,
+}
+
+/// What an undo did, or would do.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Undone {
+    /// Files that have their old content again.
+    pub restored: Vec<String>,
+    /// Files that are there again.
+    pub recreated: Vec<String>,
+    /// Files that are gone again.
+    pub deleted: Vec<String>,
+    /// Files that were left alone.
+    pub conflicts: Vec<LeftAlone>,
+}
+
+/// A file that an undo left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LeftAlone {
+    /// The file.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Trusted {
+    pub(crate) trusted: bool,
+}
+
 /// The body of a request that has nothing to say beyond its path.
 #[derive(Serialize)]
 pub(crate) struct Nothing {}

@@ -17,6 +17,8 @@ mod multipart;
 mod openapi;
 mod policy;
 mod sessions;
+mod trust;
+mod undo;
 mod usage;
 
 use std::sync::Arc;
@@ -27,7 +29,7 @@ use ostler_engine::Engine;
 use ostler_types::{Policy, ToolKind, ToolSpec};
 
 use crate::access::Access;
-use crate::models::ModelChoices;
+use crate::choices::{ModelChoices, ToolServers};
 
 /// What the http door is made of.
 #[derive(Clone)]
@@ -46,8 +48,10 @@ pub struct HttpSettings {
     pub raw_log: bool,
     /// The models that can be chosen.
     pub models: Arc<dyn ModelChoices>,
-    /// The tools that the native agent has.
+    /// The tools that the native agent always has.
     pub tools: Vec<(ToolSpec, ToolKind)>,
+    /// Those that it has besides, by workspace.
+    pub servers: Arc<dyn ToolServers>,
 }
 
 impl HttpDoor {

@@ -2,12 +2,12 @@
 //! may; it holds no session state, and foreign words stay inside it.
 
 mod access;
+mod choices;
 pub mod http;
-mod models;
 mod serve;
 mod token;
 
 pub use access::Access;
-pub use models::ModelChoices;
+pub use choices::{ModelChoices, ToolServers};
 pub use serve::{Listeners, ServeError, serve};
 pub use token::{Token, TokenError};

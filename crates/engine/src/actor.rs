@@ -159,14 +159,18 @@ impl Actor {
         match request {
             TurnRequest::Report { mut report, reply } => {
                 if let Report::CallProposed { tool_call, standing, .. } = &mut report {
-                    let workspace = &self.session.state.session.workspace_path;
-                    *standing = self.session.shared.rules.allow(tool_call, workspace);
+                    let session = &self.session.state.session;
+                    let (policy, workspace) = (&session.policy.approval, &session.workspace_path);
+                    *standing = self.session.shared.rules.allow(policy, tool_call, workspace);
                 }
-                let asked = match &report {
-                    Report::CallProposed { tool_call, .. } => Some(tool_call.id.clone()),
-                    _ => None,
+                let (asked, reviews) = match &report {
+                    Report::CallProposed { tool_call, .. } => (Some(tool_call.id.clone()), false),
+                    Report::ReviewRequested { .. } => (None, true),
+                    _ => (None, false),
                 };
                 let answer = self.decide_and_record(Command::Report { turn_id, report }).await;
+                let review = || self.session.state.pending_approvals().next().map(|a| a.tool_call_id.clone());
+                let asked = if reviews { review() } else { asked };
                 match (answer, asked, &mut self.running) {
                     (Ok(Accepted::Waiting), Some(id), Some(running)) => running.wait_for(id, reply),
                     (answer, ..) => _ = reply.send(answer.map_err(report_error)),

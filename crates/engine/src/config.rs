@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use jiff::{Timestamp, TimestampRound, Unit};
 use ostler_agent::Agent;
+use ostler_checkpoint::Store;
 use ostler_eventlog::Log;
 use ostler_index::{Index, Opened};
-use ostler_types::{Clock, Rule};
+use ostler_types::{Clock, Rule, SessionId};
 use uuid::Uuid;
 
 /// What an engine is made of.
@@ -27,8 +28,12 @@ pub struct EngineConfig {
     pub agents: HashMap<String, Arc<dyn Agent>>,
     /// Where times and ids come from.
     pub clock: Arc<dyn Clock>,
+    /// Where workspaces are kept as they were before each turn, so that turns can be undone.
+    pub checkpoints: Option<Arc<Store>>,
     /// Calls that are allowed in every session.
     pub rules: Vec<Rule>,
+    /// Is told when a session was closed or removed, to end what it left running.
+    pub closed: Arc<dyn Fn(SessionId) + Send + Sync>,
     /// How long an actor without turn and subscriber stays awake.
     pub idle_after: Duration,
     /// Whether sessions are only looked at and answered: no turn is run, recovered or ended. For a

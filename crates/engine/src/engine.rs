@@ -25,6 +25,8 @@ use crate::hub::Hub;
 use crate::recovery::{self, Origin};
 use crate::rules::Rules;
 use crate::subscription::Subscription;
+use crate::trust::Trust;
+use crate::undo::Checkpoints;
 
 /// Inputs that may wait for one actor.
 const INPUTS: usize = 64;
@@ -56,6 +58,9 @@ pub(crate) struct Shared {
     pub(crate) agents: HashMap<String, Arc<dyn Agent>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rules: Rules,
+    pub(crate) trust: Trust,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) closed: Arc<dyn Fn(SessionId) + Send + Sync>,
     idle_after: Duration,
     pub(crate) at_rest: bool,
     /// How many sessions may be put to rest at the same time.
@@ -87,6 +92,9 @@ impl Engine {
     pub fn start(config: EngineConfig) -> Engine {
         let shared = Arc::new(Shared {
             rules: Rules::load(config.data_dir.join("rules.json"), config.rules),
+            trust: Trust::load(config.data_dir.join("trust.json")),
+            checkpoints: config.checkpoints,
+            closed: config.closed,
             log: config.log,
             index: config.index,
             agents: config.agents,
@@ -211,6 +219,22 @@ impl Engine {
         let mut names: Vec<String> = self.shared.agents.keys().cloned().collect();
         names.sort();
         names
+    }
+
+    /// Whether the owner trusts what a workspace itself says.
+    pub fn is_trusted(&self, workspace: &str) -> bool {
+        self.shared.trust.is_trusted(workspace)
+    }
+
+    /// Trusts a workspace from now on, or no longer. It holds once it is on disk.
+    pub async fn trust(&self, workspace: String, trusted: bool) -> Result<(), EngineError> {
+        let shared = Arc::clone(&self.shared);
+        let kept = tokio::task::spawn_blocking(move || shared.trust.set(&workspace, trusted)).await;
+        let failed = |why: String| LogError::Io(format!("trust cannot be remembered: {why}"));
+        match kept {
+            Ok(kept) => kept.map_err(|error| failed(error.to_string()).into()),
+            Err(error) => Err(failed(error.to_string()).into()),
+        }
     }
 
     /// Where times and ids come from.

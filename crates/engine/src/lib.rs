@@ -19,7 +19,9 @@ mod recovery;
 mod rules;
 mod session;
 mod subscription;
+mod trust;
 mod turn;
+mod undo;
 mod usage;
 mod wake;
 
@@ -32,3 +34,4 @@ pub use files::{AttachmentRoom, FileList, MAX_ATTACHMENT, OpenFile, StoredFile};
 pub use history::MessagePage;
 pub use queue::Item;
 pub use subscription::Subscription;
+pub use undo::{Undo, Undone};

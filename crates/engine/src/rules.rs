@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ostler_types::{Rule, ToolCall};
+use ostler_types::{ApprovalPolicy, Rule, ToolCall};
 
 /// How many rules are remembered.
 const LIMIT: usize = 10_000;
@@ -39,12 +39,12 @@ impl Rules {
         Rules { path, configured, remembered: Mutex::new(remembered) }
     }
 
-    /// Whether a rule allows this call in this workspace.
-    pub(crate) fn allow(&self, call: &ToolCall, workspace: &str) -> bool {
+    /// Whether the rules, with those of the session's own policy, let this call through in this workspace.
+    pub(crate) fn allow(&self, policy: &ApprovalPolicy, call: &ToolCall, workspace: &str) -> bool {
         let remembered = self.remembered.lock().expect("no code panics while it holds the rules");
-        let allows =
-            |rule: &Rule| rule.workspace.as_ref().is_none_or(|of| of == workspace) && rule.allows(call);
-        self.configured.iter().any(allows) || remembered.iter().flatten().any(allows)
+        let here = |rule: &&Rule| rule.workspace.as_ref().is_none_or(|of| of == workspace);
+        let standing = self.configured.iter().chain(remembered.iter().flatten()).filter(here);
+        policy.lets_through(call, standing)
     }
 
     /// Remembers a rule for ever. It holds once it is on disk.
@@ -67,7 +67,7 @@ impl Rules {
     }
 }
 
-fn replace(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     let temporary = path.with_extension("json.new");
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;

@@ -61,6 +61,9 @@ impl Session {
         let finished: Vec<Finished> = records.iter().filter_map(finished).collect();
         let approvals = self.state.pending_approvals().cloned().collect();
         self.hub.publish(&lines, approvals, &finished);
+        if records.iter().any(|record| matches!(record.event, Event::SessionCompleted { .. })) {
+            (self.shared.closed)(self.id);
+        }
         catalogue::follow(&self.shared, &self.state, &records, &mut self.told).await;
         self.snapshot_if_due().await;
         Ok(())

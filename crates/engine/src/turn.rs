@@ -90,12 +90,13 @@ impl Actor {
         let session = Arc::new(self.session.state.session.clone());
         let clock = self.session.shared.clock.clone();
         let (hub, shared) = (self.session.hub.clone(), self.session.shared.clone());
+        let trusted = shared.trust.is_trusted(&session.workspace_path);
         let raw = if session.raw_log { self.raw_writer() } else { None };
         self.running = Some(Running::start(
             agent,
             open,
             move |open, canceled, link| {
-                TurnContext::new(session, Arc::new(open), history, canceled, clock, link)
+                TurnContext::new(session, Arc::new(open), history, canceled, clock, link).trusted(trusted)
             },
             hub,
             shared,
@@ -172,6 +173,11 @@ impl Running {
 
     /// Wakes the waiters whose approvals have been answered.
     fn answer(&mut self, turn: &OpenTurn) {
+        if let Some(reviewed) = &turn.reviewed {
+            for (_, reply) in self.waiters.drain() {
+                _ = reply.send(Ok(Accepted::Reviewed(Box::new(reviewed.clone()))));
+            }
+        }
         for open in &turn.calls {
             let accepted = match &open.status {
                 CallStatus::Granted => Accepted::Allowed,
@@ -225,7 +231,9 @@ impl Returned {
     /// The report that ends the turn.
     pub(crate) fn into_command(self, partial: Option<Message>) -> Command {
         let report = match self.result {
-            Ok(Completed { stop_reason, verified }) => Report::Completed { stop_reason, verified },
+            Ok(Completed { stop_reason, verified, verification }) => {
+                Report::Completed { stop_reason, verified, verification }
+            }
             Err(Failed { error, reason }) => Report::Failed { error, reason, partial },
         };
         Command::Report { turn_id: self.turn_id, report }

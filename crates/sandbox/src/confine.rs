@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use rustix::process::{getpgrp, getpid, setsid};
+use rustix::process::{getpgrp, getpid, ioctl_tiocsctty, setsid};
 
 use crate::orders::{Confine, Identity};
 use crate::{capabilities, filter, limits, ruleset};
@@ -22,6 +22,9 @@ pub(crate) fn run(order: &Confine, program: &[OsString]) -> Result<ExitCode, Str
     // bubblewrap has begun a session already, and a leader cannot begin another.
     if getpgrp() != getpid() {
         setsid().map_err(|error| format!("beginning a session: {error}"))?;
+    }
+    if order.terminal {
+        ioctl_tiocsctty(std::io::stdin()).map_err(|error| format!("taking its terminal: {error}"))?;
     }
     capabilities::drop_all()?;
     limits::apply(&order.limits, order.shared_process_count)?;

@@ -36,6 +36,8 @@ pub(crate) struct Confine {
     pub(crate) current_dir: PathBuf,
     /// Where the program puts temporary files.
     pub(crate) temporary: PathBuf,
+    /// Whether its input becomes its controlling terminal.
+    pub(crate) terminal: bool,
     /// What it may use.
     pub(crate) limits: Limits,
     /// Whether the user's other processes count against the limit on processes.

@@ -33,6 +33,9 @@ pub struct Profile {
     pub unix_sockets: bool,
     /// Whether it may make namespaces, as agents that confine their own commands do.
     pub nested: bool,
+    /// Whether its input is a terminal that nobody else uses, which it then has as its controlling
+    /// terminal: interrupts that are typed reach it, and `/dev/tty` is that terminal.
+    pub terminal: bool,
     /// How much it may use.
     pub limits: Limits,
 }
@@ -52,6 +55,7 @@ impl Profile {
             network: false,
             unix_sockets: false,
             nested: false,
+            terminal: false,
             limits: Limits::default(),
         }
     }

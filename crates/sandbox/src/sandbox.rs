@@ -213,6 +213,7 @@ fn order(layout: &Layout, profile: &Profile, temporary: PathBuf) -> Confine {
         identities,
         current_dir: layout.current_dir.clone(),
         temporary,
+        terminal: profile.terminal,
         limits: profile.limits.clone(),
         shared_process_count: false,
         rules: None,

@@ -101,7 +101,7 @@ impl Agent for ScriptedAgent {
 
 /// A turn that ended as it should.
 pub fn done() -> Result<Completed, Failed> {
-    Ok(Completed { stop_reason: "end_turn".to_owned(), verified: None })
+    Ok(Completed { stop_reason: "end_turn".to_owned(), verified: None, verification: None })
 }
 
 /// A turn that failed for this reason.
@@ -148,7 +148,7 @@ pub async fn propose(
 /// Waits for leave to run a call, then starts it and ends it with a result that says `ran`, or that
 /// it was denied. Returns whether it ran.
 pub async fn run_call(turn: &TurnContext, call: &ToolCall, kind: ToolKind) -> Result<bool, ReportError> {
-    let (verdict, _) = turn.ask(call.clone(), kind, format!("run {}", call.name)).await?;
+    let (verdict, _) = turn.ask(call.clone(), kind, format!("run {}", call.name), None).await?;
     let ran = verdict == Verdict::Approve;
     if ran {
         turn.report(Report::CallStarted { tool_call: call.clone(), kind }).await?;

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use ostler_agent::{Agent, Completed, Failed, RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
 use ostler_types::{
     Accepted, Change, Clock, Command, Delivery, Delta, DeltaKind, Event, EventFor, Message, MessageId,
-    NewSession, Part, PendingApproval, Policy, RawLine, Record, Refusal, Report, Role, Scope, SessionId,
-    State, ToolCallId, TurnId, Verdict, create, decide,
+    NewSession, Part, PendingApproval, Policy, RawLine, Record, Refusal, Report, ReviewAnswer, Role, Scope,
+    SessionId, State, ToolCallId, TurnId, Verdict, create, decide,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -39,6 +39,7 @@ struct Held {
     answerer: Option<Answerer>,
     canceled: CancellationToken,
     refuses: bool,
+    trusted: bool,
 }
 
 impl TurnHost {
@@ -61,6 +62,7 @@ impl TurnHost {
             answerer: None,
             canceled: CancellationToken::new(),
             refuses: false,
+            trusted: false,
         };
         TurnHost { held: Arc::new(Mutex::new(held)), clock, changes: watch::Sender::new(0) }
     }
@@ -114,7 +116,9 @@ impl TurnHost {
             }
         };
         let report = match ended.clone() {
-            Ok(Completed { stop_reason, verified }) => Report::Completed { stop_reason, verified },
+            Ok(Completed { stop_reason, verified, verification }) => {
+                Report::Completed { stop_reason, verified, verification }
+            }
             Err(Failed { error, reason }) => Report::Failed { error, reason, partial: self.partial() },
         };
         // A turn that was canceled is over already, and the report of its end is refused.
@@ -133,10 +137,22 @@ impl TurnHost {
 
     /// Answers an approval.
     pub fn answer(&self, id: &str, verdict: Verdict, reason: Option<&str>) -> Result<(), Refusal> {
+        self.answer_review(id, verdict, reason, None)
+    }
+
+    /// Answers a review.
+    pub fn answer_review(
+        &self,
+        id: &str,
+        verdict: Verdict,
+        reason: Option<&str>,
+        review: Option<ReviewAnswer>,
+    ) -> Result<(), Refusal> {
         let turn_id = self.state().turn.map_or(TurnId::new(self.clock.uuid()), |turn| turn.id);
         let (tool_call_id, by) = (ToolCallId(id.to_owned()), "test".to_owned());
         let (scope, reason) = (Scope::Once, reason.map(str::to_owned));
         self.command(Command::Answer {
+            review,
             turn_id,
             tool_call_id: tool_call_id.clone(),
             verdict,
@@ -157,6 +173,11 @@ impl TurnHost {
     /// Refuses to record anything from now on, as a full disk does, or records again.
     pub fn refuse_writes(&self, refuses: bool) {
         self.held().refuses = refuses;
+    }
+
+    /// Trusts the workspace, or no longer.
+    pub fn trust(&self, trusted: bool) {
+        self.held().trusted = trusted;
     }
 
     /// How the session stands.
@@ -234,7 +255,8 @@ impl TurnHost {
         let raw: RawSink = Arc::new(move |line| host.held().raw.push(line));
         let raw = held.state.session.raw_log.then_some(raw);
         let link = TurnLink { requests: sender, deltas, raw };
-        (TurnContext::new(session, open, history, canceled, self.clock.clone(), link), requests)
+        let context = TurnContext::new(session, open, history, canceled, self.clock.clone(), link);
+        (context.trusted(held.trusted), requests)
     }
 
     fn request(&self, turn_id: TurnId, request: TurnRequest) {
@@ -257,11 +279,14 @@ impl TurnHost {
     }
 
     fn take_report(&self, turn_id: TurnId, report: Report, reply: Reply) {
-        let proposed = match &report {
-            Report::CallProposed { tool_call, .. } => Some(tool_call.id.clone()),
-            _ => None,
+        let (proposed, reviews) = match &report {
+            Report::CallProposed { tool_call, .. } => (Some(tool_call.id.clone()), false),
+            Report::ReviewRequested { .. } => (None, true),
+            _ => (None, false),
         };
         let answer = self.command(Command::Report { turn_id, report });
+        let review = || self.state().pending_approvals().next().map(|a| a.tool_call_id.clone());
+        let proposed = if reviews { review() } else { proposed };
         let (Ok(Accepted::Waiting), Some(id)) = (&answer, proposed) else {
             _ = reply.send(answer.map_err(report_error));
             return;
@@ -279,10 +304,12 @@ impl TurnHost {
 
     /// Tells an agent that waits what the answer was, in the words of the rules.
     fn wake(&self, turn_id: TurnId, id: &ToolCallId) {
-        let status = self.state().turn.filter(|turn| turn.id == turn_id);
-        let status = status.and_then(|turn| turn.call(id).map(|open| open.status.clone()));
-        let accepted = match status {
-            Some(ostler_types::CallStatus::Denied { reason }) => Accepted::Denied { reason },
+        let turn = self.state().turn.filter(|turn| turn.id == turn_id);
+        let reviewed = turn.as_ref().and_then(|turn| turn.reviewed.clone());
+        let status = turn.and_then(|turn| turn.call(id).map(|open| open.status.clone()));
+        let accepted = match (status, reviewed) {
+            (None, Some(reviewed)) => Accepted::Reviewed(Box::new(reviewed)),
+            (Some(ostler_types::CallStatus::Denied { reason }), _) => Accepted::Denied { reason },
             _ => Accepted::Allowed,
         };
         let mut held = self.held();

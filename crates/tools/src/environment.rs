@@ -46,7 +46,7 @@ const FIXED: &[(&str, &str)] =
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The environment for a child, out of the daemon's.
-pub(crate) fn child_environment(
+pub fn child_environment(
     daemon: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
     let mut child: Vec<(OsString, OsString)> = daemon.into_iter().filter(|(name, _)| passes(name)).collect();
@@ -54,6 +54,16 @@ pub(crate) fn child_environment(
         child.push(("PATH".into(), DEFAULT_PATH.into()));
     }
     child.extend(FIXED.iter().map(|(name, value)| (name.into(), value.into())));
+    child
+}
+
+/// The same for a child that sits at a terminal.
+pub(crate) fn terminal_environment(
+    daemon: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    let mut child = child_environment(daemon);
+    child.retain(|(name, _)| name != "TERM");
+    child.push(("TERM".into(), "xterm-256color".into()));
     child
 }
 

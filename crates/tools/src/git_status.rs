@@ -7,6 +7,7 @@ mod porcelain;
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 
 use self::git::{Git, GitOutput};
 use self::porcelain::{Change, Status};
+use crate::confine::Confines;
 use crate::path::Workspace;
 use crate::text::reveal_line;
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
@@ -40,7 +42,15 @@ const LOG: &[&str] =
 const MAX_SUBJECT: usize = 120;
 
 /// Says how the repository stands.
-pub(crate) struct GitStatus;
+pub(crate) struct GitStatus {
+    confines: Arc<Confines>,
+}
+
+impl GitStatus {
+    pub(crate) fn new(confines: Arc<Confines>) -> GitStatus {
+        GitStatus { confines }
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -67,14 +77,14 @@ impl Tool for GitStatus {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        async move { run(input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
+        async move { run(&self.confines, input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
     }
 }
 
-async fn run(input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
+async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
     let GitStatusInput {} = input::parse(input)?;
     let directory = Workspace::open(&context.workspace)?.directory(".")?;
-    let git = Git::open(&directory, &context.workspace).await?;
+    let git = Git::open(&directory, &context.workspace, confines.sandbox()).await?;
     let status = git.run(STATUS).await?.expect_success("status")?;
     let log = git.run(LOG).await?;
     Ok(outcome(&Status::parse(&status.stdout), status.is_cut, &log, &under_way(&git.directory)))

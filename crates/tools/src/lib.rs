@@ -6,6 +6,8 @@
 mod apply_patch;
 mod blocking;
 mod change;
+mod confine;
+mod diagram;
 mod diff;
 mod edit_file;
 mod environment;
@@ -24,18 +26,22 @@ mod repo_tree;
 mod search;
 mod shell;
 mod text;
+mod verify;
 mod walk;
+mod web_fetch;
 mod write_file;
 
+pub use environment::child_environment;
 pub use output::OutputSink;
-pub use process::{CommandOutcome, Ending, run_command};
-pub use registry::Tools;
+pub use process::{CommandOutcome, Ending};
+pub use registry::{ToolSettings, Tools};
+pub use web_fetch::WebSettings;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_types::{SessionId, ToolKind, ToolSpec};
 use serde_json::Value;
 
 /// Does one thing in a workspace.
@@ -46,9 +52,22 @@ pub trait Tool: Send + Sync + 'static {
     /// What it touches.
     fn kind(&self) -> ToolKind;
 
+    /// What this very call touches, where a tool does things of different kinds. Never less than the
+    /// call really does; a call that is not understood is of the tool's own kind.
+    fn kind_of(&self, _input: &Value) -> ToolKind {
+        self.kind()
+    }
+
     /// What a call will do, in a line, for the person who approves it. Shown in full, so it must
     /// leave nothing out that matters.
     fn summary(&self, input: &Value) -> String;
+
+    /// What is at risk in this call beyond what its kind says, for the person who approves it. Where there
+    /// is something, the call must not run without that person's word, whatever the policy says, and then
+    /// with [`ToolContext::unconfined`] set.
+    fn warning(&self, _input: &Value) -> Option<String> {
+        None
+    }
 
     /// Does it. Called once per call, after `tool_call_started` is on disk. Dropping the future ends
     /// the work, child processes included.
@@ -62,6 +81,20 @@ pub struct ToolContext {
     pub workspace: PathBuf,
     /// Shows output as it comes: the stream's name, and text. Must not block.
     pub output: Arc<OutputSink>,
+    /// The session, to which processes belong that outlive the call.
+    pub session: SessionId,
+    /// Whether somebody who was shown [`Tool::warning`] has agreed that this call runs unconfined. A call
+    /// that can be confined is confined all the same.
+    pub unconfined: bool,
+    /// The commands that say whether the work holds, by the session's policy.
+    pub verify_commands: Vec<String>,
+}
+
+impl ToolContext {
+    /// The context of an ordinary call.
+    pub fn new(workspace: PathBuf, session: SessionId, output: Arc<OutputSink>) -> ToolContext {
+        ToolContext { workspace, output, session, unconfined: false, verify_commands: Vec::new() }
+    }
 }
 
 /// What a call came to.
@@ -77,18 +110,21 @@ pub struct ToolOutcome {
     pub whole: Option<Vec<u8>>,
     /// What the model is to see beside the text, as an image: each with its MIME type.
     pub attachments: Vec<(String, Vec<u8>)>,
+    /// What the call made for people to keep, each with the name of a file. Data from elsewhere: to be
+    /// stored and downloaded, never to be run or shown as a page.
+    pub files: Vec<(String, Vec<u8>)>,
 }
 
 impl ToolOutcome {
     /// The outcome of a call that did what was asked.
     pub fn done(text: impl Into<String>, details: Value) -> ToolOutcome {
-        let details = Some(details);
-        ToolOutcome { ok: true, text: text.into(), details, whole: None, attachments: Vec::new() }
+        ToolOutcome { ok: true, details: Some(details), ..ToolOutcome::failed(text) }
     }
 
     /// The outcome of a call that came to nothing, and why.
     pub fn failed(text: impl Into<String>) -> ToolOutcome {
-        ToolOutcome { ok: false, text: text.into(), details: None, whole: None, attachments: Vec::new() }
+        let (attachments, files) = (Vec::new(), Vec::new());
+        ToolOutcome { ok: false, text: text.into(), details: None, whole: None, attachments, files }
     }
 }
 

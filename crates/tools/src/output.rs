@@ -1,6 +1,8 @@
 //! What a command prints, kept within bounds: shown as it comes, remembered up to a limit, and for
 //! the model cut to head and tail. It reads nothing itself; the process loop feeds it.
 
+use std::borrow::Cow;
+
 use crate::text::{head, tail};
 
 /// How much of the output the model sees.
@@ -80,7 +82,13 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
+    pub(crate) fn push<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
+        // Nearly all output is text that is cut between characters, and there may be very much of it.
+        if self.pending.is_empty()
+            && let Ok(text) = std::str::from_utf8(bytes)
+        {
+            return Cow::Borrowed(text);
+        }
         let mut data = std::mem::take(&mut self.pending);
         data.extend_from_slice(bytes);
         let mut text = String::with_capacity(data.len());
@@ -97,7 +105,7 @@ impl Decoder {
                 text.push(char::REPLACEMENT_CHARACTER);
             }
         }
-        text
+        Cow::Owned(text)
     }
 
     /// What is left when the stream has ended.
@@ -123,11 +131,11 @@ mod tests {
         for split in 0..=text.len() {
             let mut decoder = Decoder::default();
             let (first, second) = text.as_bytes().split_at(split);
-            let decoded = decoder.push(first) + &decoder.push(second) + decoder.finish();
+            let decoded = decoder.push(first).into_owned() + &decoder.push(second) + decoder.finish();
             assert_eq!(decoded, text, "split at {split}");
         }
         let mut decoder = Decoder::default();
-        let decoded: String = text.bytes().map(|byte| decoder.push(&[byte])).collect();
+        let decoded: String = text.bytes().map(|byte| decoder.push(&[byte]).into_owned()).collect();
         assert_eq!(decoded, text);
     }
 

@@ -1,41 +1,59 @@
-//! Runs one command to its end: its own process group, a bounded time, bounded output.
+//! Runs programs: one to its end within a bounded time and with bounded output, or in the background for
+//! a session.
 //!
-//! Nothing of the group outlives the call, however it ends. A process that leaves the group (by
-//! `setsid`) does: holding it is for a sandbox, which this is not.
+//! Nothing of a confined program outlives it. Of an unconfined one its process group does not; a process
+//! that leaves the group (by `setsid`) does, and holding it is what a sandbox is for. How a program is
+//! confined is left to `confine`.
 
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+mod attend;
+mod background;
+mod group;
+mod kept;
+mod terminal;
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, ChildStderr, ChildStdout, Command};
-use tokio::signal::unix::SignalKind;
-use tokio::time::{Instant, sleep_until};
+use ostler_sandbox::{Profile, explain_denial};
+use rustix::process::Signal;
+use tokio::time::Instant;
 
-use crate::Failed;
-use crate::environment::child_environment;
-use crate::output::{Capture, Decoder, OutputSink};
-use crate::path::Workspace;
+pub(crate) use self::attend::Input;
+use self::attend::{Cut, Taken, attend};
+pub(crate) use self::background::{Background, Snapshot};
+use self::group::Group;
+pub(crate) use self::kept::Processes;
+use crate::ToolContext;
+use crate::confine::{Confines, Program};
+use crate::output::Capture;
 
-/// How long output is awaited after the command is over.
-const DRAIN_TIME: Duration = Duration::from_millis(500);
-/// How much is read at once.
-const READ_BYTES: usize = 16 * 1024;
-
-/// Runs a shell command in a workspace and waits for it. Dropping the future kills the whole process
-/// group. A command that cannot be started is an outcome too, not an error.
-pub async fn run_command(
-    workspace: &Path,
+/// Runs a shell command in a workspace and waits for it.
+pub(crate) async fn run_command(
+    confines: &Confines,
+    context: &ToolContext,
     command: &str,
     timeout: Duration,
-    output: &OutputSink,
 ) -> CommandOutcome {
-    match Workspace::open(workspace).and_then(|workspace| workspace.directory(".")) {
-        Ok(directory) => run_in(&directory, command, timeout, output).await,
-        Err(Failed(reason)) => CommandOutcome::not_started(reason),
+    run_program(confines, context, Program::shell(command, None), timeout).await
+}
+
+/// Runs a program and waits for it. Dropping the future kills all that it started.
+pub(crate) async fn run_program(
+    confines: &Confines,
+    context: &ToolContext,
+    program: Program,
+    timeout: Duration,
+) -> CommandOutcome {
+    let terminal = program.terminal;
+    let mut capture = Capture::new(&*context.output);
+    let take = |stream: &'static str, text: &str| capture.push(stream, text);
+    let ran = run(confines, context, program, timeout, Input::none(), take).await;
+    let captured = capture.finish();
+    let output = if terminal { terminal::plain(&captured.text) } else { captured.text };
+    match ran {
+        Ok(ran) => ran.outcome(output, captured.whole),
+        Err(reason) => CommandOutcome::not_started(reason),
     }
 }
 
@@ -52,17 +70,21 @@ pub struct CommandOutcome {
     pub whole: Option<Vec<u8>>,
     /// Whether it left processes behind that held its output open and were killed.
     pub left_processes: bool,
+    /// What the sandbox has to say of it: what it denied, and what it put back.
+    pub notes: Vec<String>,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this code.
+    /// By itself, with this code. In the sandbox a signal is 128 and its number, as in a shell.
     Exited(i32),
     /// By this signal, which came from elsewhere.
     Signaled(i32),
     /// Killed here, after this time.
     TimedOut(Duration),
+    /// Killed here, because somebody asked for it or its session ended.
+    Ended,
     /// It never ran, for this reason.
     NotStarted(String),
 }
@@ -77,7 +99,7 @@ impl CommandOutcome {
     pub fn exit_code(&self) -> Option<i32> {
         match self.ending {
             Ending::Exited(code) => Some(code),
-            Ending::Signaled(_) | Ending::TimedOut(_) | Ending::NotStarted(_) => None,
+            Ending::Signaled(_) | Ending::TimedOut(_) | Ending::Ended | Ending::NotStarted(_) => None,
         }
     }
 
@@ -85,7 +107,7 @@ impl CommandOutcome {
     pub fn signal(&self) -> Option<i32> {
         match self.ending {
             Ending::Signaled(signal) => Some(signal),
-            Ending::Exited(_) | Ending::TimedOut(_) | Ending::NotStarted(_) => None,
+            Ending::Exited(_) | Ending::TimedOut(_) | Ending::Ended | Ending::NotStarted(_) => None,
         }
     }
 
@@ -105,212 +127,108 @@ impl CommandOutcome {
                 "[Processes that the command left behind held its output open; they were killed.]\n",
             );
         }
-        text.push_str(&match &self.ending {
-            Ending::Exited(code) => format!("exit code {code}"),
-            Ending::Signaled(signal) => format!("killed by signal {signal}"),
-            Ending::TimedOut(after) => {
-                format!("timed out after {} s; the command and its children were killed", after.as_secs_f64())
-            }
-            Ending::NotStarted(reason) => format!("The command was not started: {reason}"),
-        });
+        text.push_str(&self.ending.text());
+        for note in &self.notes {
+            text.push('\n');
+            text.push_str(note);
+        }
         text
     }
 
     pub(crate) fn not_started(reason: String) -> CommandOutcome {
         let ending = Ending::NotStarted(reason);
-        CommandOutcome { ending, duration_ms: 0, output: String::new(), whole: None, left_processes: false }
+        let (output, notes) = (String::new(), Vec::new());
+        CommandOutcome { ending, duration_ms: 0, output, whole: None, left_processes: false, notes }
     }
 }
 
-/// Runs a command in an open directory.
-pub(crate) async fn run_in(
-    directory: &OwnedFd,
-    command: &str,
+impl Ending {
+    /// How it ended, for a model.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Ending::Exited(code) => format!("exit code {code}"),
+            Ending::Signaled(signal) => format!("killed by signal {signal}"),
+            Ending::TimedOut(after) => {
+                format!("timed out after {} s; the command and its children were killed", after.as_secs_f64())
+            }
+            Ending::Ended => "ended on request; the command and its children were killed".to_owned(),
+            Ending::NotStarted(reason) => format!("The command was not started: {reason}"),
+        }
+    }
+}
+
+/// How a program went, apart from what it printed.
+pub(crate) struct Ran {
+    pub(crate) ending: Ending,
+    duration_ms: u64,
+    left_processes: bool,
+    profile: Option<Profile>,
+    restored: Vec<PathBuf>,
+}
+
+/// Runs a program to its end, and gives what it prints to `take`. The error says why it did not start.
+pub(crate) async fn run(
+    confines: &Confines,
+    context: &ToolContext,
+    program: Program,
     timeout: Duration,
-    output: &OutputSink,
-) -> CommandOutcome {
+    mut input: Input,
+    mut take: impl Taken,
+) -> Result<Ran, String> {
     let started = Instant::now();
-    let mut group = match Group::spawn(directory, command) {
-        Ok(group) => group,
-        Err(error) => return CommandOutcome::not_started(format!("{error}.")),
+    let terminal = program.terminal;
+    let mut prepared = confines.prepare(context, program).await.map_err(|failed| failed.0)?;
+    let profile = prepared.profile.take();
+    let mut group = Group::spawn(prepared, terminal, input.is_some()).map_err(|error| format!("{error}."))?;
+    let cut = async {
+        tokio::time::sleep_until(started + timeout).await;
+        Cut::TimedOut(timeout)
     };
-    let mut capture = Capture::new(output);
-    let (timed_out, left_processes) = attend(&mut group, started + timeout, &mut capture).await;
-    let ending = match group.end().await {
-        Some(_) | None if timed_out => Ending::TimedOut(timeout),
-        Some(status) => ending(status),
-        None => Ending::Signaled(Signal::KILL.as_raw()),
-    };
+    let attended = attend(&mut group, &mut input, cut, &mut take).await;
+    let ended = group.end().await;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let captured = capture.finish();
-    CommandOutcome { ending, duration_ms, output: captured.text, whole: captured.whole, left_processes }
+    let ending = attended.cut.map_or_else(|| Ending::of(ended.status), Ending::from);
+    Ok(Ran { ending, duration_ms, left_processes: attended.left_open, profile, restored: ended.restored })
 }
 
-fn ending(status: ExitStatus) -> Ending {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Ending::Exited(code),
-        (None, signal) => Ending::Signaled(signal.unwrap_or(0)),
-    }
-}
-
-/// Reads what the command prints until it is over and its pipes are closed, or time is up. Says
-/// whether the command timed out, and whether its pipes were still open at the end.
-async fn attend(group: &mut Group, deadline: Instant, capture: &mut Capture<'_>) -> (bool, bool) {
-    let (mut stdout, mut stderr) =
-        (Pipe::new("stdout", group.stdout.take()), Pipe::new("stderr", group.stderr.take()));
-    let (mut exited, mut timed_out) = (false, false);
-    let timer = sleep_until(deadline);
-    tokio::pin!(timer);
-    while !exited || stdout.is_open() || stderr.is_open() {
-        tokio::select! {
-            () = stdout.read(), if stdout.is_open() => stdout.show(capture),
-            () = stderr.read(), if stderr.is_open() => stderr.show(capture),
-            () = group.exit.wait(), if !exited => {
-                exited = true;
-                timer.as_mut().reset(Instant::now() + DRAIN_TIME);
-            }
-            () = &mut timer => {
-                if exited || timed_out {
-                    break;
-                }
-                timed_out = true;
-                group.kill();
-                timer.as_mut().reset(Instant::now() + DRAIN_TIME);
-            }
-        }
-    }
-    let left_open = exited && !timed_out && (stdout.is_open() || stderr.is_open());
-    stdout.close(capture);
-    stderr.close(capture);
-    (timed_out, left_open)
-}
-
-/// One stream of a command.
-struct Pipe<R> {
-    name: &'static str,
-    reader: Option<R>,
-    decoder: Decoder,
-    buffer: Vec<u8>,
-}
-
-impl<R: AsyncRead + Unpin> Pipe<R> {
-    fn new(name: &'static str, reader: Option<R>) -> Pipe<R> {
-        Pipe { name, reader, decoder: Decoder::default(), buffer: Vec::with_capacity(READ_BYTES) }
-    }
-
-    fn is_open(&self) -> bool {
-        self.reader.is_some()
-    }
-
-    /// Reads once. Loses nothing when it is dropped while it waits.
-    async fn read(&mut self) {
-        let Some(reader) = &mut self.reader else {
-            return;
-        };
-        match reader.read_buf(&mut self.buffer).await {
-            Ok(0) | Err(_) => self.reader = None,
-            Ok(_) => {}
-        }
-    }
-
-    fn show(&mut self, capture: &mut Capture<'_>) {
-        capture.push(self.name, &self.decoder.push(&self.buffer));
-        self.buffer.clear();
-    }
-
-    fn close(&mut self, capture: &mut Capture<'_>) {
-        self.reader = None;
-        capture.push(self.name, self.decoder.finish());
+impl Ran {
+    /// The same with what it printed, and what the sandbox has to say of that.
+    pub(crate) fn outcome(self, output: String, whole: Option<Vec<u8>>) -> CommandOutcome {
+        let Ran { ending, duration_ms, left_processes, profile, restored } = self;
+        let notes = notes(&ending, profile.as_ref(), &restored, &output);
+        CommandOutcome { ending, duration_ms, output, whole, left_processes, notes }
     }
 }
 
-/// A running command and all that it starts. Dropping it kills them.
-struct Group {
-    /// None once it is reaped. While it is not, its id names this group and no other, so the group
-    /// is always killed first.
-    child: Option<Child>,
-    id: Pid,
-    exit: Exit,
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
-}
-
-impl Group {
-    fn spawn(directory: &OwnedFd, command: &str) -> std::io::Result<Group> {
-        let children = tokio::signal::unix::signal(SignalKind::child())?;
-        let mut child = Command::new(shell())
-            .arg("-c")
-            .arg(command)
-            // The descriptor names the directory that was checked, whatever its path names by now.
-            .current_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()))
-            .env_clear()
-            .envs(child_environment(std::env::vars_os()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        let id = child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(Pid::from_raw)
-            .expect("a child that was not awaited has an id");
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        Ok(Group { child: Some(child), id, exit: Exit { id, children }, stdout, stderr })
-    }
-
-    fn kill(&self) {
-        if self.child.is_some() {
-            // The only failure is that nobody is left.
-            let _ = kill_process_group(self.id, Signal::KILL);
-        }
-    }
-
-    /// Kills what is left and reaps the command. None where it cannot be reaped in time, as one that
-    /// hangs in the kernel; dropping the group sees to it then.
-    async fn end(mut self) -> Option<ExitStatus> {
-        self.kill();
-        let child = self.child.as_mut()?;
-        let status = tokio::time::timeout(DRAIN_TIME, child.wait()).await.ok()?.ok();
-        self.child = None;
-        status
+impl Ending {
+    fn of(status: Option<ExitStatus>) -> Ending {
+        use std::os::unix::process::ExitStatusExt;
+        let code = status.and_then(|status| status.code());
+        let signal = || status.and_then(|status| status.signal()).unwrap_or(Signal::KILL.as_raw());
+        code.map_or_else(|| Ending::Signaled(signal()), Ending::Exited)
     }
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
-        // A killed child must still be awaited, or it stays in the process table. The task that does
-        // so owns the child, and ends as soon as the kernel has let go of it.
-        if let (Some(mut child), Ok(runtime)) = (self.child.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move { child.wait().await });
+impl From<Cut> for Ending {
+    fn from(cut: Cut) -> Ending {
+        match cut {
+            Cut::TimedOut(after) => Ending::TimedOut(after),
+            Cut::Asked => Ending::Ended,
         }
     }
 }
 
-/// Tells when a command is over without reaping it, so that its id stays its own.
-struct Exit {
-    id: Pid,
-    children: tokio::signal::unix::Signal,
-}
-
-impl Exit {
-    async fn wait(&mut self) {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        // An error means that there is no such child any more.
-        while let Ok(None) = waitid(WaitId::Pid(self.id), options) {
-            if self.children.recv().await.is_none() {
-                return;
-            }
-        }
-    }
-}
-
-/// By absolute path, so that a `bash` in the workspace is not taken for it.
-fn shell() -> &'static str {
-    ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
-        .into_iter()
-        .find(|shell| Path::new(shell).exists())
-        .unwrap_or("/bin/sh")
+/// What the sandbox has to say of a program that has ended.
+fn notes(ending: &Ending, profile: Option<&Profile>, restored: &[PathBuf], output: &str) -> Vec<String> {
+    let denial = match (ending, profile) {
+        (Ending::Exited(code), Some(profile)) => explain_denial(profile, Some(*code), output),
+        (_, Some(_) | None) => None,
+    };
+    let put_back = restored.iter().map(|path| {
+        format!(
+            "[sandbox] {} is protected; what the command did to it was undone. Ask the user to change it.",
+            path.display()
+        )
+    });
+    denial.into_iter().chain(put_back).collect()
 }

@@ -2,62 +2,138 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_sandbox::Sandbox;
+use ostler_types::{SessionId, ToolKind, ToolSpec};
 
-use crate::Tool;
 use crate::apply_patch::ApplyPatch;
+use crate::confine::Confines;
+use crate::diagram::Diagram;
 use crate::edit_file::EditFile;
 use crate::git_status::GitStatus;
+use crate::process::{self, CommandOutcome, Processes};
 use crate::read_file::ReadFile;
 use crate::repo_map::RepoMap;
 use crate::repo_tree::RepoTree;
 use crate::search::Search;
-use crate::shell::Shell;
+use crate::shell::{Shell, ShellProcess};
+use crate::verify::Verify;
+use crate::web_fetch::{WebFetch, WebSettings};
 use crate::write_file::WriteFile;
+use crate::{Tool, ToolContext};
 
-/// A set of tools with different names, in a fixed order.
+/// A set of tools with different names, in a fixed order, and the processes that they left running.
 #[derive(Clone)]
 pub struct Tools {
     tools: Vec<(String, Arc<dyn Tool>)>,
     specs: Arc<[ToolSpec]>,
+    confines: Arc<Confines>,
+    processes: Arc<Processes>,
+}
+
+/// What the built-in tools are given.
+#[derive(Debug, Clone, Default)]
+pub struct ToolSettings {
+    /// What confines programs. Without one, or with one that cannot confine on this machine, each call
+    /// that would run a program carries a warning and needs a person's word.
+    pub sandbox: Option<Sandbox>,
+    /// Whether programs may run unconfined without anybody's word, because the owner has turned the
+    /// sandbox off. One that works is used all the same.
+    pub allow_unconfined: bool,
+    /// Whether confined programs may use the network.
+    pub sandbox_network: bool,
+    /// Directories besides the workspace that confined programs may write, such as a build cache. They
+    /// must exist.
+    pub writable: Vec<PathBuf>,
+    /// Where to remember, beyond the end of the process, what maps of workspaces are made from. It holds
+    /// parts of their sources.
+    pub map_cache: Option<PathBuf>,
+    /// What may be fetched from the web.
+    pub web: WebSettings,
 }
 
 impl Tools {
-    /// The tools that every session has.
-    pub fn builtin() -> Tools {
-        Tools::with_map_cache(None)
-    }
-
-    /// The tools that every session has. What maps of workspaces are made from is remembered in
-    /// `map_cache`, where it is given, beyond the end of the process; it holds parts of their sources.
-    pub fn with_map_cache(map_cache: Option<PathBuf>) -> Tools {
-        Tools::new(vec![
+    /// The built-in tools.
+    pub fn new(settings: ToolSettings) -> Tools {
+        let ToolSettings { sandbox, allow_unconfined, sandbox_network, writable, map_cache, web } = settings;
+        let confines = Arc::new(Confines { sandbox, allow_unconfined, network: sandbox_network, writable });
+        let processes = Arc::new(Processes::default());
+        let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(RepoTree),
             Arc::new(RepoMap::new(map_cache)),
             Arc::new(ReadFile),
             Arc::new(Search),
-            Arc::new(GitStatus),
+            Arc::new(GitStatus::new(confines.clone())),
             Arc::new(ApplyPatch),
             Arc::new(EditFile),
             Arc::new(WriteFile),
-            Arc::new(Shell),
-        ])
+            Arc::new(Shell::new(confines.clone(), processes.clone())),
+            Arc::new(ShellProcess::new(processes.clone())),
+            Arc::new(Verify::new(confines.clone())),
+            Arc::new(Diagram::new(confines.clone())),
+        ];
+        if web.enabled {
+            tools.push(Arc::new(WebFetch::new(&web)));
+        }
+        Tools { tools: Vec::new(), specs: Arc::default(), confines, processes }.and(tools)
     }
 
-    /// These tools, in this order. Of tools with one name only the first counts, so that a later one
-    /// cannot take its place.
-    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Tools {
-        let mut named: Vec<(String, Arc<dyn Tool>)> = Vec::new();
-        let mut specs = Vec::new();
+    /// The built-in tools without any sandbox: programs have all rights of this process. For tests.
+    pub fn builtin() -> Tools {
+        Tools::new(ToolSettings { allow_unconfined: true, ..ToolSettings::default() })
+    }
+
+    /// These tools and no others, in this order; commands run unconfined. For tests.
+    pub fn of(tools: Vec<Arc<dyn Tool>>) -> Tools {
+        let confines = Arc::new(Confines { allow_unconfined: true, ..Confines::default() });
+        let processes = Arc::default();
+        Tools { tools: Vec::new(), specs: Arc::default(), confines, processes }.and(tools)
+    }
+
+    /// The same with more tools behind them. Of tools with one name only the first counts, so that a
+    /// later one cannot take its place.
+    #[must_use]
+    pub fn and(mut self, tools: Vec<Arc<dyn Tool>>) -> Tools {
+        let mut specs = self.specs.to_vec();
         for tool in tools {
             let spec = tool.spec();
-            if named.iter().all(|(name, _)| *name != spec.name) {
-                named.push((spec.name.clone(), tool));
+            if self.get(&spec.name).is_none() {
+                self.tools.push((spec.name.clone(), tool));
                 specs.push(spec);
             }
         }
-        Tools { tools: named, specs: specs.into() }
+        self.specs = specs.into();
+        self
+    }
+
+    /// Runs a shell command in the workspace, confined like the tools, and waits for it. Dropping the
+    /// future kills all that it started. A command that cannot be started is an outcome too, not an error.
+    pub async fn run_command(
+        &self,
+        context: &ToolContext,
+        command: &str,
+        timeout: Duration,
+    ) -> CommandOutcome {
+        process::run_command(&self.confines, context, command, timeout).await
+    }
+
+    /// What a person must know before commands run, where nothing confines them.
+    pub fn warning(&self) -> Option<String> {
+        self.confines.warning()
+    }
+
+    /// Ends the processes that a session left running, and waits a moment for them to be gone. To be
+    /// called when the session is closed or goes to sleep.
+    pub async fn end_session(&self, session: SessionId) {
+        self.processes.end(Some(session)).await;
+    }
+
+    /// Ends all processes that sessions left running, lets no more be left, and cleans up after the
+    /// sandbox. To be called when the daemon stops.
+    pub async fn stop(&self) {
+        self.processes.stop().await;
+        self.confines.sweep().await;
     }
 
     /// The tool of this name.

@@ -1,6 +1,9 @@
-//! The tool that runs a command. It has the daemon's rights in full; whether it may run is settled
-//! before.
+//! The tools that run commands: `shell` to their end or in the background, `shell_process` for those in the
+//! background. How a command is confined is left to `confine`, how it is attended to `process`.
 
+mod shell_process;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -10,15 +13,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::path::Workspace;
-use crate::process::{CommandOutcome, run_in};
+pub(crate) use self::shell_process::ShellProcess;
+use crate::confine::{Confines, Program};
+use crate::process::{CommandOutcome, Processes, run_program};
 use crate::text::{reveal, reveal_line};
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
+/// How long a command in the background is watched for an early end.
+const EARLY: Duration = Duration::from_secs(1);
 
 /// Runs a command in the workspace.
-pub(crate) struct Shell;
+pub(crate) struct Shell {
+    confines: Arc<Confines>,
+    processes: Arc<Processes>,
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,11 +35,53 @@ struct ShellInput {
     /// The command, for bash.
     #[schemars(length(min = 1))]
     command: String,
-    /// After how many seconds it is killed. 120 when left out.
+    /// After how many seconds it is killed. 120 when left out; never, for one in the background.
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: Option<u64>,
     /// The directory to run it in, relative to the workspace. The workspace itself when left out.
     cwd: Option<String>,
+    /// Whether to leave it running and return at once, with its process_id for shell_process. For servers
+    /// and watchers.
+    #[serde(default)]
+    background: bool,
+    /// Whether it runs at a terminal of 80 columns and 24 lines, for programs that want one.
+    #[serde(default)]
+    pty: bool,
+}
+
+impl Shell {
+    pub(crate) fn new(confines: Arc<Confines>, processes: Arc<Processes>) -> Shell {
+        Shell { confines, processes }
+    }
+
+    async fn run_command(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
+        let input: ShellInput = input::parse(input)?;
+        let mut program = Program::shell(&input.command, input.cwd.as_deref());
+        program.terminal = input.pty;
+        let timeout = input.timeout_seconds.map(Duration::from_secs);
+        if input.background {
+            return self.leave_running(context, program, timeout).await;
+        }
+        let timeout = timeout.unwrap_or(Duration::from_secs(DEFAULT_TIMEOUT_SECONDS));
+        Ok(outcome(run_program(&self.confines, context, program, timeout).await))
+    }
+
+    async fn leave_running(
+        &self,
+        context: &ToolContext,
+        program: Program,
+        timeout: Option<Duration>,
+    ) -> Result<ToolOutcome, Failed> {
+        let started = self.processes.start(&self.confines, context, program, timeout).await?;
+        started.process().wait_for_end(EARLY).await;
+        let snapshot = started.process().snapshot();
+        if !snapshot.output.is_empty() {
+            (context.output)("stdout", &snapshot.output);
+        }
+        let outcome = shell_process::outcome(&started.process().id, snapshot);
+        started.keep();
+        Ok(outcome)
+    }
 }
 
 impl Tool for Shell {
@@ -39,8 +90,10 @@ impl Tool for Shell {
             name: "shell".to_owned(),
             description: "Runs a command with bash in the workspace and gives its output and exit code. Each call is a \
                           new shell: nothing carries over but files. There is no input, and whatever the command \
-                          leaves running is killed when it ends. Long output is cut in the middle."
-                .to_owned(),
+                          leaves running is killed when it ends, unless it runs in the background. Long output is cut \
+                          in the middle."
+                .to_owned()
+                + self.confines.description(),
             input_schema: input::schema::<ShellInput>(),
         }
     }
@@ -51,26 +104,24 @@ impl Tool for Shell {
 
     fn summary(&self, input: &Value) -> String {
         let field = |name: &str| input.get(name).and_then(Value::as_str);
+        let is_set = |name: &str| input.get(name) == Some(&Value::Bool(true));
         let Some(command) = field("command") else {
             return "run a command, but the input names none".to_owned();
         };
-        match field("cwd").filter(|cwd| !cwd.is_empty() && *cwd != ".") {
-            Some(cwd) => format!("[in {}] {}", reveal_line(cwd), reveal(command)),
-            None => reveal(command),
-        }
+        let cwd = field("cwd").filter(|cwd| !cwd.is_empty() && *cwd != ".");
+        let mut how: Vec<String> = cwd.map(|cwd| format!("in {}", reveal_line(cwd))).into_iter().collect();
+        how.extend(is_set("background").then(|| "in the background".to_owned()));
+        how.extend(is_set("pty").then(|| "at a terminal".to_owned()));
+        if how.is_empty() { reveal(command) } else { format!("[{}] {}", how.join(", "), reveal(command)) }
+    }
+
+    fn warning(&self, _input: &Value) -> Option<String> {
+        self.confines.warning()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        async move { run(input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
+        async move { self.run_command(input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
     }
-}
-
-async fn run(input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
-    let input: ShellInput = input::parse(input)?;
-    let cwd = input.cwd.as_deref().filter(|cwd| !cwd.is_empty()).unwrap_or(".");
-    let directory = Workspace::open(&context.workspace)?.directory(cwd)?;
-    let timeout = Duration::from_secs(input.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS));
-    Ok(outcome(run_in(&directory, &input.command, timeout, &*context.output).await))
 }
 
 fn outcome(command: CommandOutcome) -> ToolOutcome {
@@ -80,7 +131,8 @@ fn outcome(command: CommandOutcome) -> ToolOutcome {
         "duration_ms": command.duration_ms,
         "timed_out": command.timed_out(),
         "truncated": command.whole.is_some(),
+        "notes": command.notes,
     });
     let (ok, text) = (command.ok(), command.text());
-    ToolOutcome { ok, text, details: Some(details), whole: command.whole, attachments: Vec::new() }
+    ToolOutcome { ok, whole: command.whole, ..ToolOutcome::done(text, details) }
 }

@@ -50,7 +50,8 @@ fn spell_out(text: &str, keep: impl Fn(char) -> bool) -> String {
     shown
 }
 
-fn is_hidden(character: char) -> bool {
+/// Whether a terminal or a page would obey a character, or leave it unseen.
+pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use crate::{
-    Answered, Batch, CallStatus, Delivery, Event, Limits, Message, OpenCall, OpenTurn, PendingApproval,
-    Queued, Record, Rule, Scope, Session, SessionStatus, State, ToolCall, ToolCallId, ToolKind, TurnId,
-    TurnStatus, TurnSummary,
+    Answered, Batch, CallStatus, Delivery, Event, FileChange, Limits, Message, Moment, OpenCall, OpenTurn,
+    PATCH_REVIEW, PendingApproval, Queued, Record, Reviewed, Rule, Scope, Session, SessionStatus, State,
+    ToolCall, ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
 };
 
 impl State {
@@ -101,7 +101,7 @@ impl State {
                 turn.batch = None;
             }
             Event::ToolCallStarted { tool_call, kind } => {
-                turn.changed |= matches!(kind, ToolKind::Write | ToolKind::Exec);
+                turn.changed |= *kind != ToolKind::Read;
                 turn.set(&tool_call.id, CallStatus::Started);
             }
             Event::ToolCallCompleted { tool_call, tool_result, .. } => {
@@ -109,6 +109,36 @@ impl State {
             }
             Event::ApprovalRequested { tool_call, kind, summary, rule } => {
                 turn.wait(record, tool_call, *kind, summary, rule);
+            }
+            Event::CheckpointCreated { checkpoint_id, moment, .. } => {
+                let summary = self.turns.iter_mut().rev().find(|summary| summary.id == turn.id);
+                let known = match moment {
+                    Moment::Before => {
+                        turn.checkpoint = Some(checkpoint_id.clone());
+                        summary.map(|summary| &mut summary.checkpoint_before)
+                    }
+                    Moment::After => summary.map(|summary| &mut summary.checkpoint_after),
+                };
+                if let Some(known) = known {
+                    *known = Some(checkpoint_id.clone());
+                }
+            }
+            Event::PatchReviewRequested { tool_call_id, files, waits } => {
+                turn.reviewed = None;
+                if *waits {
+                    turn.review(record, tool_call_id, files);
+                }
+            }
+            Event::ApprovalGranted { tool, reason, review, by, tool_call_id, .. }
+            | Event::ApprovalDenied { tool, reason, review, by, tool_call_id, .. }
+                if tool == PATCH_REVIEW =>
+            {
+                let accepted = matches!(record.event, Event::ApprovalGranted { .. });
+                let answer = review.clone().unwrap_or_default();
+                turn.reviewed = Some(Reviewed { accepted, reason: reason.clone(), answer });
+                turn.calls.clear();
+                let answered = Answered::new(turn.id, tool_call_id, accepted, by);
+                self.remember_answer(answered);
             }
             Event::ApprovalGranted { tool_call_id, by, scope, .. } => {
                 let rule = turn.call(tool_call_id).and_then(OpenCall::offered_rule);
@@ -143,6 +173,10 @@ impl State {
         self.remember_key(key, message.id, turn_id);
         self.queue.retain(|queued| queued.message.id != message.id);
         let steers = turn_id.is_some() && self.turn.as_ref().map(|turn| turn.id) == turn_id;
+        // Whatever is said in the turn comes after the agent has heard its review.
+        if let Some(turn) = self.turn.as_mut().filter(|_| steers) {
+            turn.reviewed = None;
+        }
         if !steers {
             self.unanswered.push(message.id);
             self.session.status = SessionStatus::Active;
@@ -172,6 +206,8 @@ impl State {
             verified: None,
             error: None,
             usage: crate::Usage::default(),
+            checkpoint_before: None,
+            checkpoint_after: None,
         });
         bound(&mut self.turns, Limits::TURNS);
         self.turn = Some(OpenTurn {
@@ -186,6 +222,8 @@ impl State {
             rounds: 0,
             changed: false,
             usage: crate::Usage::default(),
+            checkpoint: None,
+            reviewed: None,
         });
     }
 
@@ -250,6 +288,15 @@ impl OpenTurn {
         open.status = CallStatus::Waiting { approval };
     }
 
+    /// Lets the whole change of the turn wait for an answer, like a call.
+    fn review(&mut self, record: &Record, id: &ToolCallId, files: &[FileChange]) {
+        let input = serde_json::json!({ "files": files });
+        let call = ToolCall { id: id.clone(), name: PATCH_REVIEW.to_owned(), input };
+        let rule = Rule::of(&call);
+        self.calls = vec![OpenCall::proposed(call.clone())];
+        self.wait(record, &call, ToolKind::Write, &review_summary(files), &rule);
+    }
+
     fn set(&mut self, id: &ToolCallId, status: CallStatus) {
         if let Some(open) = self.call_mut(id) {
             open.status = status;
@@ -272,6 +319,15 @@ impl Answered {
     fn new(turn_id: TurnId, tool_call_id: &ToolCallId, granted: bool, by: &str) -> Answered {
         Answered { turn_id, tool_call_id: tool_call_id.clone(), granted, by: by.to_owned() }
     }
+}
+
+/// A review in a line.
+fn review_summary(files: &[FileChange]) -> String {
+    let (added, removed) =
+        files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
+    let count = files.len();
+    let noun = if count == 1 { "file" } else { "files" };
+    format!("keep the change of this turn: {count} {noun}, +{added} −{removed} lines")
 }
 
 /// A title from the first line that says something, at most 80 characters.

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandResult, Effort, Event, Failure, Message, MessageId, Policy, Resolution, Scope, ToolCall,
-    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    CommandResult, Effort, Event, Failure, FileChange, Message, MessageId, Moment, Policy, Resolution,
+    ReviewAnswer, Reviewed, Scope, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
 /// What can be asked of a session.
@@ -53,6 +53,8 @@ pub enum Command {
         scope: Scope,
         /// Why; the model sees it when the answer is no.
         reason: Option<String>,
+        /// The particulars, when a review is answered.
+        review: Option<ReviewAnswer>,
         /// Who answers.
         by: String,
     },
@@ -164,6 +166,8 @@ pub enum Report {
         summary: String,
         /// Whether a rule outside this session allows it.
         standing: bool,
+        /// Why somebody must be asked whatever the policy says.
+        risk: Option<String>,
     },
     /// The call is about to take effect.
     CallStarted {
@@ -180,6 +184,31 @@ pub enum Report {
         duration_ms: u64,
         /// The id of the message that carries it to the model.
         message_id: MessageId,
+    },
+    /// The workspace was captured.
+    CheckpointCreated {
+        /// The checkpoint.
+        checkpoint_id: String,
+        /// Before or after the turn's changes.
+        moment: Moment,
+        /// How many files it holds.
+        files: u64,
+        /// How many bytes they have.
+        bytes: u64,
+        /// How many files it does not hold, because they are too large.
+        left_out: u64,
+    },
+    /// This is what the turn changed; leads to a question when it is to wait.
+    ReviewRequested {
+        /// The changes.
+        files: Vec<FileChange>,
+        /// Whether somebody has to say yes.
+        waits: bool,
+    },
+    /// What came of a review goes back to the model.
+    ReviewSettled {
+        /// What the model is told.
+        feedback: Message,
     },
     /// The workspace is being checked.
     VerificationStarted {
@@ -205,6 +234,8 @@ pub enum Report {
         stop_reason: String,
         /// Whether the workspace was checked, and held.
         verified: Option<bool>,
+        /// What there is to say of the check, such as why there was none.
+        verification: Option<String>,
     },
     /// The turn cannot go on.
     Failed {
@@ -307,4 +338,6 @@ pub enum Accepted {
     },
     /// The call waits for an answer.
     Waiting,
+    /// The review was answered.
+    Reviewed(Box<Reviewed>),
 }

@@ -121,6 +121,10 @@ fn check_policy(policy: &Policy) -> Result<(), Refusal> {
         let message = format!("a session has at most {} rules", Limits::RULES);
         return Err(Refusal::new(RefusalKind::TooLarge, "too_many_rules", message));
     }
+    let patterns = policy.approval.rules.iter().flat_map(|rule| &rule.commands);
+    for pattern in patterns {
+        pattern.check().map_err(|why| Refusal::invalid("bad_rule", why))?;
+    }
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Message, MessageId, Queued, Resolution, Rule, Scope, Session, ToolCall, ToolCallId, ToolKind, ToolResult,
-    TurnId, Usage,
+    FileChange, Message, MessageId, Moment, Queued, Resolution, ReviewAnswer, Rule, Scope, Session, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
 /// What has happened. The names and the shapes of `data` are a contract with every client and with
@@ -44,7 +44,13 @@ pub enum Event {
     /// The turn about to begin repeats an earlier one.
     TurnRetried { retry_of: TurnId },
     /// The turn ended as it should.
-    TurnCompleted { stop_reason: String, usage: Usage, verified: Option<bool> },
+    TurnCompleted {
+        stop_reason: String,
+        usage: Usage,
+        verified: Option<bool>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verification: Option<String>,
+    },
     /// The turn ended in an error.
     TurnFailed { error: Failure, reason: String },
     /// The turn was stopped.
@@ -86,6 +92,8 @@ pub enum Event {
         by: String,
         scope: Scope,
         reason: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        review: Option<ReviewAnswer>,
     },
     /// The answer was no.
     ApprovalDenied {
@@ -94,7 +102,13 @@ pub enum Event {
         by: String,
         scope: Scope,
         reason: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        review: Option<ReviewAnswer>,
     },
+    /// The workspace was captured, so that it can be brought back.
+    CheckpointCreated { checkpoint_id: String, moment: Moment, files: u64, bytes: u64, left_out: u64 },
+    /// What the turn changed waits for a person, or is shown to one.
+    PatchReviewRequested { tool_call_id: ToolCallId, files: Vec<FileChange>, waits: bool },
     /// The workspace is being checked.
     VerificationStarted { round: u32, commands: Vec<String> },
     /// The check is over.
@@ -131,6 +145,8 @@ impl Event {
             Event::ApprovalRequested { .. } => "approval_requested",
             Event::ApprovalGranted { .. } => "approval_granted",
             Event::ApprovalDenied { .. } => "approval_denied",
+            Event::CheckpointCreated { .. } => "checkpoint_created",
+            Event::PatchReviewRequested { .. } => "patch_review_requested",
             Event::VerificationStarted { .. } => "verification_started",
             Event::VerificationCompleted { .. } => "verification_completed",
         }

@@ -18,6 +18,7 @@ mod policy;
 mod raw;
 mod record;
 mod refusal;
+mod review;
 mod session;
 mod state;
 mod tool;
@@ -31,10 +32,15 @@ pub use ids::{IdError, MessageId, SessionId, ToolCallId, TurnId};
 pub use message::{Message, Part, Picture, Role};
 pub use model::{Ability, Cost, Effort, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution, ResolvedBy};
 pub use object::{object, optional_object};
-pub use policy::{ApprovalPolicy, PatchReview, PatchReviewMode, Policy, Rule, Scope, VerifyPolicy};
+pub use policy::{
+    ApprovalPolicy, CommandPattern, PatchReview, PatchReviewMode, Policy, Rule, Scope, VerifyPolicy,
+};
 pub use raw::RawLine;
 pub use record::{NewRecord, Record};
 pub use refusal::{Refusal, RefusalKind};
+pub use review::{
+    ChangeKind, FileChange, Moment, PATCH_REVIEW, RejectedFile, ReviewAnswer, ReviewComment, Reviewed,
+};
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{
     Answered, Batch, CallStatus, Limits, OpenCall, OpenTurn, PendingApproval, Queued, State, TurnStatus,

@@ -1,5 +1,6 @@
 //! What a session may do by itself, and what it must ask or check.
 
+use ostler_command_line::{Pattern, allowed, parse, suggest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub struct ApprovalPolicy {
     pub require_for_tools: Vec<String>,
     /// Calls that are allowed without asking.
     pub rules: Vec<Rule>,
+    /// Whether commands that are known to only read run without asking, unless their tool is named above.
+    pub safe_commands: bool,
 }
 
 impl Default for ApprovalPolicy {
@@ -41,6 +44,7 @@ impl Default for ApprovalPolicy {
             require_for_kinds: vec![ToolKind::Write, ToolKind::Exec, ToolKind::Network],
             require_for_tools: Vec::new(),
             rules: Vec::new(),
+            safe_commands: true,
         }
     }
 }
@@ -48,13 +52,32 @@ impl Default for ApprovalPolicy {
 impl ApprovalPolicy {
     /// Whether this call has to wait for an answer.
     pub fn asks(&self, call: &ToolCall, kind: ToolKind) -> bool {
-        let named = self.require_for_tools.contains(&call.name) || self.require_for_kinds.contains(&kind);
-        named && !self.rules.iter().any(|rule| rule.allows(call))
+        let by_name = self.require_for_tools.contains(&call.name);
+        let named = by_name || self.require_for_kinds.contains(&kind);
+        named && !self.lets_through(call, std::iter::empty())
+    }
+
+    /// Whether this call is let through by a rule of this policy or one of these, or because all that it
+    /// runs is known to only read. Each command of a line may be covered by another rule.
+    pub fn lets_through<'a>(&'a self, call: &ToolCall, others: impl Iterator<Item = &'a Rule>) -> bool {
+        let rules: Vec<&Rule> = self.rules.iter().chain(others).collect();
+        let (subject, whole) = subject(call);
+        if rules.iter().any(|rule| rule.names(call, &subject, whole)) {
+            return true;
+        }
+        let Some(line) = shell_line(call) else { return false };
+        if !self.safe_commands || self.require_for_tools.contains(&call.name) {
+            return false;
+        }
+        let of_tool = rules.iter().filter(|rule| rule.tool == call.name);
+        let patterns: Vec<Pattern> = of_tool.flat_map(|rule| &rule.commands).map(Into::into).collect();
+        allowed(&parse(line), &patterns)
     }
 }
 
-/// Allows one exact call: the same tool with the same subject. Never a prefix or a pattern, because
-/// a shell would find a way around it.
+/// Allows one exact call: the same tool with the same subject. For a command line it also allows its
+/// commands, word for word, wherever every command of a line is allowed; never a prefix of the line's text,
+/// because a shell would find a way around it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -68,20 +91,43 @@ pub struct Rule {
     /// The workspace in which it holds; in any, when absent. The same words mean something else elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// The commands that it allows, as parts of any command line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandPattern>,
+}
+
+/// The words that a command must have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandPattern {
+    /// The program and its arguments, word for word.
+    pub argv: Vec<String>,
+    /// Whether other words may follow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
+}
+
+impl CommandPattern {
+    /// Refuses a pattern that would let a command through whatever it does, and says why.
+    pub fn check(&self) -> Result<(), String> {
+        Pattern::from(self).check()
+    }
+}
+
+impl From<&CommandPattern> for Pattern {
+    fn from(pattern: &CommandPattern) -> Pattern {
+        Pattern { argv: pattern.argv.clone(), open: pattern.open }
+    }
 }
 
 impl Rule {
     /// The rule that allows exactly this call, in any workspace.
     pub fn of(call: &ToolCall) -> Rule {
-        let field = |name: &str| call.input.get(name).and_then(|v| v.as_str());
-        // A directory changes what a command means, so a call with a `cwd` is matched as a whole.
-        let plain = call.input.get("cwd").is_none();
-        let named: Vec<&str> = ["command", "path", "url"].into_iter().filter_map(field).collect();
-        let (subject, whole) = match named[..] {
-            [subject] if plain => (subject.to_owned(), false),
-            _ => (call.input.to_string(), true),
-        };
-        Rule { tool: call.name.clone(), subject, whole, workspace: None }
+        let (subject, whole) = subject(call);
+        let suggested = shell_line(call).and_then(|line| suggest(&parse(line))).unwrap_or_default();
+        let pattern = |Pattern { argv, open }| CommandPattern { argv, open };
+        let commands = suggested.into_iter().map(pattern).collect();
+        Rule { tool: call.name.clone(), subject, whole, workspace: None, commands }
     }
 
     /// The same rule, in one workspace only.
@@ -92,9 +138,34 @@ impl Rule {
 
     /// Whether this call is the one that the rule names.
     pub fn allows(&self, call: &ToolCall) -> bool {
-        let exact = Rule::of(call);
-        self.tool == exact.tool && self.subject == exact.subject && self.whole == exact.whole
+        let (subject, whole) = subject(call);
+        self.names(call, &subject, whole)
     }
+
+    fn names(&self, call: &ToolCall, subject: &str, whole: bool) -> bool {
+        self.tool == call.name && self.subject == subject && self.whole == whole
+    }
+}
+
+/// What a call acts on, and whether that is its whole input.
+fn subject(call: &ToolCall) -> (String, bool) {
+    let field = |name: &str| call.input.get(name).and_then(|v| v.as_str());
+    // A directory changes what a command means, so a call with such fields is matched as a whole.
+    let plain = ["cwd", "background", "pty"].iter().all(|name| call.input.get(name).is_none());
+    let named: Vec<&str> = ["command", "path", "url"].into_iter().filter_map(field).collect();
+    match named[..] {
+        [subject] if plain => (subject.to_owned(), false),
+        _ => (call.input.to_string(), true),
+    }
+}
+
+/// The command line of a call that does nothing but run it in the workspace.
+fn shell_line(call: &ToolCall) -> Option<&str> {
+    let fields = call.input.as_object().filter(|_| call.name == "shell")?;
+    let plain = fields
+        .keys()
+        .all(|name| matches!(name.as_str(), "command" | "timeout_seconds") || name.starts_with('_'));
+    fields.get("command").and_then(|command| command.as_str()).filter(|_| plain)
 }
 
 /// How long an answer to an approval holds.
@@ -118,7 +189,7 @@ pub struct VerifyPolicy {
     pub auto: bool,
     /// The commands, run in order in the workspace. None means that there is nothing to verify with.
     pub commands: Vec<String>,
-    /// Whether the workspace must have no uncommitted change first.
+    /// Whether a turn only counts as verified when it leaves no uncommitted change behind.
     pub require_clean: bool,
     /// How often a failure goes back to the model.
     pub max_rounds: u32,

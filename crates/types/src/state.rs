@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Delivery, Message, MessageId, Rule, Session, SessionId, SessionView, ToolCall, ToolCallId, ToolKind,
-    TurnId, Usage,
+    Delivery, Message, MessageId, Reviewed, Rule, Session, SessionId, SessionView, ToolCall, ToolCallId,
+    ToolKind, TurnId, Usage,
 };
 
 /// How a session stands. Equal to the fold of its log, always.
@@ -92,6 +92,12 @@ pub struct OpenTurn {
     pub changed: bool,
     /// What it has cost so far.
     pub usage: Usage,
+    /// The workspace as it was before the turn's first change, once there was one.
+    #[serde(default)]
+    pub checkpoint: Option<String>,
+    /// How its last review was answered, until the agent has heard it.
+    #[serde(default)]
+    pub reviewed: Option<Reviewed>,
 }
 
 /// A batch of calls that has begun.
@@ -220,6 +226,12 @@ pub struct TurnSummary {
     /// What it has cost.
     #[serde(default)]
     pub usage: Usage,
+    /// The workspace as it was before the turn's first change, if there was one.
+    #[serde(default)]
+    pub checkpoint_before: Option<String>,
+    /// The workspace as the turn left it.
+    #[serde(default)]
+    pub checkpoint_after: Option<String>,
 }
 
 impl State {

@@ -50,7 +50,7 @@ impl World {
         self.host.submit(text, Delivery::Queue);
         let ended = self.host.run(&*self.agent).await;
         self.check();
-        ended
+        plain(ended)
     }
 
     /// Asks, and leaves the turn running.
@@ -62,7 +62,7 @@ impl World {
     /// Runs the open turn from where it stands.
     pub(crate) fn resume(&self) -> JoinHandle<Result<Completed, Failed>> {
         let (host, agent) = (self.host.clone(), self.agent.clone());
-        tokio::spawn(async move { host.run(&*agent).await })
+        tokio::spawn(async move { plain(host.run(&*agent).await) })
     }
 
     /// What holds after every turn: pairs in every request and in the log, and one end per turn.
@@ -78,6 +78,12 @@ impl World {
             let messages = self.host.conversation();
             assert_paired(&ModelRequest::new(messages));
         }
+    }
+
+    /// What the last turn said of its check.
+    pub(crate) fn verification(&self) -> Option<String> {
+        let Event::TurnCompleted { verification, .. } = self.last("turn_completed") else { unreachable!() };
+        verification
     }
 
     /// The results in the log, in order.
@@ -144,6 +150,11 @@ pub(crate) fn stop() -> Cue {
     Cue::Event(ModelEvent::Stop("end_turn".to_owned()))
 }
 
+/// How a turn ended, without what it says of its check: most tests are about something else.
+fn plain(ended: Result<Completed, Failed>) -> Result<Completed, Failed> {
+    ended.map(|completed| Completed { verification: None, ..completed })
+}
+
 pub(crate) fn completed(stop_reason: &str, verified: Option<bool>) -> Completed {
-    Completed { stop_reason: stop_reason.to_owned(), verified }
+    Completed { stop_reason: stop_reason.to_owned(), verified, verification: None }
 }

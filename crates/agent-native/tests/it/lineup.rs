@@ -148,9 +148,8 @@ async fn calls_keep_their_place_among_the_other_parts() {
     let begin = |index, id: &str| {
         Cue::Event(ModelEvent::CallStarted { index, id: Some(id.to_owned()), name: "echo".to_owned() })
     };
-    let input = |index, fragment: &str| {
-        Cue::Event(ModelEvent::CallInput { index, fragment: fragment.to_owned() })
-    };
+    let input =
+        |index, fragment: &str| Cue::Event(ModelEvent::CallInput { index, fragment: fragment.to_owned() });
     let answer = vec![
         thought("first"),
         sealed(1),

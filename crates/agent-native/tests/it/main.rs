@@ -6,6 +6,7 @@ mod answers;
 mod batches;
 mod calls;
 mod cancel;
+mod checkpoints;
 mod fixture;
 mod limits;
 mod lineup;

@@ -49,7 +49,7 @@ impl Bench {
 /// All of them, on one bench.
 pub(crate) fn tools(bench: &Arc<Bench>) -> Arc<Tools> {
     let tool = |name, kind| -> Arc<dyn Tool> { Arc::new(Fake { name, kind, bench: bench.clone() }) };
-    Arc::new(Tools::new(vec![
+    Arc::new(Tools::of(vec![
         tool("echo", ToolKind::Read),
         tool("fail", ToolKind::Read),
         tool("gate", ToolKind::Read),

@@ -97,3 +97,69 @@ async fn canceling_ends_the_command() {
     assert_eq!(world.count("verification_completed"), 0);
     world.check();
 }
+
+#[tokio::test]
+async fn the_end_of_a_turn_says_what_there_is_to_say() {
+    let world = checked(&["true"], 3, vec![write("c1", "a"), text("done"), text("nothing to do")]);
+    world.ask("go").await.unwrap();
+    assert_eq!(world.verification().as_deref(), Some("verified after 1 round"));
+    world.ask("just talk").await.unwrap();
+    assert_eq!(world.verification(), None, "a turn that changed nothing has nothing to say");
+    let world = checked(&["false"], 0, vec![write("c1", "a"), text("done")]);
+    world.ask("go").await.unwrap();
+    assert_eq!(world.verification().as_deref(), Some("not verified: it still fails after 1 round"));
+    let world = checked(&[], 3, vec![write("c1", "a"), text("done")]);
+    world.ask("go").await.unwrap();
+    assert!(world.verification().unwrap().contains("nothing says how"), "{:?}", world.verification());
+}
+
+#[tokio::test]
+async fn a_workspace_says_how_it_is_checked_once_it_is_trusted() {
+    let answers = || vec![write("c1", "a"), text("done")];
+    let makefile = "test:\n\t@test -f a && echo checked by make\n";
+    let world = checked(&[], 3, answers());
+    std::fs::write(world.workspace.path().join("Makefile"), makefile).unwrap();
+    world.ask("go").await.unwrap();
+    assert_eq!(world.count("verification_started"), 0, "nothing of an untrusted workspace is run");
+    let note = world.verification().unwrap();
+    assert!(note.contains("Makefile") && note.contains("not trusted"), "{note}");
+
+    let world = checked(&[], 3, answers());
+    std::fs::write(world.workspace.path().join("Makefile"), makefile).unwrap();
+    world.host.trust(true);
+    assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
+    let Event::VerificationCompleted { results, .. } = world.last("verification_completed") else {
+        unreachable!()
+    };
+    assert_eq!(results[0].command, "make test");
+    assert!(results[0].output.contains("checked by make"), "{results:?}");
+
+    let world = checked(&[], 3, answers());
+    let agents = "# Shop\n\n## Verification\n\n```\ntest -f a\ntest -d .\n```\n";
+    std::fs::write(world.workspace.path().join("AGENTS.md"), agents).unwrap();
+    world.host.trust(true);
+    world.ask("go").await.unwrap();
+    let Event::VerificationStarted { commands, .. } = world.last("verification_started") else {
+        unreachable!()
+    };
+    assert_eq!(commands, ["test -f a", "test -d ."]);
+}
+
+#[tokio::test]
+async fn a_policy_can_ask_for_a_clean_tree() {
+    let git = |dir: &std::path::Path, arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.current_dir(dir).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(arguments);
+        assert!(git.output().unwrap().status.success(), "git {arguments:?}");
+    };
+    let mut policy = Policy::default();
+    policy.approval.require_for_kinds.clear();
+    policy.verify.require_clean = true;
+    policy.verify.max_rounds = 1;
+    let answers = vec![write("c1", "a"), text("done"), text("I will not commit")];
+    let world = world_with(policy, answers);
+    git(world.workspace.path(), &["init", "-q"]);
+    assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(false))));
+    let feedback = world.model.requests()[2].messages.last().unwrap().text();
+    assert!(feedback.contains("not committed") && feedback.contains("?? a"), "{feedback}");
+}

@@ -30,7 +30,27 @@ pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<E
     if doctor.rebuild || doctor.salvage.is_some() {
         rebuild(&setting).await?;
     }
-    report(&setting, &doctor, &examined)
+    let exit = report(&setting, &doctor, &examined)?;
+    if !doctor.json {
+        print_sandbox(&setting).await;
+    }
+    Ok(exit)
+}
+
+/// Says what confines programs here, and what does not.
+async fn print_sandbox(setting: &Setting) {
+    let (config, environment) = (&setting.loaded.config, &setting.environment);
+    let Some(sandbox) = crate::workshop::sandbox(config, environment, &setting.data_dir).await else {
+        println!("sandbox: off (sandbox.mode), so programs run with all your rights");
+        return;
+    };
+    let report = sandbox.report();
+    println!("sandbox: {}", report.name());
+    for (mark, lines) in [("✓", &report.enforced), ("✗", &report.not_enforced), ("·", &report.reasons)] {
+        for line in lines {
+            println!("  {mark} {line}");
+        }
+    }
 }
 
 /// What was found in one session's log.

@@ -140,6 +140,9 @@ impl Turn<'_> {
         match record.event {
             Event::TurnStarted { .. } => self.started = true,
             Event::ApprovalRequested { tool_call, summary, .. } => self.asked(tool_call.id, &summary).await?,
+            Event::PatchReviewRequested { tool_call_id, files, waits: true } => {
+                self.asked(tool_call_id, &format!("keep the change of {} files", files.len())).await?;
+            }
             Event::ApprovalGranted { tool_call_id, .. } | Event::ApprovalDenied { tool_call_id, .. } => {
                 // Somebody answered, here or elsewhere.
                 self.asking = self.asking.take().filter(|asking| *asking != tool_call_id);

@@ -2,6 +2,7 @@
 
 use super::explain::ConfigError;
 use super::{Auth, Loaded, Provider, ProviderKind, Source};
+use crate::workshop::server_config;
 
 /// The most steps that a turn may be given.
 const MOST_STEPS: u32 = 1000;
@@ -16,6 +17,19 @@ pub(crate) fn check(mut loaded: Loaded) -> Result<Loaded, ConfigError> {
     models(&loaded)?;
     for (name, each) in &loaded.config.providers {
         provider(&loaded, name, each)?;
+    }
+    for (name, server) in &loaded.config.mcp {
+        named(&loaded, &format!("mcp.{name}.command"), name)?;
+        let key = format!("mcp.{name}.{}", if server.url.is_some() { "url" } else { "command" });
+        if server.url.is_some() && !server.command.is_empty() {
+            return Err(loaded.error(&key, "a server has a `command` or a `url`, not both"));
+        }
+        server_config(name, server).check().map_err(|why| loaded.error(&key, why))?;
+    }
+    for rule in &loaded.config.approval.rules {
+        for pattern in &rule.commands {
+            pattern.check().map_err(|why| loaded.error("approval.rules", why))?;
+        }
     }
     for (name, agent) in &loaded.config.agents {
         named(&loaded, &format!("agents.{name}.kind"), name)?;

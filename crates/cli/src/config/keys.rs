@@ -48,7 +48,7 @@ pub(crate) const PREFIX: &str = "OSTLER_";
 pub(crate) const OTHER_VARIABLES: [&str; 3] = ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG"];
 
 /// Every key with a fixed name, in the order in which they are shown.
-pub const KEYS: [Key; 25] = [
+pub const KEYS: [Key; 27] = [
     key("server.listen", Form::Text),
     key("server.auth", Form::Text),
     key("models.default", Form::Text),
@@ -62,16 +62,18 @@ pub const KEYS: [Key; 25] = [
     key("approval.require_for_kinds", Form::List),
     key("approval.require_for_tools", Form::List),
     key("approval.rules", Form::FileOnly),
+    key("approval.safe_commands", Form::Switch),
     key("verify.auto", Form::Switch),
     key("verify.commands", Form::List),
-    inert("verify.require_clean", Form::Switch),
+    key("verify.require_clean", Form::Switch),
     key("verify.max_rounds", Form::Number),
-    inert("patch_review.mode", Form::Text),
+    key("patch_review.mode", Form::Text),
     key("loop.max_steps", Form::Number),
-    inert("logging.streams", Form::List),
-    inert("sandbox.mode", Form::Text),
-    inert("sandbox.network", Form::Switch),
-    inert("sandbox.writable", Form::List),
+    key("logging.streams", Form::List),
+    key("sandbox.mode", Form::Text),
+    key("sandbox.network", Form::Switch),
+    key("sandbox.writable", Form::List),
+    key("web.fetch", Form::Switch),
     inert("gateway.listen", Form::Text),
     inert("gateway.workspace", Form::Text),
 ];

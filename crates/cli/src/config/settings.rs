@@ -7,7 +7,7 @@ mod providers;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use ostler_types::{ApprovalPolicy, PatchReview, Policy, VerifyPolicy};
+use ostler_types::{ApprovalPolicy, PatchReview, Policy, ToolKind, VerifyPolicy};
 use serde::{Deserialize, Serialize};
 
 pub use models::{ModelFacts, Models};
@@ -38,6 +38,10 @@ pub struct Config {
     pub turn_loop: TurnLoop,
     /// How tools are confined.
     pub sandbox: Sandbox,
+    /// What may be fetched from the web.
+    pub web: Web,
+    /// Servers that offer tools, by name.
+    pub mcp: BTreeMap<String, McpServer>,
     /// The gateway door.
     pub gateway: Gateway,
 }
@@ -164,6 +168,44 @@ pub enum SandboxMode {
     On,
     /// They are not.
     Off,
+}
+
+/// What may be fetched from the web.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Web {
+    /// Whether there is a tool for it.
+    pub fetch: bool,
+}
+
+/// A server that offers tools, by the Model Context Protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpServer {
+    /// The program and its arguments, for a server that speaks on stdin and stdout.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Variables that it is given.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The address, for a server that speaks HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers that it is sent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// What its tools touch; `exec` for a program and `network` for an address when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ToolKind>,
+    /// The only tools to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled_tools: Option<Vec<String>>,
+    /// Tools not to use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disabled_tools: Vec<String>,
+    /// How long a call may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
 }
 
 /// The gateway door.

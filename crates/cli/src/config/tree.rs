@@ -41,5 +41,5 @@ pub(crate) fn get<'a>(table: &'a toml::Table, path: &str) -> Option<&'a toml::Va
 
 /// Sections whose tables are named by the user.
 fn is_named(section: &str) -> bool {
-    matches!(section, "providers" | "agents")
+    matches!(section, "providers" | "agents" | "mcp")
 }

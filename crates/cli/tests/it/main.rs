@@ -5,6 +5,7 @@
 mod acceptance;
 mod args;
 mod attachments;
+mod canary;
 mod config;
 mod crash;
 mod daemons;
@@ -13,6 +14,8 @@ mod golden;
 mod models;
 mod process;
 mod provider;
+mod raw;
+mod raw_server;
 mod render;
 mod scenario;
 mod streams;

@@ -2,13 +2,15 @@
 
 use axum::Json;
 use axum::http::{Method, StatusCode};
-use axum::routing::{delete, get, patch, post};
+use axum::routing::{delete, get, patch, post, put};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
 use super::openapi::{Api, Operation};
-use super::{approvals, artifacts, attachments, choices, events, guard, messages, sessions, usage};
+use super::{
+    approvals, artifacts, attachments, choices, events, guard, messages, sessions, trust, undo, usage,
+};
 
 const OK: StatusCode = StatusCode::OK;
 const CREATED: StatusCode = StatusCode::CREATED;
@@ -30,8 +32,17 @@ pub(super) fn api() -> Api {
             Operation::new::<choices::Models>(g, "list_models", "The models that sessions can have", OK)
                 .query::<choices::ModelParams>()
         })
+        .route(&Method::GET, "/v1/trust", get(trust::show), |g| {
+            Operation::new::<trust::Trusted>(g, "get_trust", "Whether a workspace is trusted", OK)
+                .query::<trust::TrustParams>()
+        })
+        .route(&Method::PUT, "/v1/trust", put(trust::set), |g| {
+            Operation::new::<trust::Trusted>(g, "set_trust", "Trust a workspace, or no longer", OK)
+                .body::<trust::TrustBody>(g)
+        })
         .route(&Method::GET, "/v1/tools", get(choices::tools), |g| {
             Operation::new::<choices::Tools>(g, "list_tools", "The tools of the native agent", OK)
+                .query::<choices::ToolParams>()
         })
         .route(&Method::GET, "/v1/usage", get(usage::usage), |g| {
             Operation::new::<usage::UsageTable>(g, "usage", "What models were used for, and its cost", OK)
@@ -122,6 +133,10 @@ fn turn_routes(api: Api) -> Api {
             "Repeat a turn that failed or was canceled",
             ACCEPTED,
         )
+    })
+    .route(&Method::POST, "/v1/sessions/{session_id}/undo", post(undo::undo), |g| {
+        Operation::new::<undo::Undone>(g, "undo", "Bring the workspace back to before a turn", OK)
+            .body::<undo::UndoBody>(g)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/cancel", post(messages::cancel), |g| {
         Operation::new::<messages::Canceled>(g, "cancel", "Stop the running turn", OK)

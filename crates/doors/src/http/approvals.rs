@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use ostler_types::{Command, PendingApproval, Scope, SessionId, ToolCallId, TurnId, Verdict};
+use ostler_types::{Command, PendingApproval, ReviewAnswer, Scope, SessionId, ToolCallId, TurnId, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,9 @@ pub(super) struct AnswerBody {
     scope: Option<Scope>,
     /// Why; the model sees it when the answer is no.
     reason: Option<String>,
+    /// What to put back and what to say, when a patch review is answered.
+    #[serde(default, deserialize_with = "ostler_types::optional_object")]
+    review: Option<ReviewAnswer>,
 }
 
 /// The answer was taken.
@@ -40,13 +43,14 @@ pub(super) async fn answer(
     headers: HeaderMap,
     Body(body): Body<AnswerBody>,
 ) -> Result<Json<Answered>, ApiError> {
-    let AnswerBody { turn_id, tool_call_id, action, scope, reason } = body;
+    let AnswerBody { turn_id, tool_call_id, action, scope, reason, review } = body;
     let command = Command::Answer {
         turn_id,
         tool_call_id: tool_call_id.clone(),
         verdict: action,
         scope: scope.unwrap_or_default(),
         reason,
+        review,
         by: by(&headers),
     };
     door.engine.submit(id, command).await?;

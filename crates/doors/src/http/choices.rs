@@ -1,5 +1,7 @@
 //! What can be chosen: agents, models, tools.
 
+use std::path::PathBuf;
+
 use axum::Json;
 use axum::extract::State;
 use ostler_types::{ModelInfo, Refusal, Resolution, ToolKind, ToolSpec};
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::HttpDoor;
 use super::error::ApiError;
 use super::extract::Params;
+use super::sessions::existing_directory;
 
 /// The agents that sessions can have.
 #[derive(Serialize, JsonSchema)]
@@ -45,6 +48,16 @@ struct Named {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Tools {
     tools: Vec<OneTool>,
+    /// How the servers stand that offer tools.
+    servers: Vec<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// Whose tools to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolParams {
+    /// Also those that sessions of this directory get from servers.
+    workspace_path: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -71,7 +84,18 @@ pub(super) async fn models(
     Ok(Json(Models { default, no_default, models }))
 }
 
-pub(super) async fn tools(State(door): State<HttpDoor>) -> Json<Tools> {
-    let one = |(spec, kind): &(ToolSpec, ToolKind)| OneTool { spec: spec.clone(), kind: *kind };
-    Json(Tools { tools: door.settings.tools.iter().map(one).collect() })
+pub(super) async fn tools(
+    State(door): State<HttpDoor>,
+    Params(params): Params<ToolParams>,
+) -> Result<Json<Tools>, ApiError> {
+    let settings = &door.settings;
+    let mut tools = settings.tools.clone();
+    if let Some(workspace) = params.workspace_path {
+        let workspace = existing_directory(&workspace).await?;
+        tools.extend(settings.servers.tools(PathBuf::from(workspace)).await);
+    }
+    let tools = tools.into_iter().map(|(spec, kind)| OneTool { spec, kind }).collect();
+    let object = |value| if let serde_json::Value::Object(object) = value { Some(object) } else { None };
+    let servers = settings.servers.status().into_iter().filter_map(object).collect();
+    Ok(Json(Tools { tools, servers }))
 }

@@ -32,6 +32,8 @@ struct ApprovalBody {
     require_for_tools: Option<Vec<String>>,
     /// Calls that are allowed without asking.
     rules: Option<Vec<RuleBody>>,
+    /// Whether commands that are known to only read run without asking.
+    safe_commands: Option<bool>,
 }
 
 /// A rule, from an object only.
@@ -46,8 +48,7 @@ struct VerifyBody {
     auto: Option<bool>,
     /// The commands, run in order in the workspace.
     commands: Option<Vec<String>>,
-    /// Not to be had yet; only `false` is accepted.
-    #[schemars(extend("enum" = [false, null]))]
+    /// Whether a turn only counts as verified when it leaves no uncommitted change behind.
     require_clean: Option<bool>,
     /// How often a failure goes back to the model.
     max_rounds: Option<u32>,
@@ -56,8 +57,7 @@ struct VerifyBody {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 struct PatchReviewBody {
-    /// Not to be had yet; only `off` is accepted.
-    #[schemars(with = "Option<String>", extend("enum" = ["off", null]))]
+    /// Off, asked for, or shown and accepted by itself.
     mode: Option<PatchReviewMode>,
 }
 
@@ -77,12 +77,15 @@ struct ModelBody {
 }
 
 impl PolicyBody {
-    /// The policy with these changes. What this version does not do is refused, not ignored.
+    /// The policy with these changes.
     pub(super) fn over(self, mut policy: Policy) -> Result<Policy, Refusal> {
-        if let Some(ApprovalBody { require_for_kinds, require_for_tools, rules }) = self.approval {
+        if let Some(ApprovalBody { require_for_kinds, require_for_tools, rules, safe_commands }) =
+            self.approval
+        {
             let approval = &mut policy.approval;
             set(&mut approval.require_for_kinds, require_for_kinds);
             set(&mut approval.require_for_tools, require_for_tools);
+            set(&mut approval.safe_commands, safe_commands);
             set(
                 &mut approval.rules,
                 rules.map(|rules| rules.into_iter().map(|RuleBody(rule)| rule).collect()),
@@ -93,9 +96,7 @@ impl PolicyBody {
             set(&mut verify.auto, auto);
             set(&mut verify.commands, commands);
             set(&mut verify.max_rounds, max_rounds);
-            if require_clean == Some(true) {
-                return Err(not_yet("verify.require_clean"));
-            }
+            set(&mut verify.require_clean, require_clean);
         }
         if let Some(ModelBody { require, max_input_price, max_output_price, prefer }) = self.model {
             let model = &mut policy.model;
@@ -104,10 +105,8 @@ impl PolicyBody {
             model.max_input_price = price(max_input_price)?.or(model.max_input_price);
             model.max_output_price = price(max_output_price)?.or(model.max_output_price);
         }
-        if let Some(PatchReviewBody { mode: Some(PatchReviewMode::Request | PatchReviewMode::Auto) }) =
-            self.patch_review
-        {
-            return Err(not_yet("patch_review.mode"));
+        if let Some(PatchReviewBody { mode }) = self.patch_review {
+            set(&mut policy.patch_review.mode, mode);
         }
         Ok(policy)
     }
@@ -124,9 +123,4 @@ fn price(price: Option<f64>) -> Result<Option<f64>, Refusal> {
         Some(price) if price < 0.0 => Err(Refusal::invalid("bad_policy", "a price cannot be negative")),
         price => Ok(price),
     }
-}
-
-fn not_yet(name: &str) -> Refusal {
-    Refusal::invalid("not_supported", format!("this version does not have `policy.{name}` yet"))
-        .hint("leave it out, or at its default")
 }

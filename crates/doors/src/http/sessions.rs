@@ -181,6 +181,8 @@ pub(super) struct Shown {
     context: Context,
     /// Where its files lie.
     log_dir: String,
+    /// Whether what lies in its workspace is trusted.
+    trusted: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -195,7 +197,8 @@ pub(super) async fn show(
 ) -> Result<Json<Shown>, ApiError> {
     let view = door.engine.view(id).await?;
     let log_dir = door.engine.session_dir(id).display().to_string();
-    Ok(Json(Shown { view, context: Context { tokens: None, window: None }, log_dir }))
+    let trusted = door.engine.is_trusted(&view.session.workspace_path);
+    Ok(Json(Shown { view, context: Context { tokens: None, window: None }, log_dir, trusted }))
 }
 
 /// What is to change; what is absent stays.
@@ -275,7 +278,7 @@ pub(super) async fn close(
 }
 
 /// The path of a directory that exists, without `.` and trailing slashes.
-async fn existing_directory(path: &str) -> Result<String, Refusal> {
+pub(super) async fn existing_directory(path: &str) -> Result<String, Refusal> {
     let given = Path::new(path);
     let plain = given.components().all(|part| !matches!(part, Component::ParentDir));
     if !given.is_absolute() || !plain || path.contains('\0') {

@@ -29,7 +29,7 @@ impl Agent for ScriptedAgent {
                 "fail" => return Err(failure()),
                 other => say(&turn, &["You said: ", other]).await?,
             }
-            Ok(Completed { stop_reason: "end_turn".to_owned(), verified: None })
+            Ok(Completed { stop_reason: "end_turn".to_owned(), verified: None, verification: None })
         })
     }
 
@@ -64,7 +64,7 @@ async fn ask(turn: &TurnContext) -> Result<(), Failed> {
         finish(turn, turn.message_id(), vec![Part::ToolCall { call: call.clone() }]).await?;
         turn.report(Report::BatchStarted { parallel: false }).await?;
     }
-    let (verdict, _) = turn.ask(call.clone(), ToolKind::Exec, "run `make test`".to_owned()).await?;
+    let (verdict, _) = turn.ask(call.clone(), ToolKind::Exec, "run `make test`".to_owned(), None).await?;
     let result = match verdict {
         Verdict::Approve => {
             turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Exec }).await?;

@@ -99,6 +99,9 @@ async fn every_field_is_checked_for_its_type_and_its_name() {
         let good = route.body(&scene).unwrap();
         for field in good.as_object().unwrap().keys() {
             for value in [json!(1.5), json!({"a": []}), json!([[]]), json!(true)] {
+                if value.is_boolean() && good[field].is_boolean() {
+                    continue;
+                }
                 let mut body = good.clone();
                 body[field] = value;
                 let answer = daemon.send(&route.request(&daemon, &scene).json(&body)).await;

@@ -11,11 +11,13 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use ostler_agent::Agent;
 use ostler_doors::http::{HttpDoor, HttpSettings};
-use ostler_doors::{Access, Listeners, ModelChoices, Token, serve};
+use ostler_doors::{Access, Listeners, ModelChoices, Token, ToolServers, serve};
 use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, RealDisk};
 use ostler_index::Index;
-use ostler_types::{Ability, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy};
+use ostler_types::{
+    Ability, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy, ToolKind, ToolSpec,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -63,6 +65,8 @@ impl Daemon {
             data_dir: data.clone(),
             agents: HashMap::from([("native".to_owned(), agent)]),
             clock: Arc::new(SystemClock),
+            checkpoints: None,
+            closed: Arc::new(|_| {}),
             rules: Vec::new(),
             idle_after,
             at_rest: false,
@@ -226,6 +230,19 @@ fn settings() -> HttpSettings {
         raw_log: false,
         models: Arc::new(TwoModels),
         tools: Vec::new(),
+        servers: Arc::new(NoServers),
+    }
+}
+
+struct NoServers;
+
+impl ToolServers for NoServers {
+    fn tools(&self, _workspace: PathBuf) -> BoxFuture<'_, Vec<(ToolSpec, ToolKind)>> {
+        ready(Vec::new()).boxed()
+    }
+
+    fn status(&self) -> Vec<Value> {
+        Vec::new()
     }
 }
 

@@ -234,10 +234,10 @@ async fn a_change_is_shown_and_recorded_once() {
     assert_eq!(daemon.send(&patch(change)).await.json()["last_seq"], 2, "the same again changes nothing");
     assert_eq!(daemon.send(&patch(json!({}))).await.json()["last_seq"], 2);
     assert_eq!(daemon.send(&patch(json!({"title": ""}))).await.json()["title"], Value::Null);
-    for later in [json!({"patch_review": {"mode": "request"}}), json!({"verify": {"require_clean": true}})] {
-        let answer = daemon.send(&patch(json!({"policy": later}))).await;
-        assert_eq!((answer.status(), answer.code().as_str()), (422, "not_supported"), "it is not there yet");
-    }
+    let review = json!({"patch_review": {"mode": "request"}, "verify": {"require_clean": true}});
+    let shown = daemon.send(&patch(json!({"policy": review}))).await.json();
+    assert_eq!(shown["policy"]["patch_review"]["mode"], "request");
+    assert_eq!(shown["policy"]["verify"]["require_clean"], true);
     for wrong in [
         json!([]),
         json!({"approval": []}),
@@ -379,4 +379,23 @@ async fn the_models_are_listed_with_what_is_known_of_them() {
     assert_eq!(listed["models"][1]["name"], "test:two");
     assert_eq!(listed["models"][1]["abilities"], json!(["vision"]));
     assert_eq!(listed["models"][0]["abilities"], Value::Null);
+}
+
+#[tokio::test]
+async fn trust_is_asked_for_by_workspace_and_shown_with_the_session() {
+    let daemon = Daemon::start().await;
+    let id = daemon.session().await;
+    let shown = |answer: Answer| answer.json()["trusted"].clone();
+    assert_eq!(shown(daemon.get(&format!("/v1/sessions/{id}")).await), false);
+    let put = |trusted: bool| {
+        let body = json!({"workspace_path": daemon.workspace(), "trusted": trusted});
+        daemon.request("PUT", "/v1/trust").json(&body)
+    };
+    assert_eq!(shown(daemon.send(&put(true)).await), true);
+    assert_eq!(shown(daemon.get(&format!("/v1/sessions/{id}")).await), true);
+    let asked = daemon.get(&format!("/v1/trust?workspace_path={}/.", daemon.workspace())).await;
+    assert_eq!(shown(asked), true, "the path is tidied");
+    assert_eq!(shown(daemon.send(&put(false)).await), false);
+    let nowhere = json!({"workspace_path": "/does/not/exist", "trusted": true});
+    assert_eq!(daemon.send(&daemon.request("PUT", "/v1/trust").json(&nowhere)).await.status(), 422);
 }

@@ -82,8 +82,12 @@ impl Route {
     /// A request to which nothing is wanting.
     pub(crate) fn request(&self, daemon: &Daemon, scene: &Scene) -> Request {
         // A stream that is let in must not keep the test waiting.
-        let end = if self.name() == "session_events" { "?follow=false" } else { "" };
-        let request = daemon.request(&self.method, &(self.target(scene) + end));
+        let end = match self.name() {
+            "session_events" => "?follow=false".to_owned(),
+            "get_trust" => format!("?workspace_path={}", scene.workspace),
+            _ => String::new(),
+        };
+        let request = daemon.request(&self.method, &(self.target(scene) + &end));
         match self.body(scene) {
             Some(body) => request.json(&body),
             None => request,
@@ -98,6 +102,8 @@ impl Route {
             "update_session" => json!({"title": "another"}),
             "send_message" => said("hello"),
             "attach_file" => json!({"name": "a.txt", "data": "aGVsbG8="}),
+            "undo" => json!({"turn_id": scene.turn, "preview": true}),
+            "set_trust" => json!({"workspace_path": scene.workspace, "trusted": true}),
             "cancel" => json!({"reason": "enough"}),
             "answer_approval" => {
                 json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"})

@@ -76,6 +76,8 @@ impl Place {
             data_dir: self.data().to_owned(),
             agents: names.iter().map(known).collect::<HashMap<_, _>>(),
             clock: self.clock.clone(),
+            checkpoints: None,
+            closed: Arc::new(|_| {}),
             rules: Vec::new(),
             idle_after: self.idle_after,
             at_rest: false,
@@ -163,7 +165,7 @@ impl Daemon {
     ) -> Result<Accepted, EngineError> {
         let (turn_id, tool_call_id) = (approval.turn_id, approval.tool_call_id.clone());
         let (reason, by) = (None, "test".to_owned());
-        let answer = Command::Answer { turn_id, tool_call_id, verdict, scope, reason, by };
+        let answer = Command::Answer { turn_id, tool_call_id, verdict, scope, reason, review: None, by };
         self.engine.submit(approval.session_id, answer).await
     }
 

@@ -90,7 +90,7 @@ fn a_call_that_may_have_run_is_not_run_again() {
     let (place, agent) = (Place::new(), ScriptedAgent::resuming());
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "look", json!({})).await?;
-        turn.ask(call.clone(), ToolKind::Read, "look".to_owned()).await?;
+        turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None).await?;
         turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
         std::future::pending().await
     });

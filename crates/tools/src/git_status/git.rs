@@ -1,6 +1,6 @@
 //! Runs git so that nothing of the repository's own runs: no hook, monitor, filter, pager, program for
 //! diffs or signatures, transport, and no configuration but the repository's, with all of it that names a
-//! program put out of force. A sandbox around it is left to whoever starts processes.
+//! program put out of force. Where there is a sandbox, git also runs in it and can only read.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use ostler_sandbox::{Sandbox, hardened_git};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
@@ -24,6 +25,10 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 const MAX_ERRORS: u64 = 4 * 1024;
 /// How many settings of the repository are put out of force.
 const MAX_SETTINGS: usize = 1_000;
+
+/// What the sandbox ends with where there is no such program.
+const NOT_FOUND: i32 = 127;
+const NOT_INSTALLED: &str = "Git is not installed on this machine.";
 
 /// Settings that a repository cannot change.
 const SETTINGS: &[(&str, &str)] = &[
@@ -72,6 +77,8 @@ const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b
 /// The git of one workspace.
 pub(super) struct Git<'a> {
     workspace: &'a OwnedFd,
+    path: &'a Path,
+    sandbox: Option<&'a Sandbox>,
     /// Where the repository keeps what it knows.
     pub(super) directory: PathBuf,
     settings: Vec<(String, String)>,
@@ -90,10 +97,14 @@ pub(super) struct GitOutput {
 
 impl<'a> Git<'a> {
     /// Finds the repository of a workspace and what in its settings has to be put out of force.
-    pub(super) async fn open(workspace: &'a OwnedFd, path: &Path) -> Result<Git<'a>, Failed> {
+    pub(super) async fn open(
+        workspace: &'a OwnedFd,
+        path: &'a Path,
+        sandbox: Option<&'a Sandbox>,
+    ) -> Result<Git<'a>, Failed> {
         let settings =
             SETTINGS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let mut git = Git { workspace, directory: PathBuf::new(), settings, empty_tree: "" };
+        let mut git = Git { workspace, path, sandbox, directory: PathBuf::new(), settings, empty_tree: "" };
         let found =
             git.run(&["rev-parse", "--absolute-git-dir", "--show-object-format", "--show-toplevel"]).await?;
         if !found.is_success {
@@ -110,7 +121,9 @@ impl<'a> Git<'a> {
                 "The git repository here has its work tree elsewhere (core.worktree), so its state is not shown.",
             ));
         }
-        git.disarm().await?;
+        if sandbox.is_none() {
+            git.disarm().await?;
+        }
         Ok(git)
     }
 
@@ -142,9 +155,30 @@ impl<'a> Git<'a> {
 
     /// Runs git to its end.
     pub(super) async fn run(&self, arguments: &[&str]) -> Result<GitOutput, Failed> {
+        match self.sandbox {
+            Some(sandbox) => self.run_confined(sandbox, arguments).await,
+            None => self.run_in_the_open(arguments).await,
+        }
+    }
+
+    async fn run_confined(&self, sandbox: &Sandbox, arguments: &[&str]) -> Result<GitOutput, Failed> {
+        let output = hardened_git(sandbox, self.path, arguments).await;
+        let output = output.map_err(|error| Failed::new(error.to_string()))?;
+        if output.status.code() == Some(NOT_FOUND) {
+            return Err(Failed::new(NOT_INSTALLED));
+        }
+        Ok(GitOutput {
+            is_success: output.status.success(),
+            stdout: output.stdout,
+            is_cut: output.truncated,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    async fn run_in_the_open(&self, arguments: &[&str]) -> Result<GitOutput, Failed> {
         let mut group = Group(self.spawn(arguments).map_err(|error| {
             Failed::new(match error.kind() {
-                std::io::ErrorKind::NotFound => "Git is not installed on this machine.".to_owned(),
+                std::io::ErrorKind::NotFound => NOT_INSTALLED.to_owned(),
                 _ => format!("Git could not be started: {error}."),
             })
         })?);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ostler_tools::{ToolContext, ToolOutcome, Tools};
+use ostler_types::SessionId;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -87,10 +88,8 @@ impl Fixture {
 
     pub(crate) fn context(&self) -> ToolContext {
         let shown = Arc::clone(&self.shown);
-        ToolContext {
-            workspace: self.workspace(),
-            output: Arc::new(move |_, text| shown.lock().unwrap().push_str(text)),
-        }
+        let output = Arc::new(move |_: &'static str, text: &str| shown.lock().unwrap().push_str(text));
+        ToolContext::new(self.workspace(), session(1), output)
     }
 
     /// Calls a tool, and fails rather than hang.
@@ -113,6 +112,11 @@ impl Fixture {
         assert!(!outcome.ok, "{tool} {input}: {}", outcome.text);
         outcome.text
     }
+}
+
+/// One of a few sessions.
+pub(crate) fn session(number: u128) -> SessionId {
+    SessionId::new(uuid::Uuid::from_u128(number))
 }
 
 /// What a future gives, or a panic when it never does.

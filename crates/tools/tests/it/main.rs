@@ -3,16 +3,23 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod apply_patch;
+mod diagram;
 mod edit_file;
 mod escapes;
 mod fixture;
 mod git_status;
 mod groups;
 mod patch_corpus;
+mod process_background;
+mod process_sandbox;
+mod process_terminal;
 mod read_file;
 mod registry;
 mod repo_map;
 mod repo_tree;
+mod sandboxed;
 mod search;
 mod shell;
+mod verify;
+mod web_fetch;
 mod write_file;

@@ -22,6 +22,9 @@ fn the_tools_have_names_kinds_and_a_fixed_order() {
             ("edit_file", ToolKind::Write),
             ("write_file", ToolKind::Write),
             ("shell", ToolKind::Exec),
+            ("shell_process", ToolKind::Exec),
+            ("verify", ToolKind::Exec),
+            ("diagram", ToolKind::Exec),
         ]
     );
     let specs = tools.specs();
@@ -37,7 +40,7 @@ fn every_schema_is_one_plain_object() {
         assert_eq!(schema["type"], "object", "{schema}");
         assert_eq!(schema["additionalProperties"], false, "{schema}");
         let text = schema.to_string();
-        for noise in ["$schema", "$ref", "$defs", "\"title\"", "\"format\"", "null"] {
+        for noise in ["$schema", "$ref", "$defs", "\"title\"", "\"format\":\"", "null"] {
             assert!(!text.contains(noise), "{noise} in {text}");
         }
         for (name, property) in schema["properties"].as_object().unwrap() {
@@ -51,7 +54,8 @@ fn every_schema_is_one_plain_object() {
          read_file.start_line read_file.end_line search.query search.glob search.regex search.max_results search.path \
          search.context_lines search.files_only search.case apply_patch.patch edit_file.path edit_file.old \
          edit_file.new edit_file.count write_file.path write_file.content shell.command shell.timeout_seconds \
-         shell.cwd"
+         shell.cwd shell.background shell.pty shell_process.process_id shell_process.action shell_process.input \
+         shell_process.wait_seconds verify.commands diagram.source diagram.format"
     );
 }
 
@@ -96,7 +100,7 @@ async fn a_bad_input_is_a_result_that_names_the_field() {
 fn summaries_leave_nothing_out() {
     let tools = Tools::builtin();
     let long = "x".repeat(10_000);
-    let table: [(&str, Value, String); 7] = [
+    let table: [(&str, Value, String); 12] = [
         ("shell", json!({"command": long, "cwd": "."}), long),
         ("shell", json!({"command": "rm -r *\ntrue", "cwd": "src"}), "[in src] rm -r *\ntrue".to_owned()),
         (
@@ -108,6 +112,19 @@ fn summaries_leave_nothing_out() {
         ("read_file", json!({"path": "../a"}), "read ../a".to_owned()),
         ("search", json!({"query": "a", "glob": "*.rs"}), "search for a in *.rs".to_owned()),
         ("repo_tree", json!({}), "list .".to_owned()),
+        (
+            "shell",
+            json!({"command": "top", "cwd": "src", "background": true, "pty": true}),
+            "[in src, in the background, at a terminal] top".to_owned(),
+        ),
+        (
+            "shell_process",
+            json!({"process_id": "p1", "action": "write", "input": "rm *\n\u{3}"}),
+            "write to process p1: rm *\n\\u{3}".to_owned(),
+        ),
+        ("verify", json!({}), "run the session's verification commands".to_owned()),
+        ("verify", json!({"commands": ["a", "b\u{1b}"]}), "a\nb\\u{1b}".to_owned()),
+        ("diagram", json!({"source": "a->b", "format": "dot"}), "draw a diagram (dot):\na->b".to_owned()),
     ];
     for (tool, input, expected) in table {
         assert_eq!(tools.get(tool).unwrap().summary(&input), expected);

@@ -1,6 +1,8 @@
 //! The map of a workspace: what it shows, what it passes over, and what it remembers.
 
-use ostler_tools::{ToolOutcome, Tools};
+use std::path::Path;
+
+use ostler_tools::{ToolOutcome, ToolSettings, Tools};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, soon};
@@ -118,16 +120,20 @@ fn forge(fixture: &Fixture, path: &str, content: &str) {
     assert_eq!((before.len(), before.modified().unwrap()), (after.len(), after.modified().unwrap()));
 }
 
+fn with_cache(folder: &Path) -> Tools {
+    Tools::new(ToolSettings { map_cache: Some(folder.to_owned()), ..ToolSettings::default() })
+}
+
 #[tokio::test]
 async fn only_what_changed_is_read_again() {
     let fixture = Fixture::with(&[("a.rs", "fn first() {}\n"), ("b.rs", "fn other() {}\n")]);
     let folder = tempfile::tempdir().unwrap();
-    let tools = Tools::with_map_cache(Some(folder.path().to_owned()));
+    let tools = with_cache(folder.path());
     let text = map(&tools, &fixture).await.text;
     assert!(text.contains("fn first()") && text.contains("fn other()"), "{text}");
     forge(&fixture, "a.rs", "fn forge() {}\n");
     assert_eq!(map(&tools, &fixture).await.text, text, "a.rs was not read again");
-    let later = Tools::with_map_cache(Some(folder.path().to_owned()));
+    let later = with_cache(folder.path());
     assert_eq!(map(&later, &fixture).await.text, text, "nor by another process");
     fixture.put("b.rs", "fn changed_now() {}\n");
     let text = map(&tools, &fixture).await.text;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ostler_tools::{Ending, run_command};
+use ostler_tools::{Ending, Tools};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, soon};
@@ -89,8 +89,8 @@ async fn output_that_is_cut_is_kept_whole_beside() {
 async fn verification_commands_run_the_same_way() {
     let fixture = Fixture::with(&[("file", "x")]);
     let run = |command: &'static str, timeout| {
-        let workspace = fixture.workspace();
-        async move { soon(run_command(&workspace, command, timeout, &|_, _| {})).await }
+        let context = fixture.context();
+        async move { soon(Tools::builtin().run_command(&context, command, timeout)).await }
     };
     let minute = Duration::from_secs(60);
     let outcome = run("cat file; exit 1", minute).await;
@@ -100,7 +100,9 @@ async fn verification_commands_run_the_same_way() {
     let outcome = run("echo started; sleep 1000", short).await;
     assert_eq!(outcome.ending, Ending::TimedOut(short));
     assert!(outcome.text().ends_with("timed out after 0.05 s; the command and its children were killed"));
-    let outcome = soon(run_command(&fixture.path("none"), "true", minute, &|_, _| {})).await;
+    let mut context = fixture.context();
+    context.workspace = fixture.path("none");
+    let outcome = soon(Tools::builtin().run_command(&context, "true", minute)).await;
     assert!(matches!(outcome.ending, Ending::NotStarted(_)), "{outcome:?}");
 }
 

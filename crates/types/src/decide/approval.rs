@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use super::{label, of_turn};
 use crate::{
-    Accepted, CallStatus, Command, Decision, Event, OpenTurn, Refusal, Rule, Scope, State, ToolCall,
-    ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, CallStatus, Command, Decision, Event, Limits, OpenTurn, PATCH_REVIEW, PendingApproval, Refusal,
+    ReviewAnswer, Rule, Scope, State, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
 };
 
 /// Takes a client's answer.
 pub(super) fn answer(state: &State, command: Command) -> Result<Decision, Refusal> {
-    let Command::Answer { turn_id, tool_call_id, verdict, scope, reason, by } = command else {
+    let Command::Answer { turn_id, tool_call_id, verdict, scope, reason, review, by } = command else {
         unreachable!("decide hands only Answer to answer")
     };
     label("reason", reason.as_deref())?;
@@ -20,11 +20,36 @@ pub(super) fn answer(state: &State, command: Command) -> Result<Decision, Refusa
         return Err(not_waiting(state, turn_id, &tool_call_id));
     };
     let tool = approval.tool.clone();
+    let is_review = tool == PATCH_REVIEW;
+    if review.is_some() && !is_review {
+        return Err(Refusal::invalid("not_a_review", format!("call {tool_call_id} is no review")));
+    }
+    check_review(review.as_ref(), approval)?;
+    // A review is of one change, so an answer to it allows no other.
+    let scope = if is_review { Scope::Once } else { scope };
     let event = match verdict {
-        Verdict::Approve => Event::ApprovalGranted { tool_call_id, tool, by, scope, reason },
-        Verdict::Deny => Event::ApprovalDenied { tool_call_id, tool, by, scope, reason },
+        Verdict::Approve => Event::ApprovalGranted { tool_call_id, tool, by, scope, reason, review },
+        Verdict::Deny => Event::ApprovalDenied { tool_call_id, tool, by, scope, reason, review },
     };
     Ok(Decision::done(vec![of_turn(turn_id, event)]))
+}
+
+/// A review can only be answered for what it shows.
+fn check_review(review: Option<&ReviewAnswer>, approval: &PendingApproval) -> Result<(), Refusal> {
+    let Some(review) = review else { return Ok(()) };
+    let size: usize = review.comments.iter().map(|comment| comment.text.len()).sum();
+    if size > Limits::MESSAGE_BYTES / 4 || review.comments.len() > Limits::RULES {
+        return Err(Refusal::invalid("too_many_comments", "the comments of a review are too long"));
+    }
+    let files = approval.input["files"].as_array();
+    let shown = |path: &str| files.is_some_and(|files| files.iter().any(|file| file["path"] == path));
+    match review.reject.iter().find(|rejected| !shown(&rejected.path)) {
+        Some(unknown) => Err(Refusal::invalid(
+            "unknown_file",
+            format!("the review does not show a file `{}`", unknown.path),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Takes an agent's question: may this call run?
@@ -33,6 +58,7 @@ pub(super) fn propose(
     turn: &OpenTurn,
     (tool_call, kind, summary): (ToolCall, ToolKind, String),
     standing: bool,
+    risk: Option<String>,
 ) -> Result<Decision, Refusal> {
     let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
     match &open.status {
@@ -42,14 +68,25 @@ pub(super) fn propose(
         CallStatus::Waiting { .. } => return Ok(answered(Accepted::Waiting)),
         CallStatus::Started | CallStatus::Done { .. } => return Err(already_started(&tool_call.id)),
     }
-    if !state.session.policy.approval.asks(&tool_call, kind) {
+    if risk.is_none() && !state.session.policy.approval.asks(&tool_call, kind) {
         return Ok(answered(Accepted::Allowed));
     }
-    let (event, accepted) = if standing {
+    let (event, accepted) = if standing && risk.is_none() {
         let (tool_call_id, tool, by) = (tool_call.id, tool_call.name, "rule".to_owned());
-        let granted = Event::ApprovalGranted { tool_call_id, tool, by, scope: Scope::Always, reason: None };
+        let granted = Event::ApprovalGranted {
+            tool_call_id,
+            tool,
+            by,
+            scope: Scope::Always,
+            reason: None,
+            review: None,
+        };
         (granted, Accepted::Allowed)
     } else {
+        let summary = match risk {
+            Some(risk) => format!("{summary}\n{risk}"),
+            None => summary,
+        };
         let rule = Rule::of(&tool_call).within(&state.session.workspace_path);
         (Event::ApprovalRequested { tool_call, kind, summary, rule }, Accepted::Waiting)
     };

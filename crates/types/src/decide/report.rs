@@ -7,8 +7,8 @@ use super::approval::{may_start, propose, unknown_call};
 use super::of_turn;
 use super::turn::{End, end};
 use crate::{
-    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Limits, Message, OpenTurn, Part,
-    Refusal, Report, State, ToolResult, TurnId, Usage,
+    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, FileChange, Limits, Message,
+    OpenTurn, PATCH_REVIEW, Part, Refusal, Report, State, ToolCallId, ToolResult, TurnId, Usage,
 };
 
 /// Takes a report of the running turn's agent.
@@ -39,8 +39,8 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
             refuse_open_calls(open)?;
             one(Event::ToolBatchCompleted {})
         }
-        Report::CallProposed { tool_call, kind, summary, standing } => {
-            propose(state, open, (tool_call, kind, summary), standing)
+        Report::CallProposed { tool_call, kind, summary, standing, risk } => {
+            propose(state, open, (tool_call, kind, summary), standing, risk)
         }
         Report::CallStarted { tool_call, kind } => {
             may_start(state, open, &tool_call, kind)?;
@@ -49,6 +49,14 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
         Report::CallFinished { result, duration_ms, message_id } => {
             let tool_call = finished(open, &result)?;
             one(Event::ToolCallCompleted { tool_call, tool_result: result, duration_ms, message_id })
+        }
+        Report::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out } => {
+            one(Event::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out })
+        }
+        Report::ReviewRequested { files, waits } => review(open, files, waits),
+        Report::ReviewSettled { feedback } => {
+            refuse_open_calls(open)?;
+            one(Event::MessageAdded { message: feedback, idempotency_key: None })
         }
         Report::VerificationStarted { round, commands } => {
             one(Event::VerificationStarted { round, commands })
@@ -60,9 +68,10 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
             events.extend(feedback.map(added));
             Ok(Decision::done(events))
         }
-        Report::Completed { stop_reason, verified } => {
+        Report::Completed { stop_reason, verified, verification } => {
             refuse_open_calls(open)?;
-            Ok(Decision::done(end(state, open, None, End::Completed { stop_reason, verified })))
+            let how = End::Completed { stop_reason, verified, verification };
+            Ok(Decision::done(end(state, open, None, how)))
         }
         Report::Failed { error, reason, partial } => {
             Ok(Decision::done(end(state, open, partial, End::Failed { error, reason })))
@@ -121,6 +130,23 @@ fn reasoning(message: &Message) -> impl Iterator<Item = Event> + '_ {
         }),
         _ => None,
     })
+}
+
+/// Shows what the turn changed. The same review, asked for again after a restart, is the one that waits
+/// or was answered.
+fn review(turn: &OpenTurn, files: Vec<FileChange>, waits: bool) -> Result<Decision, Refusal> {
+    if let Some(reviewed) = &turn.reviewed {
+        let accepted = Accepted::Reviewed(Box::new(reviewed.clone()));
+        return Ok(Decision { events: Vec::new(), accepted });
+    }
+    if turn.calls.iter().any(|open| open.call.name == PATCH_REVIEW) {
+        return Ok(Decision { events: Vec::new(), accepted: Accepted::Waiting });
+    }
+    refuse_open_calls(turn)?;
+    let tool_call_id = ToolCallId(format!("review_{}_{}", turn.id.uuid().simple(), turn.steps));
+    let requested = Event::PatchReviewRequested { tool_call_id: tool_call_id.clone(), files, waits };
+    let accepted = if waits { Accepted::Waiting } else { Accepted::Done };
+    Ok(Decision { events: vec![of_turn(turn.id, requested)], accepted })
 }
 
 fn finished(turn: &OpenTurn, result: &ToolResult) -> Result<CallName, Refusal> {

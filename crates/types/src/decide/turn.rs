@@ -3,13 +3,13 @@
 
 use super::{of_session, of_turn, refuse_if_closed};
 use crate::{
-    Accepted, CallName, CallStatus, Decision, Event, EventFor, Failure, Message, MessageId, OpenTurn, Part,
-    Refusal, State, ToolResult, TurnId, TurnStatus, Usage, results,
+    Accepted, CallName, CallStatus, Decision, Event, EventFor, Failure, Message, MessageId, OpenTurn,
+    PATCH_REVIEW, Part, Refusal, State, ToolResult, TurnId, TurnStatus, Usage, results,
 };
 
 /// How a turn ends.
 pub(super) enum End {
-    Completed { stop_reason: String, verified: Option<bool> },
+    Completed { stop_reason: String, verified: Option<bool>, verification: Option<String> },
     Failed { error: Failure, reason: String },
     Canceled { by: String, reason: Option<String> },
 }
@@ -147,8 +147,10 @@ pub(super) fn end(state: &State, turn: &OpenTurn, partial: Option<Message>, how:
         events.push(of_turn(turn.id, completed));
     }
     match how {
-        End::Completed { stop_reason, verified } => {
-            events.push(of_turn(turn.id, Event::TurnCompleted { stop_reason, usage: turn.usage, verified }));
+        End::Completed { stop_reason, verified, verification } => {
+            let usage = turn.usage;
+            let completed = Event::TurnCompleted { stop_reason, usage, verified, verification };
+            events.push(of_turn(turn.id, completed));
         }
         End::Failed { error, reason } => {
             events.push(of_turn(turn.id, Event::TurnFailed { error: error.clone(), reason }));
@@ -166,7 +168,8 @@ pub(super) fn end(state: &State, turn: &OpenTurn, partial: Option<Message>, how:
 /// A result for each call that has none, so that calls and results always pair.
 fn repairs(turn: &OpenTurn, how: &End) -> Vec<EventFor> {
     let mut events = Vec::new();
-    for open in &turn.calls {
+    // A review is no call of the model's, so nobody waits for its result.
+    for open in turn.calls.iter().filter(|open| open.call.name != PATCH_REVIEW) {
         let words = match (&open.status, how) {
             (CallStatus::Done { .. }, _) => continue,
             (_, End::Canceled { .. }) => results::CANCELED,

@@ -12,7 +12,7 @@ use crate::world::{World, answer, call, cancel, completed, kind_of, names, propo
 #[test]
 fn the_first_answer_wins_and_the_second_is_told_of_it() {
     for (verdict, how) in [(Verdict::Approve, "approved"), (Verdict::Deny, "denied")] {
-        let (mut world, turn) = waiting(&shell("a", "ls"));
+        let (mut world, turn) = waiting(&shell("a", "make"));
         world.must(answer(turn, "a", verdict, "ann"));
         let refusal = world.refused(answer(turn, "a", Verdict::Approve, "bob"));
         expect(&refusal, RefusalKind::Conflict, "already_answered");
@@ -22,7 +22,7 @@ fn the_first_answer_wins_and_the_second_is_told_of_it() {
 
 #[test]
 fn a_late_answer_is_told_of_the_first_even_when_the_turn_is_over() {
-    let (mut world, turn) = waiting(&shell("a", "ls"));
+    let (mut world, turn) = waiting(&shell("a", "make"));
     world.must(answer(turn, "a", Verdict::Deny, "ann"));
     let finish = world.finish("a", false);
     world.report(finish);
@@ -34,7 +34,7 @@ fn a_late_answer_is_told_of_the_first_even_when_the_turn_is_over() {
 
 #[test]
 fn a_question_that_a_cancel_took_away_cannot_be_answered() {
-    let (mut world, turn) = waiting(&shell("a", "ls"));
+    let (mut world, turn) = waiting(&shell("a", "make"));
     world.must(cancel(None));
     assert_eq!(world.state.pending_approvals().count(), 0);
     expect(&world.refused(answer(turn, "a", Verdict::Approve, "ann")), RefusalKind::Conflict, "not_waiting");
@@ -55,7 +55,7 @@ fn a_question_shows_the_call_and_the_rule() {
 
 #[test]
 fn a_question_asked_twice_is_one_question() {
-    let made = shell("a", "ls");
+    let made = shell("a", "make");
     let (mut world, turn) = waiting(&made);
     let again = world.report(propose(&made));
     assert_eq!((again.accepted, again.events), (Accepted::Waiting, Vec::new()));
@@ -72,7 +72,15 @@ fn a_denial_reaches_the_agent_with_its_reason_and_the_turn_goes_on() {
     let reason = Some("too much".to_owned());
     let tool_call_id = ToolCallId("a".to_owned());
     let (verdict, scope, by) = (Verdict::Deny, Scope::Once, "ann".to_owned());
-    world.must(Command::Answer { turn_id, tool_call_id, verdict, scope, reason: reason.clone(), by });
+    world.must(Command::Answer {
+        turn_id,
+        tool_call_id,
+        verdict,
+        scope,
+        reason: reason.clone(),
+        review: None,
+        by,
+    });
     assert_eq!(world.report(propose(&made)).accepted, Accepted::Denied { reason });
     assert_eq!(world.running(), turn_id);
     assert_eq!(world.state.session.status, SessionStatus::Active);
@@ -97,7 +105,7 @@ fn an_answer_for_the_session_holds_for_the_same_call_only() {
 
 #[test]
 fn a_denial_makes_no_rule() {
-    let (mut world, turn_id) = waiting(&shell("a", "ls"));
+    let (mut world, turn_id) = waiting(&shell("a", "make"));
     let mut command = scoped(turn_id, "a", Scope::Session);
     if let Command::Answer { verdict, .. } = &mut command {
         *verdict = Verdict::Deny;
@@ -124,12 +132,12 @@ fn the_rule_that_is_remembered_is_the_rule_that_was_shown() {
 #[test]
 fn only_the_call_that_was_shown_may_start() {
     for other in [shell("a", "rm -r ."), call("a", "write_file", json!({"command": "ls"}))] {
-        let (mut world, turn_id) = waiting(&shell("a", "ls"));
+        let (mut world, turn_id) = waiting(&shell("a", "make"));
         world.must(answer(turn_id, "a", Verdict::Approve, "ann"));
         let report = Report::CallStarted { tool_call: other.clone(), kind: kind_of("shell") };
         let outcome = world.ask(Command::Report { turn_id, report });
         assert!(outcome.is_err(), "started {other:?} on the approval of ls");
-        world.report(start(&shell("a", "ls")));
+        world.report(start(&shell("a", "make")));
     }
 }
 
@@ -137,7 +145,7 @@ fn only_the_call_that_was_shown_may_start() {
 fn a_rule_from_outside_grants_without_a_question() {
     let mut world = World::new();
     world.submit("go");
-    let made = shell("a", "ls");
+    let made = shell("a", "make");
     world.step(std::slice::from_ref(&made));
     let mut report = propose(&made);
     if let Report::CallProposed { standing, .. } = &mut report {

@@ -118,6 +118,7 @@ fn remembered_rules_have_a_number() {
 #[test]
 fn a_policy_with_too_many_rules_is_refused() {
     let rule = |n: usize| Rule {
+        commands: Vec::new(),
         tool: "shell".to_owned(),
         subject: format!("make {n}"),
         whole: false,
@@ -177,7 +178,7 @@ fn a_long_error_is_not_kept_whole_in_the_state() {
 
 /// Runs one turn as far as its answered approval, with the call's result.
 fn ask_and_answer(world: &mut World, n: usize) -> TurnId {
-    let made = shell(&format!("call_{n}"), "ls");
+    let made = shell(&format!("call_{n}"), "make");
     let turn = world.running();
     let step = world.step_report(std::slice::from_ref(&made));
     report(world, step);

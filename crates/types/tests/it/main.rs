@@ -6,6 +6,7 @@
 
 mod approvals;
 mod audit;
+mod commands;
 mod limits;
 mod moves;
 mod play;

@@ -47,6 +47,7 @@ impl Play {
                 let turn_id = if other_turn { self.world.turn_id() } else { self.last_turn() };
                 let verdict = if approve { Verdict::Approve } else { Verdict::Deny };
                 self.answer(Command::Answer {
+                    review: None,
                     turn_id,
                     tool_call_id,
                     verdict,
@@ -284,7 +285,7 @@ impl Play {
             Saying::Propose { pick, standing } => {
                 let tool_call = as_tool_sees(&self.some_call(pick));
                 let kind = kind_of(&tool_call.name);
-                Report::CallProposed { tool_call, kind, summary: "do it".to_owned(), standing }
+                Report::CallProposed { tool_call, kind, summary: "do it".to_owned(), standing, risk: None }
             }
             Saying::Start { pick, altered } => {
                 let mut tool_call = as_tool_sees(&self.some_call(pick));
@@ -389,7 +390,8 @@ fn ids_of(accepted: &Accepted) -> Option<(MessageId, Option<TurnId>)> {
         | Accepted::Steering(_)
         | Accepted::Allowed
         | Accepted::Denied { .. }
-        | Accepted::Waiting => None,
+        | Accepted::Waiting
+        | Accepted::Reviewed(_) => None,
     }
 }
 

@@ -134,7 +134,7 @@ fn an_answer_needs_a_call_that_waits() {
     let mut world = World::new();
     world.submit("go");
     let (turn, other) = (world.running(), world.turn_id());
-    let made = shell("a", "ls");
+    let made = shell("a", "make");
     world.step(std::slice::from_ref(&made));
     let refusal = world.refused(answer(turn, "a", Verdict::Approve, "ann"));
     expect(&refusal, RefusalKind::Conflict, "not_waiting");
@@ -155,6 +155,7 @@ fn labels_are_short() {
     let change = ostler_types::Change { title: long.clone(), ..ostler_types::Change::default() };
     let turn_id = world.turn_id();
     let answer = Command::Answer {
+        review: None,
         turn_id,
         tool_call_id: ToolCallId("a".to_owned()),
         verdict: Verdict::Deny,

@@ -96,7 +96,7 @@ fn a_call_that_must_be_approved_does_not_start_before() {
     let mut world = World::new();
     world.submit("go");
     let turn = world.running();
-    let made = shell("a", "ls");
+    let made = shell("a", "make");
     world.step(std::slice::from_ref(&made));
     expect(&world.report_refused(start(&made)), RefusalKind::Conflict, "call_not_approved");
     world.report(propose(&made));
@@ -114,7 +114,7 @@ fn a_call_that_waits_gets_no_result_before_its_answer() {
     let mut world = World::new();
     world.submit("go");
     let turn = world.running();
-    let made = shell("a", "ls");
+    let made = shell("a", "make");
     world.step(std::slice::from_ref(&made));
     world.report(propose(&made));
     let (finish, turn_id) = (world.finish("a", true), turn);
@@ -127,7 +127,7 @@ fn a_call_that_waits_gets_no_result_before_its_answer() {
 fn two_calls_of_a_message_have_two_ids() {
     let mut world = World::new();
     world.submit("go");
-    let step = world.step_report(&[read("a"), shell("a", "ls")]);
+    let step = world.step_report(&[read("a"), shell("a", "make")]);
     expect(&world.report_refused(step), RefusalKind::Invalid, "bad_tool_calls");
 }
 

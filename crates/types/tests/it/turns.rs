@@ -186,9 +186,9 @@ fn a_cancel_keeps_the_text_and_answers_the_calls() {
     assert_eq!(world.must(cancel(None)), Vec::<&str>::new());
 
     world.submit("two");
-    world.step(&[read("a"), shell("b", "ls"), read("c")]);
+    world.step(&[read("a"), shell("b", "make"), read("c")]);
     world.report(start(&read("a")));
-    world.report(propose(&shell("b", "ls")));
+    world.report(propose(&shell("b", "make")));
     let decision = world.ask(cancel(None)).expect("a cancel is accepted");
     let words = "Cancelled by user: tool execution was interrupted".to_owned();
     let expected: Vec<_> = ["a", "b", "c"].map(|id| (id.to_owned(), words.clone())).into();
@@ -234,9 +234,9 @@ fn results_come_before_the_text_that_a_cancel_kept() {
 fn a_restart_fails_what_ran() {
     let mut world = World::new();
     world.submit("one");
-    world.step(&[read("a"), shell("b", "ls")]);
+    world.step(&[read("a"), shell("b", "make")]);
     world.report(start(&read("a")));
-    world.report(propose(&shell("b", "ls")));
+    world.report(propose(&shell("b", "make")));
     let decision =
         world.ask(Command::Recover { resumable: true, partial: None }).expect("a recovery is accepted");
     let results = result_texts(&decision);
@@ -277,8 +277,8 @@ fn a_restart_leaves_what_waited() {
 fn a_restart_fails_what_waited_with_an_agent_that_cannot_go_on() {
     let mut world = World::new();
     world.submit("one");
-    world.step(&[shell("a", "ls")]);
-    world.report(propose(&shell("a", "ls")));
+    world.step(&[shell("a", "make")]);
+    world.report(propose(&shell("a", "make")));
     let order = world.must(Command::Recover { resumable: false, partial: None });
     assert_eq!(order[order.len() - 2..], ["turn_failed", "session_failed"]);
     assert_eq!(world.state.session.status, SessionStatus::Failed);

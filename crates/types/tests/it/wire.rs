@@ -38,7 +38,7 @@ fn a_record_is_one_object_with_its_members_in_order() {
 #[test]
 fn events_of_the_session() {
     let policy = json!({
-        "approval": {"require_for_kinds": ["write", "exec", "network"], "require_for_tools": [], "rules": []},
+        "approval": {"require_for_kinds": ["write", "exec", "network"], "require_for_tools": [], "rules": [], "safe_commands": true},
         "verify": {"auto": true, "commands": [], "require_clean": false, "max_rounds": 3},
         "patch_review": {"mode": "off"},
         "model": {"require": [], "max_input_price": null, "max_output_price": null, "prefer": []},
@@ -134,7 +134,12 @@ fn events_of_turns() {
     expect(&started, "turn_started", &json!({"message_ids": [MESSAGE], "model": "demo:small"}));
     expect(&Event::TurnRetried { retry_of: turn() }, "turn_retried", &json!({"retry_of": TURN}));
     for verified in [None, Some(true), Some(false)] {
-        let done = Event::TurnCompleted { stop_reason: "end_turn".to_owned(), usage: usage(), verified };
+        let done = Event::TurnCompleted {
+            stop_reason: "end_turn".to_owned(),
+            usage: usage(),
+            verified,
+            verification: None,
+        };
         let data = json!({"stop_reason": "end_turn", "usage": usage_shape(), "verified": verified});
         expect(&done, "turn_completed", &data);
     }
@@ -216,8 +221,13 @@ fn events_of_tools() {
 
 #[test]
 fn events_of_approvals() {
-    let rule =
-        Rule { tool: "shell".to_owned(), subject: "make test".to_owned(), whole: false, workspace: None };
+    let rule = Rule {
+        tool: "shell".to_owned(),
+        subject: "make test".to_owned(),
+        whole: false,
+        workspace: None,
+        commands: Vec::new(),
+    };
     let summary = "run make test".to_owned();
     let requested = Event::ApprovalRequested { tool_call: tool_call(), kind: ToolKind::Exec, summary, rule };
     let data = json!({
@@ -229,13 +239,13 @@ fn events_of_approvals() {
     expect(&requested, "approval_requested", &data);
     for (scope, word) in [(Scope::Once, "once"), (Scope::Session, "session"), (Scope::Always, "always")] {
         let (tool_call_id, tool, reason) = (call_id(), "shell".to_owned(), Some("fine".to_owned()));
-        let granted = Event::ApprovalGranted { tool_call_id, tool, by: ann(), scope, reason };
+        let granted = Event::ApprovalGranted { tool_call_id, tool, by: ann(), scope, reason, review: None };
         let data =
             json!({"tool_call_id": "call_1", "tool": "shell", "by": "ann", "scope": word, "reason": "fine"});
         expect(&granted, "approval_granted", &data);
     }
     let (tool_call_id, tool, scope) = (call_id(), "shell".to_owned(), Scope::Once);
-    let denied = Event::ApprovalDenied { tool_call_id, tool, by: ann(), scope, reason: None };
+    let denied = Event::ApprovalDenied { tool_call_id, tool, by: ann(), scope, reason: None, review: None };
     let data =
         json!({"tool_call_id": "call_1", "tool": "shell", "by": "ann", "scope": "once", "reason": null});
     expect(&denied, "approval_denied", &data);
@@ -292,7 +302,12 @@ fn a_session_is_shown_with_all_that_is_open() {
         "input": {"command": "make test"},
         "kind": "exec",
         "summary": "shell",
-        "rule": {"tool": "shell", "subject": "make test", "workspace": world.state.session.workspace_path},
+        "rule": {
+            "tool": "shell",
+            "subject": "make test",
+            "workspace": world.state.session.workspace_path,
+            "commands": [{"argv": ["make", "test"]}],
+        },
         "requested_at": since,
     });
     assert_eq!(view["pending_approvals"], json!([approval]));

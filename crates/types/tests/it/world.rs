@@ -266,7 +266,13 @@ pub(crate) fn kind_of(tool: &str) -> ToolKind {
 /// An agent's question about a call.
 pub(crate) fn propose(call: &ToolCall) -> Report {
     let kind = kind_of(&call.name);
-    Report::CallProposed { tool_call: call.clone(), kind, summary: call.name.clone(), standing: false }
+    Report::CallProposed {
+        tool_call: call.clone(),
+        kind,
+        summary: call.name.clone(),
+        standing: false,
+        risk: None,
+    }
 }
 
 /// An agent's word that a call is about to take effect.
@@ -275,7 +281,7 @@ pub(crate) fn start(call: &ToolCall) -> Report {
 }
 
 pub(crate) fn completed() -> Report {
-    Report::Completed { stop_reason: "end_turn".to_owned(), verified: None }
+    Report::Completed { stop_reason: "end_turn".to_owned(), verified: None, verification: None }
 }
 
 pub(crate) fn failed() -> Report {
@@ -301,7 +307,15 @@ pub(crate) fn close() -> Command {
 /// An answer by `by`, for this call only.
 pub(crate) fn answer(turn_id: TurnId, id: &str, verdict: Verdict, by: &str) -> Command {
     let tool_call_id = ToolCallId(id.to_owned());
-    Command::Answer { turn_id, tool_call_id, verdict, scope: Scope::Once, reason: None, by: by.to_owned() }
+    Command::Answer {
+        turn_id,
+        tool_call_id,
+        verdict,
+        scope: Scope::Once,
+        reason: None,
+        review: None,
+        by: by.to_owned(),
+    }
 }
 
 pub(crate) fn names(decision: &Decision) -> Vec<&'static str> {

@@ -1,0 +1,34 @@
+//! How many connections a thousand answers at once take, where the server speaks HTTP/2.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::Bench;
+use crate::report::Row;
+use crate::samples::seconds;
+use crate::secure::{STREAMS_EACH, Secure};
+
+/// How long the answers may take; one that waits for another waits for ever.
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+    let streams = bench.count(1000, 20);
+    let certificate = bench.work.path().join("certificate.pem");
+    let server = Secure::start(streams, &certificate).await?;
+    let start = Instant::now();
+    let mut client = tokio::process::Command::new(std::env::current_exe()?);
+    client.args(["ask", &server.base_url(), &streams.to_string()]).stdin(Stdio::null()).kill_on_drop(true);
+    client.env("SSL_CERT_FILE", &certificate).env_remove("SSL_CERT_DIR").env("NO_PROXY", "localhost");
+    let done = tokio::time::timeout(LIMIT, client.status()).await;
+    let status = done.with_context(|| format!("not all of {streams} answers began within {LIMIT:?}"))??;
+    ensure!(status.success(), "the client failed");
+    let (connections, took) = (server.connections(), start.elapsed());
+    // One more than must be, as a connection that is just being made has no place yet.
+    let enough = streams.div_ceil(STREAMS_EACH as usize) + 2;
+    let figure =
+        format!("connections for {streams} answers at once from a server with HTTP/2, 100 streams on each");
+    let measured = format!("{connections}, in {}", seconds(took));
+    Ok(vec![Row::new(figure, format!("≤ {enough}"), measured, connections <= enough)])
+}

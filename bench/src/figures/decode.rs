@@ -1,0 +1,63 @@
+//! What one delta costs between the socket and whoever asked the model, in each of the three protocols,
+//! without a daemon. Waiting is not counted, so the server may be as slow as it likes.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use futures_util::StreamExt;
+use ostler_models::{Model, ModelEvent, ModelRequest, ModelSettings, Models, ProviderConfig};
+
+use super::Bench;
+use crate::recorded::{PROTOCOLS, Recorded};
+use crate::report::Row;
+use crate::samples::{Samples, micros};
+
+const TARGET: Duration = Duration::from_micros(5);
+const ROUNDS: usize = 9;
+
+pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+    let deltas = bench.count(50_000, 100);
+    let mut rows = Vec::new();
+    for (kind, name) in PROTOCOLS {
+        let server = Recorded::start(kind, deltas)?;
+        let provider = ProviderConfig::new("recorded", kind, server.base_url());
+        let settings = ModelSettings { discover: false, ..ModelSettings::default() };
+        let model = Models::with_settings(vec![provider], settings).resolve("recorded:m")?;
+        // The first request sets up the client.
+        read(&*model, deltas).await?;
+        let mut samples = Samples::default();
+        for _ in 0..ROUNDS {
+            let before = processor_time()?;
+            read(&*model, deltas).await?;
+            samples.push((processor_time()? - before) / u32::try_from(deltas)?);
+        }
+        let measured =
+            format!("{}, worst of {ROUNDS} {}", micros(samples.median()), micros(samples.percentile(100)));
+        let figure = format!("one delta over {name}: read, parsed and handed on, processor time");
+        rows.push(Row::new(figure, "< 5 µs", measured, samples.median() < TARGET));
+    }
+    Ok(rows)
+}
+
+/// Reads an answer to its end, and fails unless all of it came.
+async fn read(model: &dyn Model, deltas: usize) -> Result<()> {
+    let mut answer = model.stream(ModelRequest::new(Vec::new()));
+    let mut seen = 0;
+    while let Some(event) = answer.next().await {
+        match event? {
+            ModelEvent::Text(_) => seen += 1,
+            ModelEvent::Usage(_) | ModelEvent::Stop(_) => {}
+            other => bail!("{other:?} was not sent"),
+        }
+    }
+    ensure!(seen == deltas, "{seen} of {deltas} deltas came");
+    Ok(())
+}
+
+/// How long this thread has run.
+fn processor_time() -> Result<Duration> {
+    let path = "/proc/thread-self/schedstat";
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
+    Ok(Duration::from_nanos(nanos.with_context(|| format!("{path} does not begin with a number"))?))
+}

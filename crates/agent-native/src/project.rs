@@ -1,0 +1,87 @@
+//! What a workspace says of how it is checked: its AGENTS.md, else its Makefile. Only said to a turn
+//! whose owner trusts the workspace; reading it runs nothing.
+
+use std::io::Read;
+use std::path::Path;
+
+/// How much of a file is looked at.
+const MAX_BYTES: u64 = 256 * 1024;
+/// How many commands a file may name.
+const MAX_COMMANDS: usize = 16;
+
+/// The commands that check this workspace, and where they were found.
+pub(crate) struct Checks {
+    pub(crate) commands: Vec<String>,
+    pub(crate) origin: &'static str,
+}
+
+/// Looks for the workspace's own commands. Blocks.
+pub(crate) fn checks(workspace: &Path) -> Option<Checks> {
+    let agents = read(&workspace.join("AGENTS.md")).map(|text| agents_commands(&text)).unwrap_or_default();
+    if !agents.is_empty() {
+        return Some(Checks { commands: agents, origin: "AGENTS.md" });
+    }
+    let makefile =
+        ["GNUmakefile", "makefile", "Makefile"].iter().find_map(|name| read(&workspace.join(name)));
+    let has_target = makefile.is_some_and(|text| text.lines().any(is_test_target));
+    has_target.then(|| Checks { commands: vec!["make test".to_owned()], origin: "the Makefile" })
+}
+
+fn read(path: &Path) -> Option<String> {
+    let file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
+    let mut text = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The lines of the code blocks under a heading such as `## Verification`.
+fn agents_commands(text: &str) -> Vec<String> {
+    let (mut inside, mut fenced) = (false, false);
+    let mut commands = Vec::new();
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            fenced = !fenced;
+        } else if fenced {
+            let command = trimmed.strip_prefix("$ ").unwrap_or(trimmed);
+            if inside && !command.is_empty() && !command.starts_with('#') {
+                commands.push(command.to_owned());
+            }
+        } else if let Some(title) = trimmed.strip_prefix('#') {
+            let title = title.trim_start_matches('#').trim().to_lowercase();
+            inside = matches!(title.as_str(), "verify" | "verification" | "how to verify" | "checks");
+        }
+    }
+    commands.truncate(MAX_COMMANDS);
+    commands
+}
+
+/// Whether a line of a Makefile is a rule for `test`.
+fn is_test_target(line: &str) -> bool {
+    let Some((targets, rest)) = line.split_once(':') else { return false };
+    let assigns = rest.starts_with('=') || rest.starts_with(":=");
+    !line.starts_with(['\t', '#', ' ']) && !assigns && targets.split_whitespace().any(|name| name == "test")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{agents_commands, is_test_target};
+
+    #[test]
+    fn commands_stand_in_the_code_blocks_of_one_section() {
+        let text = "# Shop\n```\nrm -rf /\n```\n## Verification\nRun this:\n```sh\n$ cargo fmt --check\n\
+                    # a remark\ncargo test\n```\n## Style\n```\nnever\n```\n";
+        assert_eq!(agents_commands(text), ["cargo fmt --check", "cargo test"]);
+        assert!(agents_commands("## Verification\nnothing to run").is_empty());
+    }
+
+    #[test]
+    fn a_test_target_is_a_rule_and_no_variable() {
+        for yes in ["test:", "test: build", "build test: x", "test :: x"] {
+            assert!(is_test_target(yes), "{yes}");
+        }
+        for no in ["tests:", "\ttest: x", "test := x", "test = x", "# test:", "latest:", ".PHONY: test"] {
+            assert!(!is_test_target(no), "{no}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Undoes single hunks of a file's diff. Which lines they are is for `lines` to say, how a file is
+//! replaced for `restore`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::beneath::Tree;
+use crate::capture::Checkpoint;
+use crate::digest::Digest;
+use crate::error::Error;
+use crate::lines::{Comparison, is_binary};
+use crate::manifest::Node;
+use crate::restore::{Conflict, RestoreOptions, Restored, Step, open, restore, rewrite};
+use crate::store::Store;
+
+/// Undoes the hunks of one file that are named by their numbers.
+pub(crate) fn restore_hunks(
+    store: &Store,
+    workspace: &Path,
+    path: &Path,
+    to: &Checkpoint,
+    since: Option<&Checkpoint>,
+    hunks: &[usize],
+) -> Result<Restored, Error> {
+    let tree = open(workspace, to)?;
+    let old = store.manifest(to.id)?;
+    let now = tree.look(path, old.max_file_bytes)?;
+    if let Some(since) = since
+        && store.manifest(since.id)?.get(path) != now.as_ref().map(|(node, _)| node)
+    {
+        let why = "was changed since, so its hunks are others now".to_owned();
+        let conflicts = vec![Conflict { path: path.to_owned(), why }];
+        return Ok(Restored { conflicts, ..Restored::default() });
+    }
+    let hunks: BTreeSet<usize> = hunks.iter().copied().collect();
+    let (Some(Node::File { digest, .. }), Some((Node::File { mode, .. }, stamp))) = (old.get(path), &now)
+    else {
+        return whole(store, workspace, path, to, since, &hunks);
+    };
+    let old = store.blob(to.id, digest)?;
+    let new = content(&tree, path, stamp.size)?;
+    if is_binary(&old) || is_binary(&new) {
+        return whole(store, workspace, path, to, since, &hunks);
+    }
+    let comparison = Comparison::new(&old, &new);
+    let count = comparison.hunks().len();
+    if let Some(missing) = hunks.iter().find(|hunk| **hunk >= count) {
+        return Err(Error::Hunks(format!(
+            "{} has {count} hunks, counted from 0; there is no hunk {missing}. Get its diff again.",
+            path.display()
+        )));
+    }
+    if hunks.is_empty() {
+        return Ok(Restored::default());
+    }
+    let bytes = comparison.without(&hunks);
+    let cannot = |error| Error::io("Nothing was restored: cannot store the new content of", path, error);
+    let target = Node::File {
+        mode: *mode,
+        size: bytes.len() as u64,
+        digest: store.blobs.put(&bytes).map_err(cannot)?,
+    };
+    let seen = Node::File { mode: *mode, size: new.len() as u64, digest: Digest::of(&new) };
+    let step = Step { path: path.to_owned(), before: Some((seen, *stamp)), target: Some(target) };
+    rewrite(store, &tree, to.id, since.map(|since| since.id), step)
+}
+
+/// A file that was added, deleted or has no lines is one hunk, and undone whole.
+fn whole(
+    store: &Store,
+    workspace: &Path,
+    path: &Path,
+    to: &Checkpoint,
+    since: Option<&Checkpoint>,
+    hunks: &BTreeSet<usize>,
+) -> Result<Restored, Error> {
+    if hunks.iter().any(|hunk| *hunk != 0) {
+        return Err(Error::Hunks(format!(
+            "{} can only be restored whole, as hunk 0: it was added, deleted or is no text.",
+            path.display()
+        )));
+    }
+    if hunks.is_empty() {
+        return Ok(Restored::default());
+    }
+    let options = RestoreOptions { only: Some(vec![path.to_owned()]), ..RestoreOptions::default() };
+    restore(store, workspace, to, since, &options)
+}
+
+fn content(tree: &Tree, path: &Path, size: u64) -> Result<Vec<u8>, Error> {
+    use std::io::Read;
+    let cannot = |error: std::io::Error| Error::io("Cannot read", &tree.path().join(path), error);
+    let (file, _) = tree.file(path).map_err(|errno| cannot(errno.into()))?;
+    let mut bytes = Vec::new();
+    file.take(size).read_to_end(&mut bytes).map_err(cannot)?;
+    Ok(bytes)
+}

@@ -1,0 +1,40 @@
+//! Checkpoints of a workspace: what its files were before a turn changed them, kept outside the
+//! user's git, so that the turn can be shown as one diff and undone exactly.
+//!
+//! A [`Store`] holds *blobs*, each named by its content and written once, and *manifests*, each a list
+//! of paths with what was there. [`Store::capture`] makes a checkpoint, [`Store::diff`] compares two,
+//! [`Store::restore`] brings a workspace back, [`Store::prune`] keeps the store within its limits. All
+//! calls block. When to capture, what a turn is and who may undo it is left to the callers.
+
+mod beneath;
+mod blobs;
+mod capture;
+mod changes;
+mod check;
+mod codec;
+mod diff;
+mod digest;
+mod error;
+mod files;
+mod hunks;
+mod lines;
+mod manifest;
+mod prune;
+mod restore;
+mod rules;
+mod scan;
+mod stat_cache;
+mod store;
+mod threads;
+mod tracked;
+mod walk;
+
+pub use capture::{CaptureOptions, Checkpoint};
+pub use check::{Checked, Damage};
+pub use diff::{Against, ChangeKind, FileChange};
+pub use digest::{CheckpointId, ParseIdError};
+pub use error::Error;
+pub use manifest::{LeftOut, Reason};
+pub use prune::{Limits, Pruned};
+pub use restore::{Conflict, Interrupted, RestoreOptions, Restored};
+pub use store::Store;

@@ -1,0 +1,287 @@
+//! The lines in which two contents differ: counted, shown as a unified diff, undone hunk by hunk. It
+//! knows bytes and lines, and nothing of files; the names are only printed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
+
+/// How many changed lines are compared; beyond, the changed middle counts as replaced whole.
+const MAX_COMPARED_LINES: usize = 60_000;
+/// How many lines are shown around a change.
+const CONTEXT_LINES: usize = 3;
+/// How much of a content is looked at to tell whether it is text.
+const LOOKED_AT: usize = 8_000;
+
+/// Two contents, line by line.
+pub(crate) struct Comparison<'a> {
+    old: Vec<&'a [u8]>,
+    new: Vec<&'a [u8]>,
+    operations: Vec<DiffOp>,
+}
+
+/// Whether a content is no text, as git tells it.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
+}
+
+impl<'a> Comparison<'a> {
+    pub(crate) fn new(old: &'a [u8], new: &'a [u8]) -> Comparison<'a> {
+        let lines = |bytes: &'a [u8]| bytes.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>();
+        let (old, new) = (lines(old), lines(new));
+        let operations = compare(&old, &new);
+        Comparison { old, new, operations }
+    }
+
+    /// How many lines were added, and how many removed.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        self.operations.iter().filter(|operation| !is_equal(operation)).fold(
+            (0, 0),
+            |(added, removed), operation| {
+                (added + operation.new_range().len(), removed + operation.old_range().len())
+            },
+        )
+    }
+
+    /// The hunks, each with the lines around it.
+    pub(crate) fn hunks(&self) -> Vec<Vec<DiffOp>> {
+        group_diff_ops(self.operations.clone(), CONTEXT_LINES)
+    }
+
+    /// The unified diff in at most `room` bytes, and whether it lacks its end.
+    pub(crate) fn text(&self, old: Option<&str>, new: Option<&str>, room: usize) -> (String, bool) {
+        let mut writer = Writer { text: String::new(), room, truncated: false };
+        let side = |prefix: &str, name: Option<&str>| match name {
+            Some(name) => quote(&format!("{prefix}/{name}")),
+            None => "/dev/null".to_owned(),
+        };
+        let hunks = self.hunks();
+        if !hunks.is_empty() {
+            writer.push(&format!("--- {}\n+++ {}\n", side("a", old), side("b", new)));
+        }
+        for hunk in hunks {
+            if writer.truncated {
+                break;
+            }
+            writer.hunk(&hunk, self);
+        }
+        (writer.text, writer.truncated)
+    }
+
+    /// The new content with some hunks as they were in the old one.
+    pub(crate) fn without(&self, undone: &BTreeSet<usize>) -> Vec<u8> {
+        let mut changes = BTreeSet::new();
+        for (number, hunk) in self.hunks().iter().enumerate() {
+            if undone.contains(&number) {
+                changes.extend(
+                    hunk.iter()
+                        .filter(|operation| !is_equal(operation))
+                        .map(|operation| (operation.old_range().start, operation.new_range().start)),
+                );
+            }
+        }
+        let mut bytes = Vec::new();
+        for operation in &self.operations {
+            let place = (operation.old_range().start, operation.new_range().start);
+            let lines = if !is_equal(operation) && changes.contains(&place) {
+                &self.old[operation.old_range()]
+            } else {
+                &self.new[operation.new_range()]
+            };
+            lines.iter().for_each(|line| bytes.extend_from_slice(line));
+        }
+        bytes
+    }
+}
+
+fn is_equal(operation: &DiffOp) -> bool {
+    matches!(operation, DiffOp::Equal { .. })
+}
+
+/// The way from the old lines to the new, not always the shortest one.
+fn compare<'a>(old: &[&'a [u8]], new: &[&'a [u8]]) -> Vec<DiffOp> {
+    let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - start;
+    let end = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let (old_middle, new_middle) = (&old[start..old.len() - end], &new[start..new.len() - end]);
+    let mut operations = Vec::new();
+    if start > 0 {
+        operations.push(DiffOp::Equal { old_index: 0, new_index: 0, len: start });
+    }
+    let (old_len, new_len) = (old_middle.len(), new_middle.len());
+    let at = start;
+    match (old_len, new_len) {
+        (0, 0) => {}
+        (0, _) => operations.push(DiffOp::Insert { old_index: at, new_index: at, new_len }),
+        (_, 0) => operations.push(DiffOp::Delete { old_index: at, old_len, new_index: at }),
+        _ if old_len + new_len > MAX_COMPARED_LINES => {
+            operations.push(DiffOp::Replace { old_index: at, old_len, new_index: at, new_len });
+        }
+        _ => {
+            let (old_numbers, new_numbers) = numbered(old_middle, new_middle);
+            let middle = capture_diff_slices(Algorithm::Myers, &old_numbers, &new_numbers);
+            operations.extend(middle.into_iter().map(|operation| shifted(operation, start)));
+        }
+    }
+    if end > 0 {
+        operations.push(DiffOp::Equal { old_index: old.len() - end, new_index: new.len() - end, len: end });
+    }
+    operations
+}
+
+/// A number for each line, the same for the same lines: numbers compare faster.
+fn numbered<'a>(old: &[&'a [u8]], new: &[&'a [u8]]) -> (Vec<usize>, Vec<usize>) {
+    let mut numbers: HashMap<&'a [u8], usize> = HashMap::new();
+    let mut number = |lines: &[&'a [u8]]| {
+        let mut numbered = Vec::with_capacity(lines.len());
+        for line in lines {
+            let next = numbers.len();
+            numbered.push(*numbers.entry(*line).or_insert(next));
+        }
+        numbered
+    };
+    (number(old), number(new))
+}
+
+fn shifted(operation: DiffOp, by: usize) -> DiffOp {
+    match operation {
+        DiffOp::Equal { old_index, new_index, len } => {
+            DiffOp::Equal { old_index: old_index + by, new_index: new_index + by, len }
+        }
+        DiffOp::Delete { old_index, old_len, new_index } => {
+            DiffOp::Delete { old_index: old_index + by, old_len, new_index: new_index + by }
+        }
+        DiffOp::Insert { old_index, new_index, new_len } => {
+            DiffOp::Insert { old_index: old_index + by, new_index: new_index + by, new_len }
+        }
+        DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+            DiffOp::Replace { old_index: old_index + by, old_len, new_index: new_index + by, new_len }
+        }
+    }
+}
+
+/// Writes whole lines as long as there is room.
+struct Writer {
+    text: String,
+    room: usize,
+    truncated: bool,
+}
+
+impl Writer {
+    fn hunk(&mut self, hunk: &[DiffOp], both: &Comparison<'_>) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
+        let range = |start: usize, end: usize| match end - start {
+            0 => format!("{start},0"),
+            1 => format!("{}", start + 1),
+            lines => format!("{},{lines}", start + 1),
+        };
+        let old_range = range(first.old_range().start, last.old_range().end);
+        let new_range = range(first.new_range().start, last.new_range().end);
+        self.push(&format!("@@ -{old_range} +{new_range} @@\n"));
+        for operation in hunk {
+            if is_equal(operation) {
+                self.lines(' ', &both.old[operation.old_range()]);
+            } else {
+                self.lines('-', &both.old[operation.old_range()]);
+                self.lines('+', &both.new[operation.new_range()]);
+            }
+        }
+    }
+
+    fn lines(&mut self, sign: char, lines: &[&[u8]]) {
+        for line in lines {
+            if self.truncated {
+                return;
+            }
+            let line = String::from_utf8_lossy(line);
+            let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
+            self.push(&format!("{sign}{line}{end}"));
+        }
+    }
+
+    fn push(&mut self, piece: &str) {
+        if self.truncated || self.text.len() + piece.len() > self.room {
+            self.truncated = true;
+        } else {
+            self.text.push_str(piece);
+        }
+    }
+}
+
+/// A name as git writes it: quoted where it holds what would end or hide it, and with a tab after it
+/// where it holds a space.
+fn quote(name: &str) -> String {
+    if !name.chars().any(|character| character.is_control() || matches!(character, '"' | '\\')) {
+        return if name.contains(' ') { format!("{name}\t") } else { name.to_owned() };
+    }
+    let mut quoted = String::from("\"");
+    for character in name.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            _ if character.is_control() => {
+                for byte in character.to_string().bytes() {
+                    let _ = write!(quoted, "\\{byte:03o}");
+                }
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Comparison;
+
+    fn numbers(lines: std::ops::Range<usize>) -> String {
+        lines.map(|line| format!("{line}\n")).collect()
+    }
+
+    #[test]
+    fn the_text_is_what_git_would_print() {
+        for (old, new, expected) in [
+            ("a\n", "a\n", ""),
+            (
+                "a\nb",
+                "a\nb\n",
+                "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n",
+            ),
+            ("", "x\n", "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+x\n"),
+        ] {
+            let comparison = Comparison::new(old.as_bytes(), new.as_bytes());
+            assert_eq!(comparison.text(Some("f"), Some("f"), 10_000), (expected.to_owned(), false));
+        }
+    }
+
+    #[test]
+    fn a_long_diff_is_cut_between_lines_and_still_counted() {
+        let new = numbers(0..1_000);
+        let comparison = Comparison::new(b"", new.as_bytes());
+        let (text, truncated) = comparison.text(None, Some("f"), 200);
+        assert!(truncated && text.len() <= 200 && text.ends_with('\n'), "{text}");
+        assert_eq!(comparison.counts(), (1_000, 0));
+    }
+
+    #[test]
+    fn each_hunk_is_undone_alone_and_all_together() {
+        let old = numbers(0..100);
+        let new = old.replace("10\n", "ten\n").replace("50\n", "").replace("90\n", "90\nmore\n\u{e9}");
+        let comparison = Comparison::new(old.as_bytes(), new.as_bytes());
+        assert_eq!(comparison.hunks().len(), 3);
+        for undone in 0..8_usize {
+            let set: BTreeSet<usize> = (0..3).filter(|hunk| undone & (1 << hunk) != 0).collect();
+            let mut expected = old.clone();
+            for (hunk, (from, to)) in
+                [("10\n", "ten\n"), ("50\n", ""), ("90\n", "90\nmore\n\u{e9}")].into_iter().enumerate()
+            {
+                if !set.contains(&hunk) {
+                    expected = expected.replace(from, to);
+                }
+            }
+            assert_eq!(String::from_utf8(comparison.without(&set)).unwrap(), expected, "{set:?}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Does what a plan says, each step beneath the workspace's own descriptor. A path is touched only if
+//! it is still what the plan saw; otherwise it becomes a conflict and the run goes on.
+//!
+//! The order: closed directories are opened, what is in the way is removed from the inside out,
+//! directories are made, files and links are written beside their place and renamed onto it, modes of
+//! directories are set last. Nothing is cleaned up after a failure: the journal says how.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid, fchmod, fchown, fsync, mkdirat, openat, renameat,
+    renameat_with, statat, symlinkat, syncfs, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::beneath::{Stamp, Tree, read_beneath};
+use crate::error::Error;
+use crate::manifest::Node;
+use crate::store::Store;
+
+#[cfg(test)]
+use super::crash::point as crash_point;
+use super::{Journal, Step};
+
+/// How many files are written before they are synced and renamed together.
+const PORTION: usize = 64;
+/// Up to this many are synced one by one.
+const MAX_SINGLE_SYNCS: usize = 8;
+
+/// A run through the steps of a journal.
+pub(crate) struct Run<'a> {
+    store: &'a Store,
+    tree: &'a Tree,
+    journal: &'a Journal,
+    /// What could not be done, and why.
+    failed: BTreeMap<PathBuf, String>,
+}
+
+/// What stops a step.
+enum Stopped {
+    /// The path is not what it was: it is left as it is, and the run goes on.
+    Conflict(&'static str),
+    /// Nothing can go on.
+    Broken(Error),
+}
+
+/// A file or link that is written and has not its name yet.
+struct Staged<'a> {
+    step: &'a Step,
+    parent: OwnedFd,
+    name: &'a OsStr,
+    temporary: String,
+    file: Option<File>,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(store: &'a Store, tree: &'a Tree, journal: &'a Journal) -> Run<'a> {
+        Run { store, tree, journal, failed: BTreeMap::new() }
+    }
+
+    /// Does all steps; says which could not be done.
+    pub(crate) fn run(mut self) -> Result<BTreeMap<PathBuf, String>, Error> {
+        for (path, mode) in &self.journal.opened {
+            crash_point()?;
+            // Where this fails, the steps in it say so.
+            let _ = set_directory_mode(self.tree, path, mode | 0o700);
+        }
+        let steps = &self.journal.steps;
+        for step in steps.iter().rev().filter(|step| step.removes()) {
+            let done = self.remove(step);
+            self.note(step, done)?;
+        }
+        for step in steps.iter().filter(|step| makes_directory(step)) {
+            if !self.failed.contains_key(&step.path) {
+                let done = self.make_directory(step);
+                self.note(step, done)?;
+            }
+        }
+        let files: Vec<(usize, &Step)> = steps.iter().enumerate().filter(|(_, step)| writes(step)).collect();
+        for portion in files.chunks(PORTION) {
+            self.put(portion)?;
+        }
+        self.set_modes()?;
+        Ok(self.failed)
+    }
+
+    /// Keeps a conflict for the report.
+    fn note(&mut self, step: &Step, done: Result<(), Stopped>) -> Result<(), Error> {
+        match done {
+            Ok(()) => Ok(()),
+            Err(Stopped::Conflict(why)) => {
+                self.failed.insert(step.path.clone(), why.to_owned());
+                Ok(())
+            }
+            Err(Stopped::Broken(error)) => Err(error),
+        }
+    }
+
+    fn stop(&self, path: &Path, errno: Errno) -> Stopped {
+        match errno {
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::AGAIN => {
+                Stopped::Conflict("was moved or removed while it was being restored")
+            }
+            Errno::EXIST | Errno::ISDIR => {
+                Stopped::Conflict("was created by somebody else while it was being restored")
+            }
+            Errno::NOTEMPTY => Stopped::Conflict("still holds files that are no part of what is restored"),
+            Errno::ACCESS | Errno::PERM => Stopped::Conflict("may not be changed: permission denied"),
+            Errno::ROFS => Stopped::Conflict("may not be changed: it is on a read-only file system"),
+            Errno::BUSY | Errno::TXTBSY => Stopped::Conflict("is in use"),
+            other => Stopped::Broken(cut_short(&self.tree.path().join(path), other)),
+        }
+    }
+
+    fn remove(&self, step: &Step) -> Result<(), Stopped> {
+        let stop = |errno| self.stop(&step.path, errno);
+        let (parent, name) = self.tree.parent(&step.path).map_err(stop)?;
+        self.check(step, &parent, name)?;
+        let is_directory = step.before.as_ref().is_some_and(|(node, _)| node.is_directory());
+        let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        crash_point().map_err(Stopped::Broken)?;
+        unlinkat(&parent, name, flags).map_err(stop)
+    }
+
+    fn make_directory(&self, step: &Step) -> Result<(), Stopped> {
+        let stop = |errno| self.stop(&step.path, errno);
+        let (parent, name) = self.tree.parent(&step.path).map_err(stop)?;
+        crash_point().map_err(Stopped::Broken)?;
+        mkdirat(&parent, name, Mode::from_raw_mode(0o700)).map_err(stop)
+    }
+
+    /// Writes a portion of the files: all of them beside their places, then durable, then in place.
+    fn put(&mut self, portion: &[(usize, &'a Step)]) -> Result<(), Error> {
+        let mut all = Vec::new();
+        for (number, step) in portion {
+            if self.failed.contains_key(&step.path) {
+                continue;
+            }
+            match self.set_file_mode(step) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(stopped) => {
+                    self.note(step, Err(stopped))?;
+                    continue;
+                }
+            }
+            match self.stage(*number, step) {
+                Ok(staged) => all.push(staged),
+                Err(stopped) => self.note(step, Err(stopped))?,
+            }
+        }
+        let files = || all.iter().filter_map(|staged| staged.file.as_ref());
+        let synced = if files().count() > MAX_SINGLE_SYNCS {
+            syncfs(self.tree.root())
+        } else {
+            files().try_for_each(fsync)
+        };
+        synced.map_err(|errno| cut_short(self.tree.path(), errno))?;
+        for staged in all {
+            let done = self.publish(&staged);
+            self.note(staged.step, done)?;
+        }
+        Ok(())
+    }
+
+    /// Where only the mode differs, sets it; says whether that was all there was to do.
+    fn set_file_mode(&self, step: &Step) -> Result<bool, Stopped> {
+        let (Some((Node::File { size, digest, .. }, stamp)), Some(target)) = (&step.before, &step.target)
+        else {
+            return Ok(false);
+        };
+        let Node::File { mode, size: target_size, digest: target_digest } = target else { return Ok(false) };
+        if (size, digest) != (target_size, target_digest) {
+            return Ok(false);
+        }
+        let stop = |errno| self.stop(&step.path, errno);
+        let (parent, name) = self.tree.parent(&step.path).map_err(stop)?;
+        let (file, stat) = match read_beneath(&parent, Path::new(name)) {
+            Ok(opened) => opened,
+            // What may not be read is replaced by what may.
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(false),
+            Err(errno) => return Err(stop(errno)),
+        };
+        if !is_same(&Stamp::of(&stat), stamp) {
+            return Err(MEANWHILE);
+        }
+        crash_point().map_err(Stopped::Broken)?;
+        fchmod(&file, Mode::from_raw_mode(*mode)).map_err(stop)?;
+        Ok(true)
+    }
+
+    /// Writes a file or link beside its place.
+    fn stage(&self, number: usize, step: &'a Step) -> Result<Staged<'a>, Stopped> {
+        let stop = |errno| self.stop(&step.path, errno);
+        let (parent, name) = self.tree.parent(&step.path).map_err(stop)?;
+        let temporary = self.journal.temporary_name(number);
+        crash_point().map_err(Stopped::Broken)?;
+        let file = match &step.target {
+            Some(Node::Link { target }) => {
+                symlinkat(target.as_slice(), &parent, &temporary).map_err(stop)?;
+                None
+            }
+            Some(Node::File { mode, digest, .. }) => {
+                let bytes = self.store.blob(self.journal.order.to, digest).map_err(Stopped::Broken)?;
+                let flags =
+                    OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let file = openat(&parent, &temporary, flags, Mode::from_raw_mode(0o600)).map_err(stop)?;
+                let mut file = File::from(file);
+                crash_point().map_err(Stopped::Broken)?;
+                file.write_all(&bytes)
+                    .map_err(|error| Stopped::Broken(cut_short(&self.tree.path().join(&step.path), error)))?;
+                if let Ok(stat) = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    // Only root may give files away; for others they stay their own.
+                    let _ = fchown(&file, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
+                }
+                fchmod(&file, Mode::from_raw_mode(*mode)).map_err(stop)?;
+                Some(file)
+            }
+            Some(Node::Directory { .. } | Node::LeftOut { .. }) | None => {
+                return Err(Stopped::Conflict("has no content that could be written"));
+            }
+        };
+        Ok(Staged { step, parent, name, temporary, file })
+    }
+
+    /// Gives what was written its name.
+    fn publish(&self, staged: &Staged<'_>) -> Result<(), Stopped> {
+        let Staged { step, parent, name, temporary, .. } = staged;
+        let stop = |errno| self.stop(&step.path, errno);
+        crash_point().map_err(Stopped::Broken)?;
+        if step.before.is_some() && !step.removes() {
+            self.check(step, parent, name)?;
+            return renameat(parent, temporary, parent, *name).map_err(stop);
+        }
+        match renameat_with(parent, temporary, parent, *name, RenameFlags::NOREPLACE) {
+            // Not every file system knows how to rename without replacing.
+            Err(Errno::INVAL | Errno::NOSYS) => match statat(parent, *name, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => renameat(parent, temporary, parent, *name).map_err(stop),
+                Ok(_) => Err(stop(Errno::EXIST)),
+                Err(errno) => Err(stop(errno)),
+            },
+            result => result.map_err(stop),
+        }
+    }
+
+    /// Whether a path is still what the plan saw.
+    fn check(&self, step: &Step, parent: &OwnedFd, name: &OsStr) -> Result<(), Stopped> {
+        let stat =
+            statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| self.stop(&step.path, errno))?;
+        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        match &step.before {
+            Some((node, _)) if node.is_directory() => {
+                if is_directory {
+                    Ok(())
+                } else {
+                    Err(MEANWHILE)
+                }
+            }
+            Some((_, stamp)) if !is_directory && is_same(&Stamp::of(&stat), stamp) => Ok(()),
+            Some(_) | None => Err(MEANWHILE),
+        }
+    }
+
+    /// Sets the modes of directories, the innermost first: one may close the way to others.
+    fn set_modes(&mut self) -> Result<(), Error> {
+        let mut modes: BTreeMap<&Path, u32> =
+            self.journal.opened.iter().map(|(path, mode)| (path.as_path(), *mode)).collect();
+        for step in &self.journal.steps {
+            match &step.target {
+                Some(Node::Directory { mode }) => {
+                    modes.insert(&step.path, *mode);
+                }
+                Some(Node::File { .. } | Node::Link { .. } | Node::LeftOut { .. }) | None => {}
+            }
+        }
+        for (path, mode) in modes.into_iter().rev() {
+            crash_point()?;
+            match set_directory_mode(self.tree, path, mode) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) => {
+                    if let Stopped::Conflict(why) = self.stop(path, errno) {
+                        self.failed.entry(path.to_owned()).or_insert_with(|| why.to_owned());
+                    } else {
+                        return Err(cut_short(&self.tree.path().join(path), errno));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const MEANWHILE: Stopped = Stopped::Conflict("was changed by somebody else while it was being restored");
+
+/// Removes what a run wrote and did not give its name. Where that fails, the next run says so.
+pub(crate) fn remove_temporaries(tree: &Tree, begun: &Journal) {
+    for (number, step) in begun.steps.iter().enumerate().filter(|(_, step)| writes(step)) {
+        if let Ok((parent, _)) = tree.parent(&step.path) {
+            let _ = unlinkat(&parent, begun.temporary_name(number), AtFlags::empty());
+        }
+    }
+}
+
+/// Closes the directories that a run opened, where they are open still.
+pub(crate) fn close_directories(tree: &Tree, begun: &Journal) {
+    for (path, mode) in begun.opened.iter().rev() {
+        if let Ok(directory) = tree.directory(path)
+            && rustix::fs::fstat(&directory).is_ok_and(|stat| stat.st_mode & 0o7777 == mode | 0o700)
+        {
+            let _ = fchmod(&directory, Mode::from_raw_mode(*mode));
+        }
+    }
+}
+
+/// The error of a run that cannot go on.
+pub(crate) fn cut_short(path: &Path, error: impl Into<std::io::Error>) -> Error {
+    Error::io("The restore was cut short; the same again completes it. It failed at", path, error)
+}
+
+fn makes_directory(step: &Step) -> bool {
+    let is_directory = step.before.as_ref().is_some_and(|(node, _)| node.is_directory());
+    step.target.as_ref().is_some_and(Node::is_directory) && !is_directory
+}
+
+fn writes(step: &Step) -> bool {
+    step.target.as_ref().is_some_and(|target| !target.is_directory())
+}
+
+fn set_directory_mode(tree: &Tree, path: &Path, mode: u32) -> Result<(), Errno> {
+    fchmod(tree.directory(path)?, Mode::from_raw_mode(mode))
+}
+
+/// Whether a file is the same one. Its time of change is not looked at: removing another name of it
+/// changes that, too.
+fn is_same(now: &Stamp, then: &Stamp) -> bool {
+    (now.device, now.inode, now.size, now.modified) == (then.device, then.inode, then.size, then.modified)
+}
+
+/// Where tests cut a run short.
+#[cfg(not(test))]
+fn crash_point() -> Result<(), Error> {
+    Ok(())
+}

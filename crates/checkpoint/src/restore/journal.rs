@@ -1,0 +1,147 @@
+//! What a restore has begun, in a file that is there only while it runs. After a crash it tells
+//! states that the run itself left, such as a file that is gone and not yet made again, from what
+//! somebody else did.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::codec::{Reader, Writer, sum};
+use crate::digest::CheckpointId;
+use crate::error::Error;
+use crate::files::{Files, read_if_there, remove_if_there, sync_directory_of};
+use crate::manifest::Node;
+
+use super::{Order, Step};
+
+const HEADER: &[u8] = b"ostler restore 1\n";
+const NAME: &str = "restore";
+
+/// What a run is to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Journal {
+    pub(crate) order: Order,
+    /// Sorted by the bytes of their paths.
+    pub(crate) steps: Vec<Step>,
+    /// Directories that cannot be written to as they are, and the mode that they have.
+    pub(crate) opened: Vec<(PathBuf, u32)>,
+}
+
+impl Journal {
+    /// The journal of a workspace. One that is torn was never acted on: it is durable before anything
+    /// is changed.
+    pub(crate) fn read(files: &Files, workspace: &Path) -> Result<Option<Journal>, Error> {
+        let path = files.workspace(workspace).join(NAME);
+        let bytes = read_if_there(&path).map_err(|error| Error::io("Cannot read", &path, error))?;
+        Ok(bytes.and_then(|bytes| decode(&bytes)))
+    }
+
+    /// Writes it down durably.
+    pub(crate) fn write(&self, files: &Files, workspace: &Path) -> Result<(), Error> {
+        let path = files.workspace(workspace).join(NAME);
+        files
+            .replace(&path, &self.encode(), true)
+            .map_err(|error| Error::io("Nothing was restored: cannot write", &path, error))
+    }
+
+    /// Forgets it: the run is complete.
+    pub(crate) fn remove(files: &Files, workspace: &Path) -> Result<(), Error> {
+        let path = files.workspace(workspace).join(NAME);
+        let removed = remove_if_there(&path)
+            .and_then(|was_there| if was_there { sync_directory_of(&path) } else { Ok(()) });
+        removed.map_err(|error| Error::io("All was restored, but cannot remove", &path, error))
+    }
+
+    /// The checkpoints that journals of a store still need.
+    pub(crate) fn needed(files: &Files) -> std::io::Result<Vec<CheckpointId>> {
+        let mut needed = Vec::new();
+        for directory in std::fs::read_dir(files.workspaces())? {
+            if let Some(journal) =
+                read_if_there(&directory?.path().join(NAME))?.and_then(|bytes| decode(&bytes))
+            {
+                needed.push(journal.order.to);
+                needed.extend(journal.order.since);
+            }
+        }
+        Ok(needed)
+    }
+
+    /// Whether a path may be found in this state because the run was cut short.
+    pub(crate) fn explains(&self, path: &Path, now: Option<&Node>) -> bool {
+        let wanted = path.as_os_str().as_bytes();
+        let found = self.steps.binary_search_by(|step| step.path.as_os_str().as_bytes().cmp(wanted));
+        let Ok(step) = found.map(|place| &self.steps[place]) else { return false };
+        let before = step.before.as_ref().map(|(node, _)| node);
+        let was_directory =
+            before.is_some_and(Node::is_directory) || step.target.as_ref().is_some_and(Node::is_directory);
+        match now {
+            None => true,
+            Some(now) => Some(now) == before || (now.is_directory() && was_directory),
+        }
+    }
+
+    /// Under which name a step writes what then gets the name of its path.
+    pub(crate) fn temporary_name(&self, step: usize) -> String {
+        format!("{}{step}", self.temporary_prefix())
+    }
+
+    /// How all these names begin.
+    pub(crate) fn temporary_prefix(&self) -> String {
+        format!(".ostler-restore-{}-", &self.order.to.to_string()[..16])
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut body = Writer::default();
+        body.digest(&self.order.to.0);
+        body.byte(u8::from(self.order.since.is_some()));
+        self.order.since.iter().for_each(|since| body.digest(&since.0));
+        body.byte(u8::from(self.order.only.is_some()));
+        let only = self.order.only.as_deref().unwrap_or_default();
+        body.count(only.len());
+        only.iter().for_each(|path| body.path(path));
+        body.byte(u8::from(self.order.force));
+        body.count(self.steps.len());
+        for step in &self.steps {
+            body.path(&step.path);
+            for node in [step.before.as_ref().map(|(node, _)| node), step.target.as_ref()] {
+                body.byte(u8::from(node.is_some()));
+                node.iter().for_each(|node| node.write(&mut body));
+            }
+        }
+        body.count(self.opened.len());
+        for (path, mode) in &self.opened {
+            body.path(path);
+            body.u32(*mode);
+        }
+        let mut whole = Writer(HEADER.to_vec());
+        whole.u64(sum(&body.0));
+        whole.0.extend_from_slice(&body.0);
+        whole.0
+    }
+}
+
+fn decode(bytes: &[u8]) -> Option<Journal> {
+    let mut reader = Reader(bytes.strip_prefix(HEADER)?);
+    if reader.u64()? != sum(reader.0) {
+        return None;
+    }
+    let to = CheckpointId(reader.digest()?);
+    let since = if reader.byte()? == 1 { Some(CheckpointId(reader.digest()?)) } else { None };
+    let has_only = reader.byte()? == 1;
+    let only = (0..reader.u32()?).map(|_| reader.path().map(Path::to_owned)).collect::<Option<Vec<_>>>()?;
+    let force = reader.byte()? == 1;
+    let mut steps = Vec::new();
+    for _ in 0..reader.u32()? {
+        let path = reader.path()?.to_owned();
+        let mut node = || -> Option<Option<Node>> {
+            Some(if reader.byte()? == 1 { Some(Node::read(&mut reader)?) } else { None })
+        };
+        let (before, target) = (node()?, node()?);
+        // The stamp is of the run that was cut short; the next one looks again.
+        let before = before.map(|node| (node, crate::beneath::Stamp::default()));
+        steps.push(Step { path, before, target });
+    }
+    let opened = (0..reader.u32()?)
+        .map(|_| Some((reader.path()?.to_owned(), reader.u32()?)))
+        .collect::<Option<Vec<_>>>()?;
+    Some(Journal { order: Order { to, since, only: has_only.then_some(only), force }, steps, opened })
+}

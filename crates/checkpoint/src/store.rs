@@ -1,0 +1,204 @@
+//! The store: one directory of checkpoints, and all that can be asked of it. Each call is short here
+//! and explained in the module that does it.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::SystemTime;
+
+use crate::blobs::{BlobError, Blobs};
+use crate::capture::{CaptureOptions, Checkpoint, capture};
+use crate::check::{Checked, check};
+use crate::diff::{Against, FileChange, diff};
+use crate::digest::{CheckpointId, Digest};
+use crate::error::Error;
+use crate::files::{Files, read_if_there, remove_if_there};
+use crate::hunks::restore_hunks;
+use crate::manifest::{Head, LeftOut, Manifest, is_sorted, read_page};
+use crate::prune::{Limits, Pruned, prune};
+use crate::restore::{Interrupted, RestoreOptions, Restored, interrupted, restore};
+
+/// The checkpoints of a data directory. One process has it open at a time; its threads may use it at
+/// the same time. All calls block, so an async caller gives them a thread of their own.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) files: Arc<Files>,
+    pub(crate) blobs: Blobs,
+    /// Held for reading by whatever relies on checkpoints that exist, for writing while some are
+    /// taken away.
+    gate: RwLock<()>,
+    /// Held while a workspace is being changed.
+    restoring: Mutex<()>,
+}
+
+impl Store {
+    /// Opens the store in a directory of its own, which is made where there is none.
+    pub fn open(directory: &Path) -> Result<Store, Error> {
+        Store::open_leaving_alone(directory, &[])
+    }
+
+    /// Opens the store, and takes some directories for no part of any workspace that happens to hold
+    /// them: the daemon's own, whose logs no undo may touch. The store's directory always is one.
+    pub fn open_leaving_alone(directory: &Path, left_alone: &[&Path]) -> Result<Store, Error> {
+        let mut files = Files::open(directory)?;
+        left_alone.iter().for_each(|directory| files.leave_alone(directory));
+        let files = Arc::new(files);
+        let blobs = Blobs::new(Arc::clone(&files));
+        Ok(Store { files, blobs, gate: RwLock::default(), restoring: Mutex::default() })
+    }
+
+    /// Captures a workspace as it is now: all files, directories and links that git does not ignore,
+    /// and all of them outside a repository, but nothing of `.git`. A workspace that has not changed
+    /// gives the same checkpoint again, and nothing new is stored.
+    pub fn capture(&self, workspace: &Path, options: &CaptureOptions) -> Result<Checkpoint, Error> {
+        let _gate = self.reading();
+        capture(self, workspace, options)
+    }
+
+    /// The checkpoint of an id.
+    pub fn find(&self, id: CheckpointId) -> Result<Checkpoint, Error> {
+        let _gate = self.reading();
+        self.head(id).map(|head| Checkpoint::new(id, &head))
+    }
+
+    /// What a checkpoint lists without its content.
+    pub fn left_out(&self, checkpoint: &Checkpoint) -> Result<Vec<LeftOut>, Error> {
+        let _gate = self.reading();
+        Ok(self.manifest(checkpoint.id)?.left_out().collect())
+    }
+
+    /// What is different between a checkpoint and a later one, or the workspace as it is now; sorted
+    /// by path. What git ignored at the time of `from` is no difference.
+    pub fn diff(&self, from: &Checkpoint, to: Against<'_>) -> Result<Vec<FileChange>, Error> {
+        let _gate = self.reading();
+        diff(self, from, to)
+    }
+
+    /// Brings the paths that differ between `to` and `since`, the state right after the turn, back to
+    /// `to`. What was changed after `since` is a conflict: it is named, and not touched unless forced.
+    /// Without `since` everything that differs from `to` is brought back. When a run was cut short by
+    /// a crash or a full disk, the same call again completes it.
+    pub fn restore(
+        &self,
+        workspace: &Path,
+        to: &Checkpoint,
+        since: Option<&Checkpoint>,
+        options: &RestoreOptions,
+    ) -> Result<Restored, Error> {
+        let (_gate, _restoring) = (self.reading(), self.restoring());
+        restore(self, workspace, to, since, options)
+    }
+
+    /// Undoes some hunks of one file's diff, counted from 0 as [`Store::diff`] shows them from `to` to
+    /// `since`, or to the workspace as it is now. A file that was changed after `since` is a conflict,
+    /// because its hunks are others by now.
+    pub fn restore_hunks(
+        &self,
+        workspace: &Path,
+        path: &Path,
+        to: &Checkpoint,
+        since: Option<&Checkpoint>,
+        hunks: &[usize],
+    ) -> Result<Restored, Error> {
+        let (_gate, _restoring) = (self.reading(), self.restoring());
+        restore_hunks(self, workspace, path, to, since, hunks)
+    }
+
+    /// The restore of a workspace that was cut short, if there is one: calling [`Store::restore`] with
+    /// the same checkpoints completes it.
+    pub fn interrupted(&self, workspace: &Path) -> Result<Option<Interrupted>, Error> {
+        interrupted(self, workspace)
+    }
+
+    /// Keeps a checkpoint from being removed by [`Store::prune`].
+    pub fn pin(&self, id: CheckpointId) -> Result<(), Error> {
+        let _gate = self.reading();
+        self.head(id)?;
+        let pin = self.files.pin(id);
+        self.files
+            .replace(&pin, b"", true)
+            .map_err(|error| Error::io("Cannot pin a checkpoint at", &pin, error))
+    }
+
+    /// Lets a checkpoint be removed again.
+    pub fn unpin(&self, id: CheckpointId) -> Result<(), Error> {
+        let pin = self.files.pin(id);
+        remove_if_there(&pin).map_err(|error| Error::io("Cannot unpin a checkpoint at", &pin, error))?;
+        Ok(())
+    }
+
+    /// Removes the oldest checkpoints until the store is within its limits, and what only they used.
+    /// Captures may go on at the same time.
+    pub fn prune(&self, limits: &Limits, now: SystemTime) -> Result<Pruned, Error> {
+        prune(self, limits, now)
+    }
+
+    /// Reads all that is stored, and says which checkpoints cannot be restored and why.
+    pub fn check(&self) -> Result<Checked, Error> {
+        let _gate = self.reading();
+        check(self)
+    }
+
+    pub(crate) fn reading(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn taking_away(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn restoring(&self) -> MutexGuard<'_, ()> {
+        self.restoring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the head of a checkpoint says.
+    pub(crate) fn head(&self, id: CheckpointId) -> Result<Head, Error> {
+        let path = self.files.manifest(id);
+        let bytes = read_if_there(&path).map_err(|error| Error::io("Cannot read", &path, error))?;
+        let bytes = bytes.ok_or(Error::NotFound(id))?;
+        let damaged = || Error::Damaged { checkpoint: id, what: "its manifest is torn".to_owned() };
+        if Digest::of(&bytes) != id.0 {
+            return Err(damaged());
+        }
+        Head::read(&bytes).ok_or_else(damaged)
+    }
+
+    /// All that a checkpoint lists.
+    pub(crate) fn manifest(&self, id: CheckpointId) -> Result<Manifest, Error> {
+        let head = self.head(id)?;
+        let mut entries = Vec::new();
+        for page in &head.pages {
+            let bytes = self.blob(id, page)?;
+            let damaged =
+                || Error::Damaged { checkpoint: id, what: format!("its page {page} makes no sense") };
+            entries.extend(read_page(&bytes).ok_or_else(damaged)?);
+        }
+        if !is_sorted(&entries) {
+            return Err(Error::Damaged { checkpoint: id, what: "its pages are not in order".to_owned() });
+        }
+        Ok(Manifest { max_file_bytes: head.max_file_bytes, repositories: head.repositories, entries })
+    }
+
+    /// A blob that a checkpoint needs.
+    pub(crate) fn blob(&self, checkpoint: CheckpointId, digest: &Digest) -> Result<Vec<u8>, Error> {
+        self.blobs.read(digest).map_err(|error| match error {
+            BlobError::Damaged(what) => Error::Damaged { checkpoint, what },
+            BlobError::Io(source) => Error::io("Cannot read", &self.files.blob(digest), source),
+        })
+    }
+
+    /// All checkpoints there are, and which are pinned, in no order.
+    pub(crate) fn ids(&self) -> Result<(Vec<CheckpointId>, HashSet<CheckpointId>), Error> {
+        let list = |directory: &Path| -> std::io::Result<Vec<CheckpointId>> {
+            let mut ids = Vec::new();
+            for file in std::fs::read_dir(directory)? {
+                // Whatever has no such name was put there by somebody else, and is left alone.
+                ids.extend(file?.file_name().to_str().and_then(|name| name.parse::<CheckpointId>().ok()));
+            }
+            Ok(ids)
+        };
+        let failed = |error| Error::io("Cannot read", self.files.root(), error);
+        let pinned = list(&self.files.root().join("pins")).map_err(failed)?;
+        Ok((list(&self.files.manifests()).map_err(failed)?, pinned.into_iter().collect()))
+    }
+}

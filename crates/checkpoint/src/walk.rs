@@ -1,0 +1,263 @@
+//! Walks a workspace, several directories at a time, and says what is there: all that git tracks or
+//! does not ignore, and what a checkpoint has asked for besides. Contents are not read; that is for `scan`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
+use rustix::io::Errno;
+
+use crate::beneath::{Stamp, Tree, is_git};
+use crate::error::Error;
+use crate::manifest::{Manifest, Node, Reason};
+use crate::rules::{FILE, Standing, exclude_of, read_rules, repository_of};
+use crate::threads::in_threads;
+use crate::tracked::Tracked;
+
+/// What a walk found, sorted by the bytes of the paths.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) repositories: Vec<PathBuf>,
+}
+
+/// One path.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
+}
+
+/// What is at a path.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// A regular file, still to be read.
+    File(Stamp),
+    /// All else is known at once.
+    Known(Node),
+}
+
+/// Walks all of a workspace but the directories in `left_alone`. Paths of `covered` are taken even
+/// where they are ignored now.
+pub(crate) fn walk(
+    tree: &Tree,
+    max_entries: usize,
+    covered: Option<&Manifest>,
+    left_alone: &[PathBuf],
+) -> Result<Found, Error> {
+    let above = Standing::of_workspace(tree.path());
+    let queue = Queue::new(Job { path: PathBuf::new(), ignored: false, above: above.clone() });
+    let tracked = match repository_of(tree.path()) {
+        Some(root) if above.in_repository() => Tracked::read(root, tree.path()),
+        Some(_) | None => Tracked::default(),
+    };
+    let walk = Walk { tree, covered, left_alone, tracked, max_entries, seen: AtomicUsize::new(0), queue };
+    let results = in_threads(|| {
+        let mut found = Found::default();
+        let mut result = Ok(());
+        while let Some((job, _visiting)) = walk.queue.next() {
+            // The others are let run dry: what is in the queue is not visited after a failure.
+            if result.is_ok() && !walk.is_over() {
+                result = walk.visit(&job, &mut found);
+            }
+        }
+        result.map(|()| found)
+    });
+    if walk.is_over() {
+        return Err(Error::TooManyFiles { limit: max_entries });
+    }
+    let mut all = Found::default();
+    for found in results {
+        let found = found?;
+        all.entries.extend(found.entries);
+        all.repositories.extend(found.repositories);
+    }
+    if above.in_repository() && !all.repositories.iter().any(|path| path.as_os_str().is_empty()) {
+        all.repositories.push(PathBuf::new());
+    }
+    all.entries.sort_unstable_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
+    all.repositories.sort_unstable();
+    Ok(all)
+}
+
+struct Walk<'a> {
+    tree: &'a Tree,
+    covered: Option<&'a Manifest>,
+    left_alone: &'a [PathBuf],
+    tracked: Tracked,
+    max_entries: usize,
+    seen: AtomicUsize,
+    queue: Queue,
+}
+
+impl Walk<'_> {
+    fn is_over(&self) -> bool {
+        self.seen.load(Ordering::Relaxed) > self.max_entries
+    }
+
+    /// Whether a path is taken although it is ignored.
+    fn is_wanted(&self, path: &Path) -> bool {
+        self.tracked.has(path) || self.covered.is_some_and(|covered| covered.get(path).is_some())
+    }
+
+    fn visit(&self, job: &Job, found: &mut Found) -> Result<(), Error> {
+        let is_root = job.path.as_os_str().is_empty();
+        let cannot = |errno: Errno| Error::io("Cannot read", &self.tree.path().join(&job.path), errno);
+        let listed = self.tree.directory(&job.path).and_then(|directory| {
+            let names = names(&directory)?;
+            Ok((directory, names))
+        });
+        let (directory, names) = match listed {
+            Ok(listed) => listed,
+            Err(errno) if is_root => return Err(cannot(errno)),
+            // It went away, or became something else, since its name was read.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(Errno::ACCESS | Errno::PERM | Errno::NAMETOOLONG) => {
+                let node = Node::LeftOut { reason: Reason::Unreadable, size: 0, modified: (0, 0) };
+                found.entries.push(Entry { path: job.path.clone(), kind: Kind::Known(node) });
+                return Ok(());
+            }
+            Err(errno) => return Err(cannot(errno)),
+        };
+        let standing = self.standing(job, &directory, &names, found);
+        if !is_root {
+            let stat = rustix::fs::fstat(&directory).map_err(cannot)?;
+            let node = Node::Directory { mode: stat.st_mode & 0o7777 };
+            found.entries.push(Entry { path: job.path.clone(), kind: Kind::Known(node) });
+        }
+        for (name, kind) in names.into_iter().filter(|(name, _)| !is_git(name)) {
+            let path = job.path.join(&name);
+            let is_directory = kind == FileType::Directory;
+            let ignored = standing.ignores(&path, is_directory);
+            if (ignored && !self.is_wanted(&path)) || self.left_alone.contains(&path) {
+                continue;
+            }
+            if self.seen.fetch_add(1, Ordering::Relaxed) >= self.max_entries {
+                return Ok(());
+            }
+            if is_directory {
+                self.queue.add(Job { path, ignored, above: standing.clone() });
+            } else if let Some(kind) = look(&directory, &name) {
+                found.entries.push(Entry { path, kind });
+            }
+        }
+        Ok(())
+    }
+
+    /// How the directory stands to git, and whether it is a repository of its own.
+    fn standing(
+        &self,
+        job: &Job,
+        directory: &OwnedFd,
+        names: &[(OsString, FileType)],
+        found: &mut Found,
+    ) -> Standing {
+        let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
+        let is_root = job.path.as_os_str().is_empty();
+        let exclude = (has(".git") && !is_root).then(|| exclude_of(self.tree, &job.path));
+        if exclude.is_some() {
+            found.repositories.push(job.path.clone());
+        }
+        let own = if has(FILE) { read_rules(directory, Path::new(FILE)) } else { None };
+        job.above.enter(&job.path, job.ignored, exclude.as_ref().map(|text| text.as_deref()), own.as_deref())
+    }
+}
+
+/// The names in a directory, and of what kind each is.
+pub(crate) fn names(directory: &OwnedFd) -> Result<Vec<(OsString, FileType)>, Errno> {
+    let mut names = Vec::new();
+    let mut listing = Dir::read_from(directory)?;
+    while let Some(entry) = listing.read() {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                Err(_) => continue,
+            },
+            known => known,
+        };
+        names.push((name.to_owned(), kind));
+    }
+    Ok(names)
+}
+
+/// What a name that is no directory stands for; nothing if it went away.
+fn look(directory: &OwnedFd, name: &OsStr) -> Option<Kind> {
+    let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let stamp = Stamp::of(&stat);
+    Some(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File(stamp),
+        FileType::Symlink => Kind::Known(match readlinkat(directory, name, Vec::new()) {
+            Ok(target) => Node::Link { target: target.into_bytes() },
+            Err(_) => stamp.left_out(Reason::Unreadable),
+        }),
+        // It has become a directory since its name was read; what is in it came later than the capture.
+        FileType::Directory => return None,
+        _ => Kind::Known(stamp.left_out(Reason::Special)),
+    })
+}
+
+/// A directory that is still to be visited.
+struct Job {
+    path: PathBuf,
+    ignored: bool,
+    above: Standing,
+}
+
+/// Directories to visit. It is over when there are none and no thread is in one, because only a
+/// visit adds more.
+struct Queue {
+    waiting: Mutex<(Vec<Job>, usize)>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn new(first: Job) -> Queue {
+        Queue { waiting: Mutex::new((vec![first], 0)), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Vec<Job>, usize)> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, job: Job) {
+        self.lock().0.push(job);
+        self.changed.notify_one();
+    }
+
+    /// The next directory, and what says that a thread is in it.
+    fn next(&self) -> Option<(Job, Visiting<'_>)> {
+        let mut waiting = self.lock();
+        loop {
+            if let Some(job) = waiting.0.pop() {
+                waiting.1 += 1;
+                return Some((job, Visiting(self)));
+            }
+            if waiting.1 == 0 {
+                return None;
+            }
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A thread in a directory. Dropping it, also by a panic, lets the others end.
+struct Visiting<'a>(&'a Queue);
+
+impl Drop for Visiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        waiting.1 -= 1;
+        if waiting.1 == 0 {
+            self.0.changed.notify_all();
+        }
+    }
+}

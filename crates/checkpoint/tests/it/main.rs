@@ -1,0 +1,9 @@
+//! Checkpoints of real directories: captured, compared, restored, pruned.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod diff;
+mod property;
+mod restore;
+mod store;
+mod tree;

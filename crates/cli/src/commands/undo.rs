@@ -1,0 +1,52 @@
+//! `ostler undo`: brings a workspace back to how it was before a turn, or shows what that would do.
+
+use anyhow::Context;
+use ostler_client::{Client, UndoTurn};
+use ostler_types::{SessionId, TurnId};
+
+use super::Setting;
+use crate::args::Undo;
+use crate::exit::Exit;
+use crate::reach::{Purpose, reach};
+
+pub(super) async fn undo(setting: Setting, args: Undo) -> anyhow::Result<Exit> {
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
+    let done = undo_turn(&reached.client, args).await;
+    reached.leave().await;
+    done
+}
+
+async fn undo_turn(client: &Client, args: Undo) -> anyhow::Result<Exit> {
+    let turn_id = match args.turn {
+        Some(turn) => turn,
+        None => last_change(client, args.id).await?,
+    };
+    let undo = UndoTurn { turn_id, preview: args.preview, force: args.force };
+    let undone = client.undo(args.id, &undo).await?;
+    let lists =
+        [("changed back", &undone.restored), ("there again", &undone.recreated), ("gone", &undone.deleted)];
+    for (what, paths) in lists {
+        for path in paths {
+            println!("{what:<12}  {}", path.escape_debug());
+        }
+    }
+    for conflict in &undone.conflicts {
+        println!("left alone    {}: {}", conflict.path.escape_debug(), conflict.why);
+    }
+    let changed = undone.restored.len() + undone.recreated.len() + undone.deleted.len();
+    match (args.preview, changed, undone.conflicts.is_empty()) {
+        (true, ..) => println!("nothing was changed yet; without --preview, {changed} files would be"),
+        (false, 0, true) => println!("the workspace is already as it was before {turn_id}"),
+        (false, _, true) => println!("the workspace is as it was before {turn_id}"),
+        (false, _, false) => println!("files that were left alone are put back with --force"),
+    }
+    Ok(if args.preview || undone.conflicts.is_empty() { Exit::Success } else { Exit::Failure })
+}
+
+/// The newest turn that changed the workspace.
+async fn last_change(client: &Client, id: SessionId) -> anyhow::Result<TurnId> {
+    let turns = client.session(id).await?.turns;
+    let last = turns.iter().rev().find(|turn| turn.checkpoint_before.is_some());
+    last.map(|turn| turn.id).with_context(|| format!("no turn of {id} has changed its workspace"))
+}

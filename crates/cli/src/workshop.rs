@@ -1,0 +1,188 @@
+//! Wiring of what works in a workspace: the sandbox, the tools, the MCP servers, the checkpoints.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_agent_native::MoreTools;
+use ostler_checkpoint::{Limits as CheckpointLimits, Store};
+use ostler_doors::ToolServers;
+use ostler_mcp::{Launch, Limits, McpServers, Prepared, ServerConfig, SpawnFn, Transport};
+use ostler_sandbox::{Choice, Profile, Sandbox, Settings};
+use ostler_tools::{Tool, ToolSettings, Tools, WebSettings, child_environment};
+use ostler_types::{SessionId, ToolKind, ToolSpec};
+
+use crate::config::{Config, Environment, McpServer, SandboxMode};
+
+/// The word by which this program is started as the sandbox's helper.
+pub const SANDBOX_HELPER: &str = "sandbox-helper";
+
+/// What works in workspaces.
+pub struct Workshop {
+    /// The tools that every session has.
+    pub tools: Arc<Tools>,
+    /// The tools of other people's servers, by workspace.
+    pub servers: Arc<Servers>,
+    /// The workspaces as they were; none when the store cannot be opened.
+    pub checkpoints: Option<Arc<Store>>,
+}
+
+impl Workshop {
+    /// Sets everything up. A process that runs no turns needs none of it, and pays for none.
+    pub async fn open(
+        config: &Config,
+        environment: &Environment,
+        data_dir: &Path,
+        at_rest: bool,
+    ) -> Workshop {
+        if at_rest {
+            let (tools, servers) = (Tools::new(ToolSettings::default()), Servers::none());
+            return Workshop { tools: Arc::new(tools), servers: Arc::new(servers), checkpoints: None };
+        }
+        let sandbox = sandbox(config, environment, data_dir).await;
+        let tools = Tools::new(ToolSettings {
+            sandbox: sandbox.clone(),
+            allow_unconfined: config.sandbox.mode == SandboxMode::Off,
+            sandbox_network: config.sandbox.network,
+            writable: config.sandbox.writable.iter().map(PathBuf::from).collect(),
+            map_cache: Some(data_dir.join("maps")),
+            web: WebSettings { enabled: config.web.fetch, ..WebSettings::default() },
+        });
+        let servers = Servers::of(config, sandbox);
+        let checkpoints = checkpoints(data_dir);
+        Workshop { tools: Arc::new(tools), servers: Arc::new(servers), checkpoints }
+    }
+
+    /// Ends what a session left running, once it is closed.
+    pub fn end_session(&self) -> Arc<dyn Fn(SessionId) + Send + Sync> {
+        let tools = Arc::clone(&self.tools);
+        Arc::new(move |id| {
+            let tools = Arc::clone(&tools);
+            tokio::spawn(async move { tools.end_session(id).await });
+        })
+    }
+
+    /// Ends what was left running.
+    pub async fn close(&self) {
+        self.tools.stop().await;
+        self.servers.servers.shut_down().await;
+    }
+}
+
+/// The sandbox of this machine, unless the configuration turns it off.
+pub async fn sandbox(config: &Config, environment: &Environment, data_dir: &Path) -> Option<Sandbox> {
+    if config.sandbox.mode == SandboxMode::Off {
+        return None;
+    }
+    let program = std::env::current_exe().ok()?;
+    let home = environment.get("HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from);
+    let settings = Settings {
+        home,
+        data_dir: data_dir.to_owned(),
+        scratch: data_dir.join("sandbox"),
+        helper: vec![program.into(), SANDBOX_HELPER.into()],
+        hidden: Vec::new(),
+        choice: Choice::Best,
+    };
+    Some(Sandbox::probe(settings).await)
+}
+
+fn checkpoints(data_dir: &Path) -> Option<Arc<Store>> {
+    let opened = Store::open_leaving_alone(&data_dir.join("checkpoints"), &[data_dir]);
+    let store =
+        opened.inspect_err(|error| tracing::warn!(%error, "turns cannot be undone")).ok().map(Arc::new)?;
+    let pruned = Arc::clone(&store);
+    tokio::task::spawn_blocking(move || {
+        let now = std::time::SystemTime::now();
+        if let Err(error) = pruned.prune(&CheckpointLimits::default(), now) {
+            tracing::warn!(%error, "old checkpoints were not removed");
+        }
+    });
+    Some(store)
+}
+
+/// Other people's tool servers.
+pub struct Servers {
+    servers: McpServers,
+}
+
+impl Servers {
+    fn none() -> Servers {
+        Servers { servers: McpServers::new(Vec::new(), spawn(None), Limits::default()) }
+    }
+
+    fn of(config: &Config, sandbox: Option<Sandbox>) -> Servers {
+        let servers = config.mcp.iter().map(|(name, server)| server_config(name, server)).collect();
+        let sandbox = sandbox.map(|sandbox| (sandbox, config.sandbox.network));
+        let unconfined = config.sandbox.mode == SandboxMode::Off;
+        let spawn = if unconfined { spawn_in_the_open() } else { spawn(sandbox) };
+        Servers { servers: McpServers::new(servers, spawn, Limits::default()) }
+    }
+
+    /// As the native agent asks for them.
+    pub fn more_tools(self: &Arc<Servers>) -> MoreTools {
+        let servers = Arc::clone(self);
+        Arc::new(move |workspace| {
+            let servers = Arc::clone(&servers);
+            async move { servers.servers.for_workspace(&workspace).await }.boxed()
+        })
+    }
+}
+
+impl ToolServers for Servers {
+    fn tools(&self, workspace: PathBuf) -> BoxFuture<'_, Vec<(ToolSpec, ToolKind)>> {
+        async move {
+            let tools = self.servers.for_workspace(&workspace).await;
+            tools.iter().map(|tool: &Arc<dyn Tool>| (tool.spec(), tool.kind())).collect()
+        }
+        .boxed()
+    }
+
+    fn status(&self) -> Vec<serde_json::Value> {
+        self.servers.status().iter().filter_map(|status| serde_json::to_value(status).ok()).collect()
+    }
+}
+
+/// A server as the configuration describes it.
+pub fn server_config(name: &str, server: &McpServer) -> ServerConfig {
+    let transport = match &server.url {
+        Some(url) => Transport::Http { url: url.clone(), headers: server.headers.clone() },
+        None => Transport::Stdio { command: server.command.clone(), env: server.env.clone() },
+    };
+    let mut config = ServerConfig::new(name, transport);
+    config.kind = server.kind.unwrap_or(config.kind);
+    config.enabled_tools.clone_from(&server.enabled_tools);
+    config.disabled_tools.clone_from(&server.disabled_tools);
+    config.timeout = server.timeout_seconds.map_or(config.timeout, Duration::from_secs);
+    config
+}
+
+/// Starts servers confined, or not at all.
+fn spawn(sandbox: Option<(Sandbox, bool)>) -> SpawnFn {
+    Arc::new(move |launch: &Launch| {
+        let available = sandbox.as_ref().filter(|(sandbox, _)| sandbox.is_available());
+        let Some((sandbox, network)) = available else {
+            return Err("nothing on this machine confines it, and servers are not run unconfined; `ostler doctor` says \
+                        more"
+                .to_owned());
+        };
+        let mut profile = Profile::new(&launch.workspace);
+        profile.network = *network;
+        let confined = sandbox.command(&profile, &launch.program, &launch.arguments);
+        let mut confined = confined.map_err(|error| error.to_string())?;
+        confined.command.envs(child_environment(std::env::vars_os()));
+        Ok(Prepared { command: confined.command, keep: Box::new(confined.confinement) })
+    })
+}
+
+/// Starts servers as they are, because the owner has turned the sandbox off.
+fn spawn_in_the_open() -> SpawnFn {
+    Arc::new(|launch: &Launch| {
+        let mut command = tokio::process::Command::new(&launch.program);
+        command.args(&launch.arguments).current_dir(&launch.workspace).env_clear();
+        command.envs(child_environment(std::env::vars_os()));
+        Ok(Prepared { command, keep: Box::new(()) })
+    })
+}

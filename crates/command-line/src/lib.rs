@@ -1,0 +1,35 @@
+//! Reads command lines, so that approvals and remembered rules are decided on what a line would run and
+//! never on how its text begins.
+//!
+//! [`parse`] finds every simple command that bash could run for a line, [`is_safe`] knows the ones that only
+//! read, [`Pattern`] is a remembered rule for one command, and [`allowed`] puts them together. Where bash
+//! could do something that is not seen here, [`Reading::unclear`] says so and a person is asked: a doubt is
+//! never resolved in favour of the line.
+//!
+//! The reading holds for bash without aliases, started with `-c` in an environment that the daemon has
+//! built. It keeps people from being asked too often; it is no boundary. Which files a command reaches, and
+//! what a program does that a workspace has configured (git can be told to start one), is left to the
+//! sandbox. The crate does no IO.
+
+mod builtin;
+mod decision;
+mod describe;
+mod environment;
+mod expansion;
+mod grammar;
+mod heredoc;
+mod list;
+mod parser;
+mod pattern;
+mod reading;
+mod safe;
+mod simple;
+mod word;
+mod wrapper;
+
+pub use decision::{allowed, suggest};
+pub use describe::describe;
+pub use parser::{LONGEST_LINE, parse};
+pub use pattern::Pattern;
+pub use reading::{Command, Reading, Redirect, RedirectKind, Word};
+pub use safe::is_safe;

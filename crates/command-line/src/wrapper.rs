@@ -1,0 +1,199 @@
+//! Programs that start another program. What they start is found here; whether it may run is left to others.
+
+mod options;
+
+use crate::{Command, Word};
+use options::{Options, after_options};
+
+/// What a wrapper program starts.
+#[derive(Default)]
+pub(crate) struct Inside {
+    pub(crate) commands: Vec<Command>,
+    /// Texts that a shell will read.
+    pub(crate) scripts: Vec<String>,
+    /// Why it could not be found out.
+    pub(crate) unclear: Option<String>,
+    /// Whether the wrapper adds nothing of its own, so that it may run whenever what it starts may.
+    pub(crate) plain: bool,
+}
+
+/// Looks one level into a command; nothing for programs that start no other.
+pub(crate) fn inside(command: &Command) -> Inside {
+    let Some(name) = command.program() else { return Inside::default() };
+    let words = &command.argv[1..];
+    let found = match name {
+        "env" => env(words),
+        "xargs" => xargs(words),
+        "find" => find(words),
+        "git" => git(words),
+        "sh" | "bash" | "dash" | "ash" | "rbash" => shell(words),
+        "zsh" | "ksh" | "fish" | "csh" | "tcsh" | "su" => other_shell(words),
+        "command" if first_is(words, &["-v", "-V"]) => Some(Inside::default()),
+        "exec" if words.is_empty() => Some(Inside::default()),
+        _ => match options::of(name) {
+            Some(options) => plain_wrapper(name, words, &options),
+            None => return Inside::default(),
+        },
+    };
+    found.unwrap_or_else(|| Inside {
+        unclear: Some(format!("which program `{name}` starts cannot be read")),
+        ..Inside::default()
+    })
+}
+
+/// Wrappers whose command simply follows their options.
+fn plain_wrapper(name: &str, words: &[Word], options: &Options) -> Option<Inside> {
+    let rest = after_options(words, options)?;
+    let (operands, rest) = rest.split_at_checked(options.operands)?;
+    let adds_nothing = options.adds_nothing && operands.iter().all(|word| word.literal().is_some());
+    if rest.is_empty() {
+        return (name != "timeout").then(Inside::default);
+    }
+    let (env, rest) = match name {
+        "sudo" | "doas" => split_assignments(rest)?,
+        _ => (Vec::new(), rest),
+    };
+    Some(Inside { commands: vec![inner(env, rest.to_vec())?], plain: adds_nothing, ..Inside::default() })
+}
+
+fn env(words: &[Word]) -> Option<Inside> {
+    let options = options::of("env")?;
+    let rest = after_options(words, &options)?;
+    let untouched = rest.len() == words.len();
+    let (env, rest) = split_assignments(rest)?;
+    if rest.is_empty() {
+        return Some(Inside::default());
+    }
+    Some(Inside { commands: vec![inner(env, rest.to_vec())?], plain: untouched, ..Inside::default() })
+}
+
+/// What comes in is added to the command, so its last words are never known.
+fn xargs(words: &[Word]) -> Option<Inside> {
+    let rest = after_options(words, &options::of("xargs")?)?;
+    let own = &words[..words.len() - rest.len()];
+    let replaced = options::replacement(own)?;
+    let mut argv: Vec<Word> = match rest {
+        [] => vec![Word::Literal("echo".to_owned())],
+        rest => rest.iter().map(|word| with_replaced(word, replaced)).collect(),
+    };
+    argv.push(Word::anything("…"));
+    Some(Inside { commands: vec![inner(Vec::new(), argv)?], ..Inside::default() })
+}
+
+fn find(words: &[Word]) -> Option<Inside> {
+    let mut inside = Inside::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if !matches!(word.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) {
+            continue;
+        }
+        let mut argv = Vec::new();
+        loop {
+            let word = words.next()?;
+            match word.literal() {
+                Some(";") => break,
+                Some("+")
+                    if argv.last() == Some(&with_replaced(&Word::Literal("{}".to_owned()), Some("{}"))) =>
+                {
+                    break;
+                }
+                _ => argv.push(with_replaced(word, Some("{}"))),
+            }
+        }
+        inside.commands.push(inner(Vec::new(), argv)?);
+    }
+    Some(inside)
+}
+
+/// An alias that is defined on the spot is a command like any other.
+fn git(words: &[Word]) -> Option<Inside> {
+    let mut inside = Inside::default();
+    for pair in words.windows(2) {
+        if pair[0].literal() != Some("-c") {
+            continue;
+        }
+        let setting = pair[1].literal()?;
+        let Some((key, value)) = setting.split_once('=') else { continue };
+        if key.to_ascii_lowercase().starts_with("alias.") {
+            inside
+                .scripts
+                .push(value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned));
+        }
+    }
+    Some(inside)
+}
+
+/// Shells whose grammar is that of bash. Without `-c` the first operand is a file, which nobody has read.
+fn shell(words: &[Word]) -> Option<Inside> {
+    let mut takes_script = false;
+    let mut words = words.iter();
+    loop {
+        let Some(word) = words.next() else { return (!takes_script).then(Inside::default) };
+        let text = word.literal()?;
+        match text.strip_prefix('-') {
+            Some("-login" | "-norc" | "-noprofile") => {}
+            Some("-version" | "-help") => return Some(Inside::default()),
+            Some("o") => {
+                matches!(words.next()?.literal()?, "pipefail" | "errexit" | "nounset" | "xtrace")
+                    .then_some(())?;
+            }
+            Some(letters)
+                if !letters.is_empty() && letters.chars().all(|letter| "celux".contains(letter)) =>
+            {
+                takes_script |= letters.contains('c');
+            }
+            Some(_) => return None,
+            None if text.starts_with('+') => return None,
+            None if takes_script => {
+                return Some(Inside { scripts: vec![text.to_owned()], plain: true, ..Inside::default() });
+            }
+            None => return Some(Inside::default()),
+        }
+    }
+}
+
+/// Shells that read differently from bash: a script in the line is not certain.
+fn other_shell(words: &[Word]) -> Option<Inside> {
+    words
+        .iter()
+        .all(|word| !word.could_be_option() || word.literal() == Some("--version"))
+        .then(Inside::default)
+}
+
+type Assignments = Vec<(String, Word)>;
+
+/// `NAME=value` words before a command, as `env` takes them.
+fn split_assignments(words: &[Word]) -> Option<(Assignments, &[Word])> {
+    let mut env = Vec::new();
+    let mut rest = words;
+    while let [first, after @ ..] = rest {
+        let (text, unknown) = match first {
+            Word::Literal(text) => (text, None),
+            Word::Unknown { prefix, source } => (prefix, Some(source)),
+        };
+        let Some((name, value)) = text.split_once('=') else {
+            first.literal()?;
+            break;
+        };
+        let value = unknown.map_or_else(|| Word::Literal(value.to_owned()), |source| Word::anything(source));
+        env.push((name.to_owned(), value));
+        rest = after;
+    }
+    Some((env, rest))
+}
+
+fn inner(env: Assignments, argv: Vec<Word>) -> Option<Command> {
+    argv.first()?.literal()?;
+    Some(Command { argv, env, ..Command::default() })
+}
+
+fn with_replaced(word: &Word, placeholder: Option<&str>) -> Word {
+    match (word, placeholder) {
+        (Word::Literal(text), Some(placeholder)) if text.contains(placeholder) => Word::anything(text),
+        _ => word.clone(),
+    }
+}
+
+fn first_is(words: &[Word], wanted: &[&str]) -> bool {
+    words.first().and_then(Word::literal).is_some_and(|first| wanted.contains(&first))
+}

@@ -1,0 +1,66 @@
+//! Undo: the workspace as it was before a turn.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use ostler_engine::Undo;
+use ostler_types::{SessionId, TurnId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::ApiError;
+use super::extract::{Body, Ids};
+use super::{HttpDoor, by};
+
+/// What to undo.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UndoBody {
+    /// The turn before which the workspace is to stand.
+    turn_id: TurnId,
+    /// Only say what would be done.
+    preview: Option<bool>,
+    /// Also put back what somebody else has changed since.
+    force: Option<bool>,
+}
+
+/// What was done, or would be.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Undone {
+    /// Whether nothing was done yet.
+    preview: bool,
+    /// Files that have their old content again.
+    restored: Vec<String>,
+    /// Files that are there again.
+    recreated: Vec<String>,
+    /// Files that are gone again.
+    deleted: Vec<String>,
+    /// Files that were left alone.
+    conflicts: Vec<Conflict>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Conflict {
+    path: String,
+    /// Why it was left alone.
+    why: String,
+}
+
+pub(super) async fn undo(
+    State(door): State<HttpDoor>,
+    Ids(id): Ids<SessionId>,
+    headers: HeaderMap,
+    Body(body): Body<UndoBody>,
+) -> Result<Json<Undone>, ApiError> {
+    let (preview, force) = (body.preview.unwrap_or(false), body.force.unwrap_or(false));
+    let undo = Undo { turn_id: body.turn_id, preview, force };
+    let undone = door.engine.undo(id, undo, by(&headers)).await?;
+    let conflict = |(path, why)| Conflict { path, why };
+    Ok(Json(Undone {
+        preview,
+        restored: undone.restored,
+        recreated: undone.recreated,
+        deleted: undone.deleted,
+        conflicts: undone.conflicts.into_iter().map(conflict).collect(),
+    }))
+}

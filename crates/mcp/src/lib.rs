@@ -1,0 +1,30 @@
+//! Tools of MCP servers: starts the configured servers, keeps them going, and offers what they offer
+//! as tools of ours.
+//!
+//! A server runs once for each workspace that uses it, whatever the number of sessions there. Which
+//! servers there are, what confines their processes and who may call their tools is settled elsewhere.
+//! Types of the protocol do not leave this crate.
+
+mod attend;
+mod call;
+mod child;
+mod config;
+mod connect;
+mod handler;
+mod http;
+mod http_client;
+mod instance;
+mod lines;
+mod listing;
+mod names;
+mod pool;
+mod result;
+mod servers;
+mod status;
+mod text;
+mod tool;
+
+pub use child::{Launch, Prepared, SpawnFn};
+pub use config::{ServerConfig, Transport};
+pub use servers::{Limits, McpServers};
+pub use status::{ServerState, ServerStatus};

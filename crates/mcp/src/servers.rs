@@ -1,0 +1,101 @@
+//! The way in: the configured servers, and the tools that they offer in a workspace.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use ostler_tools::Tool;
+
+use crate::child::SpawnFn;
+use crate::config::ServerConfig;
+use crate::connect::Configured;
+use crate::names::server_keys;
+use crate::pool::Pool;
+use crate::status::ServerStatus;
+use crate::tool::McpTool;
+
+/// The configured MCP servers. Cheap to clone; when the last clone and the last tool are dropped, the
+/// servers end.
+#[derive(Clone)]
+pub struct McpServers(Arc<Pool>);
+
+/// How much, and how long.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// How many processes of servers may run at once, over all workspaces.
+    pub processes: usize,
+    /// After how long without use a server is stopped.
+    pub idle: Duration,
+    /// How long a server may take to start.
+    pub start: Duration,
+    /// How long a server that is being started is waited for before the tools of the others are given.
+    pub patience: Duration,
+    /// The pause before a server that ended by itself is started again; it doubles each time, up to thirty
+    /// times its length.
+    pub first_pause: Duration,
+    /// How long a server that does not work is left alone.
+    pub rest: Duration,
+    /// How long a server must have been unused to make room for one of another workspace.
+    pub evict_after: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            processes: 32,
+            idle: Duration::from_secs(10 * 60),
+            start: Duration::from_secs(20),
+            patience: Duration::from_secs(2),
+            first_pause: Duration::from_secs(1),
+            rest: Duration::from_secs(5 * 60),
+            evict_after: Duration::from_secs(30),
+        }
+    }
+}
+
+impl McpServers {
+    /// Takes the servers over; none is started yet. Servers whose configuration cannot work are reported by
+    /// [`ServerConfig::check`], which the caller asks before; here they fail when they are needed.
+    pub fn new(configs: Vec<ServerConfig>, spawn: SpawnFn, limits: Limits) -> McpServers {
+        let keys = server_keys(configs.iter().map(|config| config.name.as_str()));
+        let configured =
+            |(config, key)| Arc::new(Configured { config, key, is_legacy: AtomicBool::new(false) });
+        let servers = configs.into_iter().zip(keys).map(configured).collect();
+        McpServers(Pool::new(servers, spawn, limits))
+    }
+
+    /// The tools that the servers offer in this workspace, in the order of the configuration. Starts what
+    /// does not run; a server that takes longer than the patience goes on starting, and its tools are there
+    /// when this is asked again. To be asked before each step, which also keeps the servers from being
+    /// stopped as unused.
+    pub async fn for_workspace(&self, workspace: &Path) -> Vec<Arc<dyn Tool>> {
+        let workspace = tokio::fs::canonicalize(workspace).await.unwrap_or_else(|_| workspace.to_owned());
+        let numbers = 0..self.0.servers.len();
+        let instances: Vec<_> =
+            numbers.filter_map(|server| Some((server, self.0.instance(&workspace, server)?))).collect();
+        let patience = self.0.limits().patience;
+        join_all(instances.iter().map(|(_, instance)| instance.settled_by(instance.started + patience)))
+            .await;
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for (server, instance) in &instances {
+            let listing = instance.listing();
+            tools.extend(listing.tools.iter().map(|listed| -> Arc<dyn Tool> {
+                Arc::new(McpTool::new(Arc::clone(&self.0), workspace.clone(), *server, Arc::clone(listed)))
+            }));
+        }
+        tools
+    }
+
+    /// How the servers are doing, in the order of the configuration. One that runs in several workspaces
+    /// is there several times.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.0.status()
+    }
+
+    /// Stops all servers, and waits until their processes are gone. None is started again.
+    pub async fn shut_down(&self) {
+        self.0.shut_down().await;
+    }
+}

@@ -1,0 +1,73 @@
+//! A tool of a server, as one of ours. The server is looked up when the tool is called, so that a tool
+//! outlives the process that offered it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_tools::{Tool, ToolContext, ToolOutcome};
+use ostler_types::{ToolKind, ToolSpec};
+use serde_json::Value;
+
+use crate::call::call;
+use crate::config::ServerConfig;
+use crate::listing::Listed;
+use crate::pool::Pool;
+use crate::result::outcome;
+use crate::text::reveal;
+
+/// Calls one tool of one server.
+pub(crate) struct McpTool {
+    pool: Arc<Pool>,
+    workspace: PathBuf,
+    server: usize,
+    listed: Arc<Listed>,
+}
+
+impl McpTool {
+    pub(crate) fn new(pool: Arc<Pool>, workspace: PathBuf, server: usize, listed: Arc<Listed>) -> McpTool {
+        McpTool { pool, workspace, server, listed }
+    }
+
+    fn config(&self) -> &ServerConfig {
+        &self.pool.servers[self.server].config
+    }
+
+    async fn call(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, String> {
+        let arguments = match input {
+            Value::Object(arguments) => arguments,
+            Value::Null => serde_json::Map::new(),
+            _ => return Err("it takes an object of arguments, and got none; nothing was sent".to_owned()),
+        };
+        let (live, _held) = self.pool.ready(&self.workspace, self.server).await?;
+        let name = &self.listed.remote_name;
+        let result = call(&live, name, arguments, self.config().timeout, &*context.output).await?;
+        Ok(outcome(&self.config().name, name, result))
+    }
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> ToolSpec {
+        self.listed.spec.clone()
+    }
+
+    fn kind(&self) -> ToolKind {
+        self.listed.kind
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let (server, tool) = (reveal(&self.config().name), reveal(&self.listed.remote_name));
+        format!("call {tool} of the MCP server {server} with {}", reveal(&input.to_string()))
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        async move {
+            self.call(input, &context).await.unwrap_or_else(|why| {
+                let why = self.config().redact(&why);
+                ToolOutcome::failed(format!("The MCP server {}: {why}.", self.config().name))
+            })
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,118 @@
+//! When servers start and stop, and how many of them there are.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use ostler_mcp::{Limits, McpServers, ServerState};
+use serde_json::json;
+
+use crate::fixture::{Fixture, is_alive, misbehaving, names, patient, unconfined, until, within};
+
+#[tokio::test]
+async fn nothing_starts_before_it_is_needed() {
+    let fixture = Fixture::misbehaving(&[]);
+    let status = fixture.status();
+    assert_eq!((status.state, status.workspace), (ServerState::Stopped, None));
+    assert_eq!(fixture.starts(), 0);
+}
+
+#[tokio::test]
+async fn sessions_of_a_workspace_share_a_server() {
+    let fixture = Fixture::misbehaving(&[]);
+    let sessions = join_all((0..8).map(|_| fixture.call("pid", json!({}))));
+    let answers = within(sessions).await;
+    assert!(answers.iter().all(|answer| answer.ok && answer.text == answers[0].text), "{answers:?}");
+    assert_eq!(fixture.starts(), 1);
+    // The same place by another name is the same workspace.
+    let link = fixture.directory.path().join("link");
+    std::os::unix::fs::symlink(fixture.workspace(), &link).expect("a link");
+    fixture.servers.for_workspace(&link).await;
+    assert_eq!(fixture.starts(), 1);
+}
+
+#[tokio::test]
+async fn an_unused_server_is_stopped_and_comes_back() {
+    let limits = Limits { idle: Duration::from_millis(200), ..patient() };
+    let fixture = Fixture::misbehaving_within(&[], limits);
+    let tool = fixture.tool("pid").await;
+    let (first, _) = fixture.run(&tool, json!({})).await;
+    fixture.reaches(ServerState::Stopped).await;
+    assert!(!is_alive(&first.text));
+    fixture.noted("input-closed").await;
+    let starts = fixture.starts();
+    // A tool that was given out before works as ever.
+    let (second, _) = fixture.run(&tool, json!({})).await;
+    assert!(second.ok && second.text != first.text, "{second:?}");
+    assert_eq!(fixture.starts(), starts + 1);
+}
+
+#[tokio::test]
+async fn a_server_is_not_stopped_while_it_is_called() {
+    let limits = Limits { idle: Duration::from_millis(50), ..patient() };
+    let fixture = Fixture::misbehaving_within(&[], limits);
+    let wait = fixture.tool("wait").await;
+    let ((outcome, _), ()) = tokio::join!(fixture.run(&wait, json!({})), async {
+        fixture.noted("called").await;
+        // Far longer than it may be idle.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        fixture.note("go-on");
+    });
+    assert!(outcome.ok && outcome.text == "went on", "{outcome:?}");
+    fixture.reaches(ServerState::Stopped).await;
+}
+
+#[tokio::test]
+async fn there_are_no_more_processes_than_allowed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let limits = Limits { processes: 1, evict_after: Duration::ZERO, ..patient() };
+    let configs = vec![misbehaving(directory.path(), &[])];
+    let servers = McpServers::new(configs, unconfined(), limits);
+    let workspaces = ["one", "two"].map(|name| directory.path().join(name));
+    workspaces.iter().for_each(|workspace| std::fs::create_dir(workspace).expect("a workspace"));
+    assert!(!servers.for_workspace(&workspaces[0]).await.is_empty());
+    // The first one has not been used since, so that it makes room.
+    assert!(!servers.for_workspace(&workspaces[1]).await.is_empty());
+    let states: Vec<_> = servers.status().into_iter().map(|status| status.state).collect();
+    assert!(!states.contains(&ServerState::Restarting), "{states:?}");
+    assert_eq!(states.iter().filter(|state| **state == ServerState::Ready).count(), 1);
+    servers.shut_down().await;
+}
+
+#[tokio::test]
+async fn where_nobody_makes_room_the_limit_is_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let limits = Limits { processes: 1, evict_after: Duration::from_secs(3600), ..patient() };
+    let mut second = misbehaving(directory.path(), &[]);
+    second.name = "second".to_owned();
+    let servers = McpServers::new(vec![misbehaving(directory.path(), &[]), second], unconfined(), limits);
+    let tools = servers.for_workspace(directory.path()).await;
+    until(|| {
+        servers.status()[1].state == ServerState::Unavailable
+            || servers.status()[0].state == ServerState::Unavailable
+    })
+    .await;
+    let status = servers.status();
+    let (works, does_not) = if status[0].state == ServerState::Unavailable {
+        (&status[1], &status[0])
+    } else {
+        (&status[0], &status[1])
+    };
+    assert_eq!(works.state, ServerState::Ready);
+    assert!(
+        does_not.error.as_deref().expect("it says why").contains("1 MCP servers run already"),
+        "{does_not:?}"
+    );
+    assert_eq!(names(&tools), works.tools);
+    servers.shut_down().await;
+}
+
+#[tokio::test]
+async fn dropping_everything_ends_the_processes() {
+    let fixture = Fixture::misbehaving(&[]);
+    let server = fixture.call("pid", json!({})).await.text;
+    let offspring = fixture.call("offspring", json!({})).await.text;
+    let Fixture { directory, servers } = fixture;
+    drop(servers);
+    until(|| !is_alive(&server) && !is_alive(&offspring)).await;
+    drop(directory);
+}

@@ -1,0 +1,182 @@
+//! Where programs run: in the sandbox, or in the open where somebody has agreed to it, or not at all.
+//! It prepares a command; starting it, and what it prints, is left to `process`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use ostler_sandbox::{Confinement, Profile, Sandbox, WorkspaceAccess};
+use tokio::process::Command;
+
+use crate::environment::{child_environment, terminal_environment};
+use crate::path::Workspace;
+use crate::{Failed, ToolContext};
+
+/// What there is to confine programs with, and what a confined one may do.
+#[derive(Debug, Default)]
+pub(crate) struct Confines {
+    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) allow_unconfined: bool,
+    pub(crate) network: bool,
+    pub(crate) writable: Vec<PathBuf>,
+}
+
+/// A program to run in a workspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    /// The program by its absolute path, and its arguments.
+    words: Vec<OsString>,
+    /// Relative to the workspace.
+    cwd: String,
+    pub(crate) terminal: bool,
+    access: WorkspaceAccess,
+}
+
+/// A command that is ready to be given pipes, and to be spawned.
+pub(crate) struct Prepared {
+    pub(crate) command: Command,
+    pub(crate) confinement: Option<Confinement>,
+    /// What it may do, where it is confined.
+    pub(crate) profile: Option<Profile>,
+    /// Names the directory in which an unconfined command starts, until it has started.
+    _directory: OwnedFd,
+}
+
+impl Program {
+    /// A command for bash, in the workspace or a directory of it.
+    pub(crate) fn shell(command: &str, cwd: Option<&str>) -> Program {
+        let words = vec![shell().into(), "-c".into(), command.into()];
+        let cwd = cwd.filter(|cwd| !cwd.is_empty()).unwrap_or(".").to_owned();
+        Program { words, cwd, terminal: false, access: WorkspaceAccess::ReadWrite }
+    }
+
+    /// A program that only looks at the workspace.
+    pub(crate) fn reader(words: Vec<OsString>) -> Program {
+        Program { words, cwd: ".".to_owned(), terminal: false, access: WorkspaceAccess::ReadOnly }
+    }
+}
+
+impl Confines {
+    /// The sandbox, where it can confine.
+    pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_ref().filter(|sandbox| sandbox.is_available())
+    }
+
+    /// What a person must know before a program runs, where nothing confines it.
+    pub(crate) fn warning(&self) -> Option<String> {
+        if self.allow_unconfined || self.sandbox().is_some() {
+            return None;
+        }
+        let reasons = self.sandbox.as_ref().map(|sandbox| sandbox.report().reasons.join(" "));
+        let reasons = reasons.unwrap_or_else(|| "No sandbox was set up.".to_owned());
+        Some(format!(
+            "This would run unconfined: it could read and change every file that you can, keys included, and use \
+             the network. {reasons}"
+        ))
+    }
+
+    /// What a model should know of what confines its commands, as a sentence that follows others.
+    pub(crate) fn description(&self) -> &'static str {
+        match (self.sandbox(), self.network) {
+            (Some(_), false) => {
+                " Commands are confined: they can write only in the workspace and in /tmp, which is empty at each call, \
+                 and there is no network."
+            }
+            (Some(_), true) => {
+                " Commands are confined: they can write only in the workspace and in /tmp, which is empty at each call."
+            }
+            (None, _) => "",
+        }
+    }
+
+    /// Makes a command of a program, as confined as it can be. Looks at the workspace, on a thread that may
+    /// wait for the disk.
+    pub(crate) async fn prepare(&self, context: &ToolContext, program: Program) -> Result<Prepared, Failed> {
+        let sandbox = self.sandbox().cloned();
+        if sandbox.is_none()
+            && !context.unconfined
+            && let Some(warning) = self.warning()
+        {
+            return Err(Failed::new(format!("{warning} Nobody has agreed to that, so nothing was run.")));
+        }
+        let mut profile = Profile::new(&context.workspace);
+        profile.network = self.network;
+        profile.writable.clone_from(&self.writable);
+        let prepared = tokio::task::spawn_blocking(move || match sandbox {
+            Some(sandbox) => confined(&sandbox, profile, &program),
+            None => in_the_open(&profile.workspace, &program),
+        });
+        prepared.await.unwrap_or_else(|error| {
+            Err(Failed::new(format!("preparing it broke down ({error}). This is a fault of the daemon.")))
+        })
+    }
+
+    /// Cleans up after sandboxes that were let go of.
+    pub(crate) async fn sweep(&self) {
+        if let Some(sandbox) = self.sandbox.clone() {
+            // A sweep that breaks down leaves its work to the next one.
+            let _ = tokio::task::spawn_blocking(move || sandbox.sweep()).await;
+        }
+    }
+}
+
+fn confined(sandbox: &Sandbox, mut profile: Profile, program: &Program) -> Result<Prepared, Failed> {
+    let directory = Workspace::open(&profile.workspace)?.directory(&program.cwd)?;
+    // The descriptor was opened beneath the workspace, so the path that it has now is inside.
+    let current_dir = std::fs::read_link(own_descriptor(&directory));
+    profile.current_dir =
+        current_dir.map_err(|error| Failed::new(format!("finding its directory: {error}.")))?;
+    profile.access = program.access;
+    profile.terminal = program.terminal;
+    if program.access == WorkspaceAccess::ReadOnly {
+        profile.network = false;
+        profile.writable.clear();
+    }
+    let confined = sandbox.command(&profile, &program.words[0], &program.words[1..]);
+    let mut confined = confined.map_err(|error| Failed::new(error.to_string()))?;
+    confined.command.envs(environment(program.terminal));
+    let confinement = Some(confined.confinement);
+    Ok(Prepared { command: confined.command, confinement, profile: Some(profile), _directory: directory })
+}
+
+fn in_the_open(workspace: &Path, program: &Program) -> Result<Prepared, Failed> {
+    let directory = Workspace::open(workspace)?.directory(&program.cwd)?;
+    let mut command = Command::new(&program.words[0]);
+    command
+        .args(&program.words[1..])
+        // The descriptor names the directory that was checked, whatever its path names by now.
+        .current_dir(own_descriptor(&directory))
+        .env_clear()
+        .envs(environment(program.terminal))
+        .process_group(0)
+        .kill_on_drop(true);
+    Ok(Prepared { command, confinement: None, profile: None, _directory: directory })
+}
+
+fn own_descriptor(directory: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", directory.as_raw_fd())
+}
+
+fn environment(terminal: bool) -> Vec<(OsString, OsString)> {
+    let daemon = std::env::vars_os();
+    if terminal { terminal_environment(daemon) } else { child_environment(daemon) }
+}
+
+/// Finds a program where children find theirs, but never in the workspace, which anybody may have filled.
+pub(crate) fn find_program(name: &str, workspace: &Path) -> Option<PathBuf> {
+    let environment = child_environment(std::env::vars_os());
+    let (_, path) = environment.iter().find(|(name, _)| name == OsStr::new("PATH"))?;
+    let workspace = workspace.canonicalize().ok()?;
+    let is_elsewhere = |path: &PathBuf| path.canonicalize().is_ok_and(|real| !real.starts_with(&workspace));
+    let places = std::env::split_paths(path).filter(|place| place.is_absolute() && is_elsewhere(place));
+    let mut found = places.map(|place| place.join(name)).filter(|program| program.is_file());
+    found.find(is_elsewhere)
+}
+
+/// By absolute path, so that a `bash` in the workspace is not taken for it.
+fn shell() -> &'static str {
+    ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
+        .into_iter()
+        .find(|shell| Path::new(shell).exists())
+        .unwrap_or("/bin/sh")
+}

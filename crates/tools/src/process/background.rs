@@ -1,0 +1,243 @@
+//! A program that goes on after the call that started it. A task of its own attends it and keeps the last
+//! of what it prints; the handle looks at that, types, and ends it. Dropping the handle kills the program.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ostler_sandbox::Profile;
+use ostler_types::SessionId;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::attend::{Cut, Input, attend};
+use super::group::{Ended, Group};
+use super::{Ending, notes, terminal};
+use crate::ToolContext;
+use crate::confine::{Confines, Program};
+use crate::output::Capture;
+
+/// How much is kept of what was printed and not yet asked for.
+const KEPT_BYTES: usize = 1024 * 1024;
+/// How many pieces of input may wait for the program to read them.
+const QUEUED_INPUTS: usize = 16;
+/// How long an end that was asked for is awaited.
+const END_TIME: Duration = Duration::from_secs(5);
+/// How long more output is awaited when some has come.
+const SETTLE_TIME: Duration = Duration::from_millis(200);
+
+/// A program in the background.
+pub(crate) struct Background {
+    pub(crate) session: SessionId,
+    pub(crate) id: String,
+    terminal: bool,
+    shared: Arc<Shared>,
+    input: mpsc::Sender<Vec<u8>>,
+    task: JoinHandle<()>,
+}
+
+/// What the program printed since it was last asked, and how it stands.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// Head and tail where it is long.
+    pub(crate) output: String,
+    /// All of it that was kept, where `output` leaves some out.
+    pub(crate) whole: Option<Vec<u8>>,
+    /// None while it runs.
+    pub(crate) ending: Option<Ending>,
+    /// What the sandbox has to say of it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What the task and the handle both see.
+#[derive(Default)]
+struct Shared {
+    unread: Mutex<Unread>,
+    /// How much was printed so far, and how it ended.
+    progress: watch::Sender<Progress>,
+    end: Notify,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    printed: u64,
+    ended: Option<(Ending, Vec<String>)>,
+}
+
+impl Background {
+    /// Starts a program. With a timeout it is killed when that is over; else it runs until it is ended.
+    pub(super) async fn start(
+        confines: &Confines,
+        context: &ToolContext,
+        program: Program,
+        id: String,
+        timeout: Option<Duration>,
+    ) -> Result<Background, String> {
+        let terminal = program.terminal;
+        let mut prepared = confines.prepare(context, program).await.map_err(|failed| failed.0)?;
+        let profile = prepared.profile.take();
+        let group = Group::spawn(prepared, terminal, true).map_err(|error| format!("{error}."))?;
+        let shared = Arc::<Shared>::default();
+        let (input, queue) = mpsc::channel(QUEUED_INPUTS);
+        let task = tokio::spawn(run(group, profile, Input::from_queue(queue), timeout, shared.clone()));
+        Ok(Background { session: context.session, id, terminal, shared, input, task })
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.shared.progress.borrow().ended.is_none()
+    }
+
+    /// Gives it something to read. The error says why it cannot be given.
+    pub(crate) fn write(&self, input: String) -> Result<(), String> {
+        if !self.is_running() {
+            return Err("It has ended, so nothing was written.".to_owned());
+        }
+        self.input.try_send(input.into_bytes()).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => {
+                "It does not read what it was given before, so nothing was written.".to_owned()
+            }
+            mpsc::error::TrySendError::Closed(_) => {
+                "It has closed its input, so nothing was written.".to_owned()
+            }
+        })
+    }
+
+    /// Asks it to end. [`Background::until_ended`] says when it has.
+    pub(crate) fn end(&self) {
+        self.shared.end.notify_one();
+    }
+
+    /// Waits until it has ended, but not for ever.
+    pub(crate) async fn until_ended(&self) {
+        self.wait_for(END_TIME, |progress| progress.ended.is_some()).await;
+    }
+
+    /// Waits until it has printed something that was not asked for yet, or has ended.
+    pub(crate) async fn wait(&self, time: Duration) {
+        let has_unread = !self.shared.unread().bytes.is_empty();
+        let printed = self.shared.progress.borrow().printed;
+        let is_news =
+            |progress: &Progress| has_unread || progress.printed > printed || progress.ended.is_some();
+        self.wait_for(time, is_news).await;
+        if self.is_running() {
+            self.wait_for(time.min(SETTLE_TIME), |progress| progress.ended.is_some()).await;
+        }
+    }
+
+    /// Waits until it has ended, for at most this time.
+    pub(crate) async fn wait_for_end(&self, time: Duration) {
+        self.wait_for(time, |progress| progress.ended.is_some()).await;
+    }
+
+    /// What it printed since this was last called, and how it stands.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        // First the end, so that nothing is printed after it.
+        let ended = self.shared.progress.borrow().ended.clone();
+        let Unread { bytes, left_out } = std::mem::take(&mut *self.shared.unread());
+        let mut text = String::from_utf8_lossy(&Vec::from(bytes)).into_owned();
+        if self.terminal {
+            text = terminal::plain(&text);
+        }
+        let mut capture = Capture::new(&|_, _| {});
+        if left_out > 0 {
+            capture
+                .push("stdout", &format!("[… {left_out} bytes were printed before this and not kept …]\n"));
+        }
+        capture.push("stdout", &text);
+        let captured = capture.finish();
+        let (ending, notes) = ended.map_or((None, Vec::new()), |(ending, notes)| (Some(ending), notes));
+        Snapshot { output: captured.text, whole: captured.whole, ending, notes }
+    }
+
+    async fn wait_for(&self, time: Duration, is_true: impl FnMut(&Progress) -> bool) {
+        let mut progress = self.shared.progress.subscribe();
+        // Running out of time is an answer too, and the sender lives as long as this.
+        let _ = tokio::time::timeout(time, progress.wait_for(is_true)).await;
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // With the task goes the group that it holds.
+        self.task.abort();
+    }
+}
+
+/// Attends the program to its end.
+async fn run(
+    mut group: Group,
+    profile: Option<Profile>,
+    mut input: Input,
+    timeout: Option<Duration>,
+    shared: Arc<Shared>,
+) {
+    let mut take = |_: &'static str, text: &str| shared.take(text);
+    let time_is_up = async {
+        match timeout {
+            Some(timeout) => {
+                tokio::time::sleep(timeout).await;
+                Cut::TimedOut(timeout)
+            }
+            None => std::future::pending().await,
+        }
+    };
+    let cut = async {
+        tokio::select! {
+            cut = time_is_up => cut,
+            () = shared.end.notified() => Cut::Asked,
+        }
+    };
+    let attended = attend(&mut group, &mut input, cut, &mut take).await;
+    let Ended { status, restored } = group.end().await;
+    let ending = attended.cut.map_or_else(|| Ending::of(status), Ending::from);
+    let last = String::from_utf8_lossy(shared.unread().bytes.make_contiguous()).into_owned();
+    let notes = notes(&ending, profile.as_ref(), &restored, &last);
+    shared.progress.send_modify(|progress| progress.ended = Some((ending, notes)));
+}
+
+impl Shared {
+    fn unread(&self) -> std::sync::MutexGuard<'_, Unread> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.unread().push(text.as_bytes());
+        self.progress.send_modify(|progress| progress.printed += text.len() as u64);
+    }
+}
+
+/// The last of what was printed and not asked for.
+#[derive(Debug, Default)]
+struct Unread {
+    bytes: VecDeque<u8>,
+    left_out: u64,
+}
+
+impl Unread {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        let over = self.bytes.len().saturating_sub(KEPT_BYTES);
+        self.bytes.drain(..over);
+        self.left_out += over as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEPT_BYTES, Unread};
+
+    #[test]
+    fn the_last_of_it_is_kept() {
+        let mut unread = Unread::default();
+        for _ in 0..40 {
+            unread.push(&[b'x'; 64 * 1024]);
+        }
+        unread.push(b"end");
+        assert_eq!(unread.bytes.len(), KEPT_BYTES);
+        assert_eq!(unread.left_out, 40 * 64 * 1024 + 3 - KEPT_BYTES as u64);
+        assert!(unread.bytes.make_contiguous().ends_with(b"xend"));
+    }
+}

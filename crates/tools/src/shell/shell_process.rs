@@ -1,0 +1,157 @@
+//! The tool for a command that was left running: what it has printed, something to read for it, its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_types::{ToolKind, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::process::{Ending, Processes, Snapshot};
+use crate::text::{reveal, reveal_line};
+use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+
+/// How long an answer to what was written is awaited when nothing is said of it.
+const ANSWER_SECONDS: u64 = 1;
+/// How much may be written at once.
+const MAX_INPUT_BYTES: usize = 64 * 1024;
+
+/// Looks after a command in the background.
+pub(crate) struct ShellProcess {
+    processes: Arc<Processes>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ShellProcessInput {
+    /// The process, as `shell` named it.
+    #[schemars(length(min = 1))]
+    process_id: String,
+    /// `poll` gives what it printed since it was last looked at, `write` gives it input, `kill` ends it.
+    action: Action,
+    /// What to write, with `write`. A line ends with a newline; at a terminal \u0003 interrupts.
+    input: Option<String>,
+    /// How many seconds to wait for output or the end, where there is no new output yet. With `poll` 0 when
+    /// left out, with `write` 1.
+    #[schemars(range(min = 0, max = 120))]
+    wait_seconds: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Poll,
+    Write,
+    Kill,
+}
+
+impl ShellProcess {
+    pub(crate) fn new(processes: Arc<Processes>) -> ShellProcess {
+        ShellProcess { processes }
+    }
+
+    async fn act(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
+        let input: ShellProcessInput = input::parse(input)?;
+        let process = self.processes.get(context.session, &input.process_id)?;
+        let wait = input.wait_seconds.map(Duration::from_secs);
+        match input.action {
+            Action::Poll => process.wait(wait.unwrap_or_default()).await,
+            Action::Write => {
+                let text = input.input.filter(|text| !text.is_empty());
+                let text = text.ok_or_else(|| Failed::new("`input` is missing: say what to write."))?;
+                if text.len() > MAX_INPUT_BYTES {
+                    return Err(Failed::new(format!(
+                        "`input` is longer than {MAX_INPUT_BYTES} bytes. Put it in a file instead."
+                    )));
+                }
+                process.write(text).map_err(Failed::new)?;
+                process.wait(wait.unwrap_or(Duration::from_secs(ANSWER_SECONDS))).await;
+            }
+            Action::Kill => {
+                process.end();
+                process.until_ended().await;
+            }
+        }
+        let snapshot = process.snapshot();
+        if !snapshot.output.is_empty() {
+            (context.output)("stdout", &snapshot.output);
+        }
+        let outcome = outcome(&process.id, snapshot);
+        // That it failed is the process's affair; it was looked at.
+        Ok(ToolOutcome { ok: true, ..outcome })
+    }
+}
+
+impl Tool for ShellProcess {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "shell_process".to_owned(),
+            description:
+                "Looks after a command that `shell` left running in the background: gives its new output and \
+                          whether it still runs, writes to its input, or ends it."
+                    .to_owned(),
+            input_schema: input::schema::<ShellProcessInput>(),
+        }
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Exec
+    }
+
+    fn kind_of(&self, input: &Value) -> ToolKind {
+        match input.get("action").and_then(Value::as_str) {
+            Some("poll") => ToolKind::Read,
+            Some(_) | None => ToolKind::Exec,
+        }
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let field = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
+        let id = reveal_line(field("process_id"));
+        match field("action") {
+            "poll" => format!("look at the output of process {id}"),
+            "write" => format!("write to process {id}: {}", reveal(field("input"))),
+            "kill" => format!("end process {id}"),
+            other => format!("do something unknown ({}) with process {id}", reveal_line(other)),
+        }
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        async move { self.act(input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
+    }
+}
+
+/// How a process stands and what it printed, for the model and for clients.
+pub(super) fn outcome(id: &str, snapshot: Snapshot) -> ToolOutcome {
+    let Snapshot { output, whole, ending, notes } = snapshot;
+    let mut text = output;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&match &ending {
+        Some(ending) => format!("[process {id} has ended: {}]", ending.text()),
+        None => format!("[process {id} is running]"),
+    });
+    for note in &notes {
+        text.push('\n');
+        text.push_str(note);
+    }
+    let exit_code = match ending {
+        Some(Ending::Exited(code)) => Some(code),
+        Some(Ending::Signaled(_) | Ending::TimedOut(_) | Ending::Ended | Ending::NotStarted(_)) | None => {
+            None
+        }
+    };
+    let details = json!({
+        "process_id": id,
+        "running": ending.is_none(),
+        "exit_code": exit_code,
+        "truncated": whole.is_some(),
+        "notes": notes,
+    });
+    let ok = ending.is_none_or(|ending| ending == Ending::Exited(0));
+    ToolOutcome { ok, whole, ..ToolOutcome::done(text, details) }
+}

@@ -1,0 +1,148 @@
+//! The tool that checks the work: runs the session's verification commands, or others, one after the
+//! other, and reports each. What runs by itself at the end of a turn is left to the agent.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_types::{ToolKind, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::confine::Confines;
+use crate::process::{CommandOutcome, run_command};
+use crate::text::{head, reveal, tail};
+use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+
+/// How long one command may take.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// How many commands one call may run.
+const MAX_COMMANDS: usize = 16;
+/// How much of all outputs together the model sees.
+const SHOWN_BYTES: usize = 48 * 1024;
+/// How much of all outputs together is kept.
+const KEPT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Runs verification commands.
+pub(crate) struct Verify {
+    confines: Arc<Confines>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct VerifyInput {
+    /// The commands, for bash, 16 at most. Those of the session's policy when left out.
+    commands: Option<Vec<String>>,
+}
+
+impl Verify {
+    pub(crate) fn new(confines: Arc<Confines>) -> Verify {
+        Verify { confines }
+    }
+
+    async fn run_all(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
+        let input: VerifyInput = input::parse(input)?;
+        let commands = input.commands.unwrap_or_else(|| context.verify_commands.clone());
+        if commands.is_empty() {
+            return Err(Failed::new(
+                "There is nothing to run: the session's policy names no verification commands. Give `commands`.",
+            ));
+        }
+        if commands.len() > MAX_COMMANDS {
+            return Err(Failed::new(format!(
+                "`commands` holds more than {MAX_COMMANDS}. Run fewer at once."
+            )));
+        }
+        let mut outcomes = Vec::new();
+        for command in commands {
+            (context.output)("stdout", &format!("$ {command}\n"));
+            let outcome = run_command(&self.confines, context, &command, TIMEOUT).await;
+            outcomes.push((command, outcome));
+        }
+        Ok(report(&outcomes))
+    }
+}
+
+impl Tool for Verify {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "verify".to_owned(),
+            description: "Runs the verification commands of this session (tests, linters, builds), or those given, one \
+                          after the other, and says of each whether it succeeded, with its output. Use it to check \
+                          your work before you say that it is done."
+                .to_owned(),
+            input_schema: input::schema::<VerifyInput>(),
+        }
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Exec
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        let commands = input.get("commands").and_then(Value::as_array);
+        let Some(commands) = commands else {
+            return "run the session's verification commands".to_owned();
+        };
+        let shown = commands.iter().map(|command| match command.as_str() {
+            Some(command) => reveal(command),
+            None => reveal(&command.to_string()),
+        });
+        shown.collect::<Vec<_>>().join("\n")
+    }
+
+    fn warning(&self, _input: &Value) -> Option<String> {
+        self.confines.warning()
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        async move { self.run_all(input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
+    }
+}
+
+fn report(outcomes: &[(String, CommandOutcome)]) -> ToolOutcome {
+    let share = SHOWN_BYTES / outcomes.len();
+    let succeeded = outcomes.iter().filter(|(_, outcome)| outcome.ok()).count();
+    let ok = succeeded == outcomes.len();
+    let mut text = match ok {
+        true => "Verification succeeded.\n".to_owned(),
+        false => {
+            format!("Verification failed: {} of {} commands.\n", outcomes.len() - succeeded, outcomes.len())
+        }
+    };
+    let (mut whole, mut is_cut) = (String::new(), false);
+    let mut results = Vec::new();
+    for (command, outcome) in outcomes {
+        let all = outcome.text();
+        let shown = middle_out(&all, share);
+        is_cut |= outcome.whole.is_some() || all.len() > share;
+        let seconds = Duration::from_millis(outcome.duration_ms).as_secs_f64();
+        let heading = format!("\n$ {command}  ({seconds:.1} s)\n");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{heading}{shown}");
+        let kept = outcome.whole.as_deref().map(String::from_utf8_lossy);
+        for piece in [&heading, kept.as_deref().unwrap_or(&all), "\n"] {
+            whole.push_str(head(piece, KEPT_BYTES.saturating_sub(whole.len())));
+        }
+        results.push(json!({
+            "command": command,
+            "exit_code": outcome.exit_code(),
+            "duration_ms": outcome.duration_ms,
+            "output": shown,
+        }));
+    }
+    let whole = is_cut.then(|| whole.into_bytes());
+    ToolOutcome { ok, whole, ..ToolOutcome::done(text, json!({"ok": ok, "results": results})) }
+}
+
+/// A text without its middle, where it is long.
+fn middle_out(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let (first, last) = (head(text, limit / 2), tail(text, limit / 2));
+    format!("{first}\n[… more is left out here …]\n{last}")
+}

@@ -1,0 +1,135 @@
+//! The tools with the machine's real sandbox, and a place that is outside of it.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use ostler_sandbox::{Choice, Sandbox, Settings};
+use ostler_tools::{ToolContext, ToolOutcome, ToolSettings, Tools};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::fixture::{session, soon};
+
+/// Tells a test that is run again where it may make files.
+const PLACE: &str = "OSTLER_TOOLS_TEST_PLACE";
+
+/// What no command may find.
+pub(crate) const SECRET: &str = "OSTLER_TOOLS_TEST_SECRET";
+
+/// A workspace with a sandbox around it, and something outside.
+pub(crate) struct Sandboxed {
+    pub(crate) tools: Tools,
+    pub(crate) workspace: PathBuf,
+    pub(crate) outside: PathBuf,
+    pub(crate) sandbox: Sandbox,
+    shown: Arc<Mutex<String>>,
+    _place: TempDir,
+}
+
+impl Sandboxed {
+    pub(crate) async fn new() -> Sandboxed {
+        Sandboxed::with(Choice::Best, |_| {}).await
+    }
+
+    pub(crate) async fn with(choice: Choice, adjust: impl FnOnce(&mut ToolSettings)) -> Sandboxed {
+        // Beside /tmp, which a confined program has for itself.
+        let place = std::env::var_os(PLACE).unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
+        let place = tempfile::Builder::new().prefix("ostler-tools-").tempdir_in(place).unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let directory = |name: &str| {
+            std::fs::create_dir(root.join(name)).unwrap();
+            root.join(name)
+        };
+        let (workspace, outside, home) = (directory("workspace"), directory("outside"), directory("home"));
+        let data_dir = directory("data");
+        let sandbox = Sandbox::probe(Settings {
+            home,
+            scratch: data_dir.join("scratch"),
+            data_dir,
+            helper: vec![env!("CARGO_BIN_EXE_ostler-tools-sandbox-helper").into()],
+            hidden: Vec::new(),
+            choice,
+        })
+        .await;
+        assert!(sandbox.is_available(), "install bubblewrap: {:?}", sandbox.report());
+        let mut settings = ToolSettings { sandbox: Some(sandbox.clone()), ..ToolSettings::default() };
+        adjust(&mut settings);
+        let tools = Tools::new(settings);
+        Sandboxed { tools, workspace, outside, sandbox, shown: Arc::default(), _place: place }
+    }
+
+    pub(crate) fn context(&self) -> ToolContext {
+        let shown = Arc::clone(&self.shown);
+        let output = Arc::new(move |_: &'static str, text: &str| shown.lock().unwrap().push_str(text));
+        ToolContext::new(self.workspace.clone(), session(1), output)
+    }
+
+    /// What was streamed so far.
+    pub(crate) fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> ToolOutcome {
+        soon(self.tools.get(tool).unwrap().run(input, self.context())).await
+    }
+
+    pub(crate) async fn shell(&self, command: &str) -> ToolOutcome {
+        self.call("shell", json!({"command": command})).await
+    }
+
+    pub(crate) async fn ok(&self, command: &str) -> String {
+        let outcome = self.shell(command).await;
+        assert!(outcome.ok, "{command}: {}", outcome.text);
+        outcome.text
+    }
+
+    pub(crate) async fn refused(&self, command: &str) -> String {
+        let outcome = self.shell(command).await;
+        assert!(!outcome.ok, "{command}: {}", outcome.text);
+        outcome.text
+    }
+
+    /// The processes whose command line holds this.
+    pub(crate) fn running(&self, mark: &str) -> usize {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let own = std::process::id().to_string();
+        let lines = processes.filter(|process| process.file_name() != *own).filter_map(|process| {
+            let line = std::fs::read(process.path().join("cmdline")).ok()?;
+            Some(String::from_utf8_lossy(&line).into_owned())
+        });
+        lines.filter(|line| line.contains(mark)).count()
+    }
+}
+
+/// Runs a test again as an ordinary user, with something secret in its environment. Who is an ordinary user
+/// already runs it as it is.
+pub(crate) fn as_nobody(test: &str) {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let own = std::env::current_exe().unwrap();
+    let mut command = if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(own);
+        command
+    } else {
+        Command::new(own)
+    };
+    again(&mut command, test, &place);
+}
+
+/// Runs a test again with something secret in its environment.
+pub(crate) fn with_secret(test: &str) {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    again(&mut Command::new(std::env::current_exe().unwrap()), test, &place);
+}
+
+fn again(command: &mut Command, test: &str, place: &TempDir) {
+    command.args([test, "--exact", "--nocapture"]);
+    command.env("HOME", "/nonexistent").env("TMPDIR", "/tmp").env(PLACE, place.path());
+    command.env(SECRET, "canary-4711").current_dir("/").stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let told = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("1 passed"), "{told}");
+}
