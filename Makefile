@@ -24,8 +24,8 @@ test-crate: ## test one crate: make test-crate C=engine (T="..." filters by name
 	@test -n "$(C)" || { echo "say which crate, for example: make test-crate C=engine"; exit 2; }
 	$(CARGO) nextest run --package $(if $(wildcard crates/$(C)),ostler-$(C),$(C)) $(T)
 
-test-live: ## drive a daemon with a real model from PyPI, over every wire
-	tests/live/run.sh
+test-live: ## drive daemons with a real model and a proxy from PyPI, over every wire
+	tests/live/run.sh $(ARGS)
 
 bench: ## measure (ARGS="..." are passed on)
 	$(CARGO) build --release --locked --package ostler-cli --package ostler-bench

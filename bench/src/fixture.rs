@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ostler_eventlog::{Disk, FileLog, Log, RealDisk};
-use ostler_index::{Index, Text, Update};
+use ostler_index::{Index, Text, Update, Used};
 use ostler_types::{Event, Record, SessionId, State};
 
 use disk::Unsynced;
@@ -113,8 +113,9 @@ impl Writer {
         let epoch = self.log.lease(session.id, "bench", std::time::Duration::MAX).await?;
         self.log.append(session.id, epoch, first, new).await?;
         let texts = records.iter().filter_map(text).collect();
+        let uses = records.iter().filter_map(used).collect();
         let last_seq = history.state().last_seq;
-        Ok(self.index.update(Update { session, after_seq: first - 1, last_seq, texts }).await?)
+        Ok(self.index.update(Update { session, after_seq: first - 1, last_seq, texts, uses }).await?)
     }
 
     /// Leaves a session as one that has gone to sleep.
@@ -124,6 +125,12 @@ impl Writer {
         ostler_recorder::write_session(&dir, &state.view())?;
         Ok(self.log.settle(state.session.id).await?)
     }
+}
+
+/// What a record says that a model took.
+fn used(record: &Record) -> Option<Used> {
+    let Event::UsageRecorded { model, usage, .. } = &record.event else { return None };
+    Some(Used { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
 }
 
 /// What can be searched for in a record.

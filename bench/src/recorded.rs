@@ -15,7 +15,8 @@ pub const PROTOCOLS: [(ProviderKind, &str); 3] = [
     (ProviderKind::Anthropic, "Messages"),
 ];
 
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+/// Each answer has a connection of its own, so that none is open when the server is to end.
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
 
 /// The server. It serves one client at a time, in a thread that ends with it.
 pub struct Recorded {
@@ -48,7 +49,6 @@ impl Recorded {
 
 impl Drop for Recorded {
     fn drop(&mut self) {
-        // Its client has gone by now, so that it waits for another.
         drop(TcpStream::connect(self.address));
         if let Some(thread) = self.thread.take() {
             // A panic was reported when it happened.
@@ -57,16 +57,12 @@ impl Drop for Recorded {
     }
 }
 
-/// Serves a connection to its end. None if nothing was asked.
+/// Answers what is asked on a connection. None if nothing is.
 fn serve(mut stream: TcpStream, answer: &[u8]) -> Option<()> {
-    let mut asked = None;
-    while read_request(&mut stream).is_some() {
-        asked = Some(());
-        if stream.write_all(answer).is_err() {
-            break;
-        }
-    }
-    asked
+    read_request(&mut stream)?;
+    // A client that has read enough may go.
+    _ = stream.write_all(answer);
+    Some(())
 }
 
 fn read_request(stream: &mut TcpStream) -> Option<()> {

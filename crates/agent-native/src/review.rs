@@ -37,6 +37,7 @@ pub(crate) async fn review(turn: &mut Turn<'_>, steps_left: bool) -> Result<bool
     turn.reviewed = Some(now.id);
     let Some(reviewed) = answer else { return Ok(false) };
     let put_back = put_back(turn, &reviewed, &files).await;
+    turn.changed |= !put_back.is_empty();
     let Some(text) = feedback(&reviewed, &put_back).filter(|_| steps_left) else { return Ok(false) };
     let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
     let message = Message { id, role: Role::User, parts: vec![Part::text(text)], created_at };

@@ -64,6 +64,7 @@ pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Co
         reviewed,
     };
     let (mut steps, mut rounds) = (context.open.steps, context.open.rounds);
+    let mut verdict = Verdict::default();
 
     let mut in_review = review::was_open(&context.open);
     if let Some(batch) = Batch::left_open(&context.open).filter(|_| !in_review) {
@@ -86,10 +87,12 @@ pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Co
         }
         in_review = false;
         let steps_left = steps < agent.max_steps;
-        let verify::Outcome::Settled(verdict) = verify::verify(&mut turn, &mut rounds, steps_left).await?
+        let verify::Outcome::Settled(latest) = verify::verify(&mut turn, &mut rounds, steps_left).await?
         else {
             continue;
         };
+        // What was said of the workspace holds until it changes again.
+        verdict = if latest == Verdict::default() { verdict } else { latest };
         if review::review(&mut turn, steps_left).await? {
             continue;
         }

@@ -46,8 +46,9 @@ pub(crate) async fn verify(
     steps_left: bool,
 ) -> Result<Outcome, Failed> {
     let now = turn.checkpoints.now().await.map(|checkpoint| checkpoint.id);
-    let known = turn.checked.or(turn.checkpoints.before().map(|before| before.id));
-    // Commands may have run without leaving anything behind.
+    let before = turn.checkpoints.before().map(|before| before.id).filter(|_| *rounds == 0);
+    let known = turn.checked.or(before);
+    // Commands may have run without leaving anything behind. After a failure only a check can tell.
     turn.changed &= now.is_none() || now != known;
     let (commands, require_clean) = match plan(turn).await {
         Plan::Run { commands, require_clean } => (commands, require_clean),
@@ -65,7 +66,7 @@ pub(crate) async fn verify(
     let report = Report::VerificationCompleted { round, ok, results, feedback: feedback.clone() };
     turn.context.report(report).await?;
     turn.changed = !ok;
-    turn.checked = if ok { now } else { turn.checked };
+    turn.checked = now.filter(|_| ok);
     match feedback {
         Some(message) => {
             turn.conversation.push(Arc::new(message));

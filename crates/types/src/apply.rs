@@ -70,14 +70,6 @@ impl State {
     fn apply_to_turn(&mut self, record: &Record) {
         let Some(turn) = &mut self.turn else { return };
         match &record.event {
-            // What a message took stands with the message too, as it did before there was this event.
-            Event::UsageRecorded { message_id: None, usage, .. } => {
-                turn.usage += *usage;
-                self.session.usage += *usage;
-            }
-            Event::UsageRecorded { message_id: Some(_), .. }
-            | Event::ModelResolved { .. }
-            | Event::ModelWaiting { .. } => {}
             Event::ModelOutputCompleted { message, usage, .. } => {
                 turn.steps += 1;
                 turn.said = Some(message.id);
@@ -110,6 +102,24 @@ impl State {
             Event::ApprovalRequested { tool_call, kind, summary, rule } => {
                 turn.wait(record, tool_call, *kind, summary, rule);
             }
+            Event::VerificationStarted { .. } => turn.rounds += 1,
+            // A check that passed leaves nothing to check until the workspace changes again.
+            Event::VerificationCompleted { ok, .. } => turn.changed &= !ok,
+            Event::ReasoningCompleted { .. } | Event::ModelResolved { .. } | Event::ModelWaiting { .. } => {}
+            _ => self.apply_to_answers(record),
+        }
+    }
+
+    /// The rest of them: what people answered, what was captured and what was used.
+    fn apply_to_answers(&mut self, record: &Record) {
+        let Some(turn) = &mut self.turn else { return };
+        match &record.event {
+            // What a message took stands with the message too, as it did before there was this event.
+            Event::UsageRecorded { message_id: None, usage, .. } => {
+                turn.usage += *usage;
+                self.session.usage += *usage;
+            }
+            Event::UsageRecorded { message_id: Some(_), .. } => {}
             Event::CheckpointCreated { checkpoint_id, moment, .. } => {
                 let summary = self.turns.iter_mut().rev().find(|summary| summary.id == turn.id);
                 let known = match moment {
@@ -154,10 +164,6 @@ impl State {
                 let answered = Answered::new(turn.id, tool_call_id, false, by);
                 self.remember_answer(answered);
             }
-            Event::VerificationStarted { .. } => turn.rounds += 1,
-            // A check that passed leaves nothing to check until the workspace changes again.
-            Event::VerificationCompleted { ok, .. } => turn.changed &= !ok,
-            Event::ReasoningCompleted { .. } => {}
             _ => unreachable!("State::apply handles every event outside a turn itself"),
         }
     }

@@ -134,5 +134,5 @@ fn each_command_says_in_a_sentence_what_it_does() {
     }
     let mut seen = Vec::new();
     walk(&Cli::command(), &mut seen);
-    assert_eq!(seen.len(), 19, "{seen:?}");
+    assert_eq!(seen.len(), 21, "{seen:?}");
 }

@@ -315,7 +315,7 @@ fn the_table_shows_sources_marks_what_has_no_effect_and_hides_secrets() {
     };
     assert_eq!(row("loop.max_steps"), "loop.max_steps 7 $OSTLER_LOOP_MAX_STEPS");
     assert_eq!(row("server.listen"), "server.listen \"127.0.0.1:8787\" /config.toml:3");
-    assert_eq!(row("sandbox.mode"), "sandbox.mode \"off\" /config.toml:42 (no effect yet)");
+    assert_eq!(row("sandbox.mode"), "sandbox.mode \"off\" /config.toml:42");
     assert_eq!(row("providers.ollama.kind"), "providers.ollama.kind \"openai-chat\" /config.toml:16");
     assert_eq!(
         row("providers.claude.api_key_env"),

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
 mod acceptance;
+mod approvals_answers;
+mod approvals_bypasses;
 mod args;
 mod attachments;
 mod canary;
@@ -10,7 +12,10 @@ mod config;
 mod crash;
 mod daemons;
 mod damage;
+mod escapes;
+mod escapes_processes;
 mod golden;
+mod mcp;
 mod models;
 mod process;
 mod provider;
@@ -18,5 +23,12 @@ mod raw;
 mod raw_server;
 mod render;
 mod scenario;
+mod scripted;
 mod streams;
+mod tools_read;
+mod tools_review;
+mod tools_run;
+mod tools_verification;
+mod tools_write;
+mod undo;
 mod usage;

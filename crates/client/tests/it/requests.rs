@@ -4,7 +4,8 @@ use ostler_client::{
     Approve, CreateSession, Endpoint, SendMessage, SessionFilter, UpdateSession, UsageBy, UsageFilter,
 };
 use ostler_types::{
-    Delivery, MessageId, Part, Policy, Role, Scope, SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
+    Delivery, Effort, MessageId, Part, Policy, Role, Scope, SessionId, SessionStatus, ToolCallId, TurnId,
+    Verdict,
 };
 
 use crate::server::{Server, json};
@@ -104,6 +105,9 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
         auto_run: Some(false),
         agent: Some("native".to_owned()),
         model: Some("demo:demo".to_owned()),
+        fallback_models: Some(vec!["a:b".to_owned()]),
+        effort: Some(Effort::High),
+        raw_log: Some(true),
         title: Some("t".to_owned()),
         parent_session_id: Some(session_id()),
         mode: Some("serve".to_owned()),
@@ -134,7 +138,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
     let requests = server.requests().await;
     let seen: Vec<(&str, &str)> = requests.iter().map(|request| line_and_body(request)).collect();
     let expected_create = format!(
-        r#"{{"workspace_path":"/w","system_prompt":"p","auto_run":false,"agent":"native","model":"demo:demo","title":"t","parent_session_id":"{SESSION}","mode":"serve","idempotency_key":"k"}}"#
+        r#"{{"workspace_path":"/w","system_prompt":"p","auto_run":false,"agent":"native","model":"demo:demo","fallback_models":["a:b"],"effort":"high","raw_log":true,"title":"t","parent_session_id":"{SESSION}","mode":"serve","idempotency_key":"k"}}"#
     );
     let expected_answer = format!(
         r#"{{"turn_id":"{TURN}","tool_call_id":"call_1","action":"deny","scope":"session","reason":"no"}}"#

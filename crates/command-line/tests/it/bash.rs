@@ -167,7 +167,8 @@ impl Bash {
             .args(["--norc", "--noprofile", "-c", line])
             .env_clear()
             .env("BASH_ENV", self.directory.path().join("prelude"))
-            .env("HOME", "/nonexistent")
+            // What a line writes, be it to its home, stays in this directory.
+            .env("HOME", self.directory.path().join("in"))
             .current_dir(self.directory.path().join("in"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -27,7 +27,10 @@ async fn what_waits_is_listed_here_and_there() {
         let mut expected = json!({
             "session_id": scene.session, "turn_id": scene.turn, "tool_call_id": "call_1", "tool": "shell",
             "input": {"command": "make test"}, "kind": "exec", "summary": "run `make test`",
-            "rule": {"tool": "shell", "subject": "make test", "workspace": waiting["rule"]["workspace"]},
+            "rule": {
+                "tool": "shell", "subject": "make test", "workspace": waiting["rule"]["workspace"],
+                "commands": [{"argv": ["make", "test"]}],
+            },
         });
         expected["requested_at"] = waiting["requested_at"].clone();
         assert!(waiting["rule"]["workspace"].is_string(), "a rule holds in one workspace");

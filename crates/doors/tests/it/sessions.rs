@@ -254,7 +254,7 @@ async fn a_change_is_shown_and_recorded_once() {
     assert_eq!((answer.status(), answer.code().as_str()), (422, "unknown_model"));
     assert_eq!(daemon.send(&patch(json!({"title": "x".repeat(1001)}))).await.status(), 413);
     assert_eq!(daemon.send(&patch(json!({"workspace_path": "/"}))).await.status(), 422);
-    assert_eq!(daemon.log(&session).len(), 3);
+    assert_eq!(daemon.log(&session).len(), 4);
 }
 
 #[tokio::test]
@@ -294,6 +294,7 @@ async fn a_removed_session_is_gone_from_everywhere() {
         request = match route.name() {
             "send_message" => request.json(&crate::daemon::said("hello")),
             "update_session" => request.json(&json!({"title": "x"})),
+            "undo" => request.json(&json!({"turn_id": "turn_0190f3c4a5b67c8d9e0f112233445566"})),
             "attach_file" => request.json(&json!({"name": "a.txt", "data": "aGVsbG8="})),
             "answer_approval" => request.json(&json!({
                 "turn_id": "turn_0190f3c4a5b67c8d9e0f112233445566", "tool_call_id": "c", "action": "deny",
