@@ -39,9 +39,14 @@ impl<'a> Lineup<'a> {
         (self.agent.resolve)(self.name())
     }
 
+    /// Whether there is a model to take over from the one whose turn it is.
+    pub(crate) fn has_next(&self) -> bool {
+        self.at + 1 < self.names.len()
+    }
+
     /// Passes over a model that failed. False if it was the last.
     pub(crate) fn next(&mut self, error: &ModelError) -> bool {
-        if self.at + 1 >= self.names.len() {
+        if !self.has_next() {
             return false;
         }
         self.failures.push(error.clone());

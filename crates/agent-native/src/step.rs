@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -14,11 +15,18 @@ use crate::answer::Answer;
 use crate::prompt;
 use crate::turn::{Turn, failure, model_failed};
 
+/// The longest that a model may want to be left alone while there is another one to ask.
+const HAND_OVER_AFTER: Duration = Duration::from_secs(10);
+
+/// How many bytes of files one request carries; providers take about 32 MiB, and base64 adds a third.
+const MAX_FILE_BYTES: usize = 20 << 20;
+
 /// Asks the model once. Returns the message, which is on disk, and why the model stopped.
 pub(crate) async fn run_step(turn: &mut Turn<'_>) -> Result<(Arc<Message>, String), Failed> {
     let request = request(turn).await;
     let (answer, stop_reason) = loop {
-        match ask(turn, request.clone()).await? {
+        let hand_over_after = turn.models.has_next().then_some(HAND_OVER_AFTER);
+        match ask(turn, ModelRequest { hand_over_after, ..request.clone() }).await? {
             Asked::Answered(answer, stop_reason) => break (answer, stop_reason),
             Asked::NotBegun(error) => hand_over(turn, &error).await?,
         }
@@ -107,11 +115,12 @@ async fn request(turn: &mut Turn<'_>) -> ModelRequest {
         cache_key: Some(session.id.to_string()),
         files: turn.files.clone(),
         raw: turn.context.raw(),
+        hand_over_after: None,
     }
 }
 
-/// Reads the files that the conversation refers to, each once a turn. One that cannot be read is left
-/// out; the model's client says so where it matters.
+/// Reads the files that the conversation refers to, the newest first and each once a turn, as far as one
+/// request can carry them. One that is not there is said to be so by the model's client where it matters.
 async fn load_files(
     context: &TurnContext,
     conversation: &[Arc<Message>],
@@ -119,11 +128,17 @@ async fn load_files(
 ) {
     let references: Vec<&String> =
         conversation.iter().flat_map(|message| &message.parts).flat_map(references).collect();
-    for reference in references {
-        if files.contains_key(reference) {
+    let mut room = MAX_FILE_BYTES.saturating_sub(files.values().map(Bytes::len).sum());
+    for reference in references.into_iter().rev() {
+        if room == 0 || files.contains_key(reference) {
             continue;
         }
         if let Ok(content) = context.file(reference.clone()).await {
+            if content.len() > room {
+                room = 0;
+                continue;
+            }
+            room -= content.len();
             Arc::make_mut(files).insert(reference.clone(), content);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use ostler_cli::config::{Config, Environment};
+use ostler_cli::config::{Config, Environment, SandboxMode};
 use ostler_cli::daemon::{Daemon, DaemonSettings};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 
@@ -17,6 +17,8 @@ async fn main() -> anyhow::Result<()> {
     let plan = FaultPlan::parse(&plan).map_err(|error| anyhow::anyhow!("{error}"))?;
     let mut config = Config::default();
     config.models.discover = false;
+    // The disk is what is tested; looking for a sandbox at each of many starts would take most of the time.
+    config.sandbox.mode = SandboxMode::Off;
     let mut settings = DaemonSettings::new(data_dir, None, config, Environment::of(&[]));
     settings.disk = Arc::new(FaultDisk::new(plan));
     settings.idle_after = Duration::from_millis(50);

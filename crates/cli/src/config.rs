@@ -133,9 +133,10 @@ impl Layers {
     }
 
     fn finish(self, file: Option<PathBuf>, warnings: Vec<String>) -> Result<Loaded, ConfigError> {
-        let config = self.table.try_into().map_err(|error: toml::de::Error| {
+        let config: Config = self.table.try_into().map_err(|error: toml::de::Error| {
             ConfigError::new("configuration", None, explain::explain(error.message()))
         })?;
+        let config = Config { file: file.clone(), ..config };
         Ok(Loaded { config, sources: self.sources, file, warnings })
     }
 }

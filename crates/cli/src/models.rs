@@ -11,10 +11,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_doors::ModelChoices;
-use ostler_models::{Key, ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
+use ostler_models::{ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
 use ostler_types::{ModelInfo, ModelPolicy, Refusal, Resolution};
 
 use crate::config::{self, Config, Environment, Provider};
+use keys::Located;
 
 /// The models that the configuration and the environment lead to. No key is looked up yet.
 pub fn models(config: &Config, environment: &Environment) -> Models {
@@ -81,14 +82,15 @@ fn provider(name: &str, provider: &Provider, environment: &Environment) -> Provi
     };
     let host = |url: &str| url.split('/').nth(2).map(str::to_owned);
     let is_moved = preset.is_some_and(|preset| host(preset.base_url) != host(&base_url));
-    let (api_key, readiness) =
+    let Located { key, readiness, from } =
         keys::find(name, provider, preset.filter(|_| kind_has_key(kind)), is_moved, environment);
     let readiness = match misplaced {
         Some(why) => Readiness::checked(move || Some(why.clone())),
         None => readiness,
     };
     ProviderConfig {
-        api_key,
+        api_key: key,
+        key_from: from,
         models: provider.models.clone(),
         preset: preset.map(|preset| preset.name),
         readiness,
@@ -127,9 +129,4 @@ fn refusal(error: ModelError) -> Refusal {
         Some(hint) => refusal.hint(hint),
         None => refusal,
     }
-}
-
-/// What a provider has that wants no key.
-fn no_key() -> (Key, Readiness) {
-    (Key::None, Readiness::default())
 }

@@ -151,12 +151,12 @@ impl Renderer {
             Event::SessionCompleted { by } => {
                 self.line(Paint::Dim, &format!("■ session closed by {by}"), out)
             }
-            Event::ModelResolved { resolution: Resolution { model, detail, instead_of: Some(_), .. } } => {
-                self.line(
-                    Paint::Warning,
-                    &with_reason(&format!("↻ goes on with {model}"), Some(detail)),
-                    out,
-                );
+            Event::ModelResolved {
+                resolution: Resolution { model, instead_of: Some(before), error, .. },
+            } => {
+                let why = error.as_ref().map(|error| error.message.as_str());
+                let line = with_reason(&format!("↻ {model} goes on for {before}"), why);
+                self.line(Paint::Warning, &line, out);
             }
             Event::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
                 let again = format!("↻ {model} again in {} ({attempt} of {attempts})", duration(*wait_ms));

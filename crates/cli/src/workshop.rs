@@ -83,10 +83,17 @@ pub async fn sandbox(config: &Config, environment: &Environment, data_dir: &Path
         data_dir: data_dir.to_owned(),
         scratch: data_dir.join("sandbox"),
         helper: vec![program.into(), SANDBOX_HELPER.into()],
-        hidden: Vec::new(),
+        hidden: hidden(config),
         choice: Choice::Best,
     };
     Some(Sandbox::probe(settings).await)
+}
+
+/// Files that hold secrets, wherever they lie: the configuration, and those that keys are read from.
+fn hidden(config: &Config) -> Vec<PathBuf> {
+    let keys =
+        config.providers.values().filter_map(|provider| provider.api_key_file.as_ref()).map(PathBuf::from);
+    config.file.iter().cloned().chain(keys).filter(|path| path.is_absolute() && path.exists()).collect()
 }
 
 fn checkpoints(data_dir: &Path) -> Option<Arc<Store>> {

@@ -8,8 +8,9 @@
 //!
 //! The reading holds for bash without aliases, started with `-c` in an environment that the daemon has
 //! built. It keeps people from being asked too often; it is no boundary. Which files a command reaches, and
-//! what a program does that a workspace has configured (git can be told to start one), is left to the
-//! sandbox. The crate does no IO.
+//! what a program does that a workspace has configured, is left to the sandbox; whether git, which can be
+//! told to start programs, counts as one that only reads is for the caller of [`allowed_with`] to say. The
+//! crate does no IO.
 
 mod builtin;
 mod decision;
@@ -27,7 +28,7 @@ mod simple;
 mod word;
 mod wrapper;
 
-pub use decision::{allowed, suggest};
+pub use decision::{allowed, allowed_with, suggest, suggest_with};
 pub use describe::describe;
 pub use parser::{LONGEST_LINE, parse};
 pub use pattern::Pattern;

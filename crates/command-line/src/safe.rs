@@ -16,8 +16,8 @@ use options::{Options, operands};
 /// reads contain. What stands in substitutions of its words is a command of its own.
 ///
 /// Git may start programs that its configuration names, such as a file system monitor or a driver for diffs.
-/// The forms listed here do so only when the configuration of the repository says so, which is for the
-/// sandbox to guard.
+/// The forms listed here do so only when the configuration of the repository says so. Who cannot answer for
+/// that configuration asks [`crate::allowed_with`] not to count git as safe.
 pub fn is_safe(command: &Command) -> bool {
     assignments_are_harmless(command) && redirects_only_read(command) && words_are_safe(command)
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use ostler_agent::{ReportError, TurnRequest};
 use ostler_eventlog::LogError;
 use ostler_types::{
-    Accepted, Command, Decision, Delivery, Refusal, Report, Scope, SessionView, TurnId, Verdict, decide,
+    Accepted, Command, Decision, Delivery, PATCH_REVIEW, Refusal, Report, Scope, SessionView, TurnId,
+    Verdict, decide,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -351,6 +352,8 @@ impl Actor {
         decide(&self.session.state, command.clone())?;
         let mut pending = self.session.state.pending_approvals();
         let asked = pending.find(|a| a.turn_id == *turn_id && a.tool_call_id == *tool_call_id);
+        // A review is of one change; there is nothing to remember for others.
+        let asked = asked.filter(|approval| approval.tool != PATCH_REVIEW);
         let Some(rule) = asked.map(|approval| approval.rule.clone()) else { return Ok(()) };
         let shared = self.session.shared.clone();
         let kept = tokio::task::spawn_blocking(move || shared.rules.add(rule)).await;

@@ -1,7 +1,7 @@
 //! The way in for doors: find or wake the actor of a session, and hand it what is asked.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -245,6 +245,11 @@ impl Engine {
     /// Where the files of a session lie.
     pub fn session_dir(&self, id: SessionId) -> PathBuf {
         self.shared.session_dir(id)
+    }
+
+    /// Where everything is kept.
+    pub fn data_dir(&self) -> &Path {
+        &self.shared.data_dir
     }
 
     /// How many sessions are in memory now.

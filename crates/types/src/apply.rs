@@ -298,7 +298,13 @@ impl OpenTurn {
     fn review(&mut self, record: &Record, id: &ToolCallId, files: &[FileChange]) {
         let input = serde_json::json!({ "files": files });
         let call = ToolCall { id: id.clone(), name: PATCH_REVIEW.to_owned(), input };
-        let rule = Rule::of(&call);
+        let rule = Rule {
+            tool: PATCH_REVIEW.to_owned(),
+            subject: id.0.clone(),
+            whole: true,
+            workspace: None,
+            commands: Vec::new(),
+        };
         self.calls = vec![OpenCall::proposed(call.clone())];
         self.wait(record, &call, ToolKind::Write, &review_summary(files), &rule);
     }

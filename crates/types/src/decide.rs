@@ -52,7 +52,7 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
         last_turn_id: None,
         agent: new.agent,
         model: new.model,
-        fallback_models: new.fallback_models,
+        fallback_models: once_each(new.fallback_models),
         effort: new.effort,
         raw_log: new.raw_log,
         title: new.title.filter(|title| !title.is_empty()),
@@ -78,7 +78,7 @@ fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
     }
     session.archived = change.archived.unwrap_or(session.archived);
     session.model = change.model.unwrap_or(session.model);
-    session.fallback_models = change.fallback_models.unwrap_or(session.fallback_models);
+    session.fallback_models = change.fallback_models.map_or(session.fallback_models, once_each);
     session.effort = change.effort.unwrap_or(session.effort);
     session.raw_log = change.raw_log.unwrap_or(session.raw_log);
     session.policy = change.policy.unwrap_or(session.policy);
@@ -126,6 +126,17 @@ fn check_policy(policy: &Policy) -> Result<(), Refusal> {
         pattern.check().map_err(|why| Refusal::invalid("bad_rule", why))?;
     }
     Ok(())
+}
+
+/// The names, each where it comes first.
+fn once_each(names: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    kept
 }
 
 fn check_fallbacks(models: &[String]) -> Result<(), Refusal> {

@@ -1,8 +1,11 @@
 //! What a session may do by itself, and what it must ask or check.
 
+use std::collections::BTreeMap;
+
 use ostler_command_line::{Pattern, allowed, parse, suggest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{ModelPolicy, ToolCall, ToolKind};
 
@@ -147,15 +150,32 @@ impl Rule {
     }
 }
 
-/// What a call acts on, and whether that is its whole input.
+/// What a call acts on, and whether that is its whole input. Only of our own tools is it known which of
+/// their fields says what they do; of any other the whole input counts.
 fn subject(call: &ToolCall) -> (String, bool) {
-    let field = |name: &str| call.input.get(name).and_then(|v| v.as_str());
-    // A directory changes what a command means, so a call with such fields is matched as a whole.
-    let plain = ["cwd", "background", "pty"].iter().all(|name| call.input.get(name).is_none());
-    let named: Vec<&str> = ["command", "path", "url"].into_iter().filter_map(field).collect();
-    match named[..] {
-        [subject] if plain => (subject.to_owned(), false),
-        _ => (call.input.to_string(), true),
+    let field = match call.name.as_str() {
+        // A directory changes what a command means, so a call with such fields is matched as a whole.
+        "shell" => shell_line(call).map(|_| "command"),
+        "read_file" | "write_file" | "edit_file" => Some("path"),
+        "web_fetch" => Some("url"),
+        _ => None,
+    };
+    match field.and_then(|field| call.input.get(field)).and_then(Value::as_str) {
+        Some(subject) => (subject.to_owned(), false),
+        None => (sorted(&call.input).to_string(), true),
+    }
+}
+
+/// The same value with the members of all objects in order, so that equal inputs are equal texts.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let ordered: BTreeMap<&String, Value> =
+                members.iter().map(|(name, value)| (name, sorted(value))).collect();
+            Value::Object(ordered.into_iter().map(|(name, value)| (name.clone(), value)).collect())
+        }
+        Value::Array(values) => Value::Array(values.iter().map(sorted).collect()),
+        other => other.clone(),
     }
 }
 

@@ -182,6 +182,7 @@ async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -
     } else {
         println!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());
         println!("stop it to have every log checked");
+        print_sandbox(setting).await;
     }
     Ok(Exit::Success)
 }

@@ -6,6 +6,7 @@ mod providers;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use ostler_types::{ApprovalPolicy, PatchReview, Policy, ToolKind, VerifyPolicy};
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub struct Config {
     pub mcp: BTreeMap<String, McpServer>,
     /// The gateway door.
     pub gateway: Gateway,
+    /// The file that all this was read from, if there is one.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
 }
 
 impl Config {

@@ -17,7 +17,8 @@ pub struct Entry {
     pub source: String,
     /// Whether this build acts on it.
     pub works: bool,
-    /// Whether the variable that the value names is set, where it names one.
+    /// Whether the variable that the value names is set where this is asked, where it names one. The
+    /// daemon may have been started elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable_set: Option<bool>,
 }
@@ -84,8 +85,8 @@ impl Entry {
     fn row(self) -> [String; 3] {
         let mut source = self.source;
         match self.variable_set {
-            Some(true) => source.push_str(" (the variable is set)"),
-            Some(false) => source.push_str(" (the variable is not set)"),
+            Some(true) => source.push_str(" (set in this shell)"),
+            Some(false) => source.push_str(" (not set in this shell)"),
             None => {}
         }
         if !self.works {

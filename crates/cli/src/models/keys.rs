@@ -12,11 +12,18 @@ use futures_util::FutureExt;
 use ostler_models::{Key, ModelError, Preset, Readiness, Secret};
 use rustix::fs::OFlags;
 
-use super::no_key;
 use crate::config::{Environment, Provider};
 
 /// The largest key that is read.
 const MAX_KEY: u64 = 64 * 1024;
+
+/// A provider's key, as far as it is known before it is needed.
+pub(super) struct Located {
+    pub(super) key: Key,
+    pub(super) readiness: Readiness,
+    /// Where it comes from, in words; none if the provider wants no key.
+    pub(super) from: Option<String>,
+}
 
 /// Where a provider's key comes from, and what it lacks if it is not there. A provider that was moved away
 /// from the place of its preset is used without a key when there is none.
@@ -26,7 +33,7 @@ pub(super) fn find(
     preset: Option<&Preset>,
     is_moved: bool,
     environment: &Environment,
-) -> (Key, Readiness) {
+) -> Located {
     if let Some(variable) = &provider.api_key_env {
         return in_variable(name, &[variable.as_str()], environment);
     }
@@ -34,7 +41,10 @@ pub(super) fn find(
         return in_file(name, expanded(file, environment));
     }
     if let Some(command) = &provider.api_key_command {
-        return (command::key(name.to_owned(), command.clone()), Readiness::default());
+        // People put secrets in arguments, so that only the program is named.
+        let from = command.first().map(|program| format!("the command `{program}`"));
+        let key = command::key(name.to_owned(), command.clone());
+        return Located { key, readiness: Readiness::default(), from };
     }
     match preset.map(|preset| preset.key_variables) {
         None | Some([]) => no_key(),
@@ -55,22 +65,28 @@ pub(super) fn expanded(path: &str, environment: &Environment) -> PathBuf {
     }
 }
 
-fn in_variable(name: &str, variables: &[&str], environment: &Environment) -> (Key, Readiness) {
-    let key = variables.iter().find_map(|variable| environment.get(variable)).and_then(|key| key.to_str());
-    if let Some(key) = key.map(Secret::new).filter(|key| !key.is_empty()) {
-        return (Key::Fixed(key), Readiness::default());
+fn in_variable(name: &str, variables: &[&str], environment: &Environment) -> Located {
+    let found = variables.iter().find_map(|variable| Some((*variable, environment.get(variable)?.to_str()?)));
+    let variable = found.map(|(variable, _)| variable).or(variables.first().copied()).unwrap_or_default();
+    let from = Some(format!("the variable {variable} in the environment of the daemon"));
+    if let Some(key) = found.map(|(_, key)| Secret::new(key)).filter(|key| !key.is_empty()) {
+        return Located { key: Key::Fixed(key), readiness: Readiness::default(), from };
     }
-    let variable = variables.first().copied().unwrap_or_default();
     let missing = format!("it has no key: set {variable} in the environment of the daemon");
     let error = missing_key(name, &format!("the variable {variable} is not set")).hint(format!(
         "set {variable} in the environment that the daemon is started from, and start it again; \
          or name a file with `api_key_file` in [providers.{name}]"
     ));
     let source = Arc::new(move |_| std::future::ready(Err(error.clone())).boxed());
-    (Key::Found(source), Readiness::checked(move || Some(missing.clone())))
+    Located { key: Key::Found(source), readiness: Readiness::checked(move || Some(missing.clone())), from }
 }
 
-fn in_file(name: &str, path: PathBuf) -> (Key, Readiness) {
+fn no_key() -> Located {
+    Located { key: Key::None, readiness: Readiness::default(), from: None }
+}
+
+fn in_file(name: &str, path: PathBuf) -> Located {
+    let from = Some(format!("the file {}", path.display()));
     let (name, path): (Arc<str>, Arc<Path>) = (name.into(), path.into());
     let (checked, checked_path) = (name.clone(), path.clone());
     let readiness = Readiness::checked(move || {
@@ -88,7 +104,7 @@ fn in_file(name: &str, path: PathBuf) -> (Key, Readiness) {
             .map(|read| read.unwrap_or_else(|error| Err(ModelError::new("unauthorized", error.to_string()))))
             .boxed()
     });
-    (Key::Found(source), readiness)
+    Located { key: Key::Found(source), readiness, from }
 }
 
 fn read(name: &str, path: &Path) -> Result<Secret, ModelError> {

@@ -67,7 +67,11 @@ async fn an_answer_for_ever_survives_a_restart_and_covers_no_more_than_it_says()
     assert_eq!(asks(&stage, other, &lines).await, [false, false, true, true]);
     assert_eq!(runs(&stage), 3);
     let elsewhere = stage.session_in(&stage.outside, Policy::default(), None).await;
-    assert_eq!(asks(&stage, elsewhere, &["make x"]).await, [true], "the same words mean something else there");
+    assert_eq!(
+        asks(&stage, elsewhere, &["make x"]).await,
+        [true],
+        "the same words mean something else there"
+    );
     let mut strict = Policy::default();
     strict.approval.safe_commands = false;
     let strict = stage.session(strict).await;

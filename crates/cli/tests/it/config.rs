@@ -319,8 +319,11 @@ fn the_table_shows_sources_marks_what_has_no_effect_and_hides_secrets() {
     assert_eq!(row("providers.ollama.kind"), "providers.ollama.kind \"openai-chat\" /config.toml:16");
     assert_eq!(
         row("providers.claude.api_key_env"),
-        "providers.claude.api_key_env \"ANTHROPIC_API_KEY\" /config.toml:21 (the variable is set)"
+        "providers.claude.api_key_env \"ANTHROPIC_API_KEY\" /config.toml:21 (set in this shell)"
     );
+    let elsewhere = loaded.table(&Environment::default());
+    let claude = elsewhere.lines().find(|line| line.starts_with("providers.claude.api_key_env "));
+    assert!(claude.is_some_and(|row| row.ends_with(" (not set in this shell)")), "{elsewhere}");
     assert_eq!(
         row("agents.gemini.env"),
         "agents.gemini.env [\"MODE\", \"SECRET_TOKEN\"] /config.toml:25 (no effect yet)"

@@ -66,7 +66,8 @@ async fn its_tools_are_listed_ask_and_run_confined() {
     let result = turn.result();
     assert!(result.ok, "{}", result.text);
     let told = &result.text;
-    let told: Value = serde_json::from_str(&told[told.find('{').unwrap()..=told.rfind('}').unwrap()]).unwrap();
+    let told: Value =
+        serde_json::from_str(&told[told.find('{').unwrap()..=told.rfind('}').unwrap()]).unwrap();
     assert_eq!(told[inside], "written", "{told}");
     assert_ne!(told[outside], "written", "{told}");
     assert_eq!(told["greeting"], "hello", "{told}");

@@ -189,6 +189,25 @@ async fn a_missing_variable_is_named_before_anything_is_sent() {
     assert!(error.hint.unwrap().contains("set MY_KEY"));
 }
 
+#[test]
+fn it_is_known_where_a_key_comes_from() {
+    let text = "[providers.a]\nkind = \"openai-chat\"\napi_key_env = \"A_KEY\"\n\
+                [providers.b]\nkind = \"openai-chat\"\napi_key_file = \"~/b\"\n\
+                [providers.c]\nkind = \"openai-chat\"\napi_key_command = [\"pass\", \"sk-canary-0815\"]\n\
+                [providers.d]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    let all = of(text, &[("HOME", "/home/me"), ("GOOGLE_API_KEY", CANARY)]);
+    for (name, from) in [
+        ("a", Some("the variable A_KEY in the environment of the daemon")),
+        ("b", Some("the file /home/me/b")),
+        ("c", Some("the command `pass`")),
+        ("d", None),
+        ("gemini", Some("the variable GOOGLE_API_KEY in the environment of the daemon")),
+        ("openai", Some("the variable OPENAI_API_KEY in the environment of the daemon")),
+    ] {
+        assert_eq!(named(&all, name).key_from.as_deref(), from, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_key_file_must_be_private() {
     let dir = tempfile::tempdir().unwrap();

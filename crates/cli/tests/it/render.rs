@@ -282,19 +282,21 @@ fn prompts_and_hints_can_be_left_out_and_unknown_lines_draw_nothing() {
 fn a_turn_says_what_it_cost_and_what_it_waited_for() {
     let error = r#"{"code":"overloaded","message":"it is overloaded","hint":null}"#;
     let waiting = format!(r#"{{"model":"a:b","attempt":1,"attempts":5,"wait_ms":1500,"error":{error}}}"#);
-    let resolved = r#"{"model":"c:d","reason":"failover","detail":"a:b did not answer","instead_of":"a:b"}"#;
+    let resolved = format!(
+        r#"{{"model":"c:d","reason":"failover","detail":"it failed","instead_of":"a:b","error":{error}}}"#
+    );
     let usage = r#"{"input_tokens":10,"output_tokens":5,"cost_usd":0.25}"#;
     let completed = format!(r#"{{"stop_reason":"stop","usage":{usage},"verified":null}}"#);
     let lines = [
         record(1, "model_resolved", r#"{"model":"a:b","reason":"configured","detail":"it is configured"}"#),
         record(2, "model_waiting", &waiting),
-        record(3, "model_resolved", resolved),
+        record(3, "model_resolved", &resolved),
         record(4, "usage_recorded", &format!(r#"{{"model":"c:d","message_id":null,"usage":{usage}}}"#)),
         record(5, "turn_completed", &completed),
     ];
     let expected = "\
 ↻ a:b again in 1.5 s (1 of 5): it is overloaded
-↻ goes on with c:d: a:b did not answer
+↻ c:d goes on for a:b: it is overloaded
 ✓ completed (10 tokens in, 5 out, $0.25)
 ";
     assert_eq!(draw(&mut renderer(false), &lines), expected);

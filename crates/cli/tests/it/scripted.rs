@@ -2,6 +2,8 @@
 //! The provider remembers nothing but what it was asked, so a script goes on after a restart, and each
 //! session plays its own.
 
+mod model;
+
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,15 +18,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use self::model::{next_step, prompt};
 use crate::process::binary;
-use crate::raw_server::{Asked, RawServer, Reply};
+use crate::raw_server::RawServer;
 
 /// The key of the provider, which the daemon has in its environment.
 pub(crate) const CANARY: &str = "canary-4f1d0c77b2";
-/// What a prompt with a script begins with.
-const SCRIPT: &str = "play ";
 /// How long anything is awaited before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A daemon, its scripted provider and a workspace.
 pub(crate) struct Stage {
@@ -71,7 +72,18 @@ impl Stage {
         let environment: Vec<(String, String)> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let (daemon, client) = Daemon::start(&data, &config, &environment).await;
-        Stage { data, work, outside, client, daemon, config, environment, asked, _provider: provider, _dir: dir }
+        Stage {
+            data,
+            work,
+            outside,
+            client,
+            daemon,
+            config,
+            environment,
+            asked,
+            _provider: provider,
+            _dir: dir,
+        }
     }
 
     pub(crate) async fn session(&self, policy: Policy) -> SessionId {
@@ -89,8 +101,7 @@ impl Stage {
     pub(crate) async fn start(&self, session: SessionId, steps: &[Value]) -> Turn {
         let after = self.client.session(session).await.unwrap().last_seq;
         let events = self.client.events(session, after, true).await.unwrap();
-        let prompt = format!("{SCRIPT}{}", Value::from(steps));
-        let sent = self.client.send_message(session, &SendMessage::prompt(prompt)).await.unwrap();
+        let sent = self.client.send_message(session, &SendMessage::prompt(prompt(steps))).await.unwrap();
         Turn { session, id: sent.turn_id.unwrap(), events, records: Vec::new() }
     }
 
@@ -157,7 +168,7 @@ impl Stage {
     }
 
     /// Ends the daemon in order.
-    pub(crate) async fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         let pid = rustix::process::Pid::from_child(&self.daemon.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         assert!(self.daemon.child.wait().unwrap().success());
@@ -175,11 +186,16 @@ impl Stage {
 
     /// Makes a git repository of the workspace, with all that is in it.
     pub(crate) fn commit(&self) {
-        for arguments in
-            [vec!["init", "--quiet", "-b", "main"], vec!["add", "-A"], vec!["commit", "--quiet", "-m", "first"]]
-        {
+        for arguments in [
+            vec!["init", "--quiet", "-b", "main"],
+            vec!["add", "-A"],
+            vec!["commit", "--quiet", "-m", "first"],
+        ] {
             let mut git = std::process::Command::new("git");
-            git.arg("-C").arg(&self.work).args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(&arguments);
+            git.arg("-C")
+                .arg(&self.work)
+                .args(["-c", "user.name=t", "-c", "user.email=t@t"])
+                .args(&arguments);
             git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
             assert!(git.status().unwrap().success(), "{arguments:?}");
         }
@@ -221,14 +237,23 @@ impl Turn {
     /// Its next record, whatever that is.
     pub(crate) async fn next(&mut self) -> Value {
         loop {
-            let next = tokio::time::timeout(PATIENCE, self.events.next()).await;
-            let line = next.expect("something happens").expect("the daemon lives").unwrap();
-            let record: Value = serde_json::from_str(&line.raw).unwrap();
-            if line.seq.is_some() && record["turn_id"] == self.id.to_string() {
-                self.records.push(record.clone());
-                return record;
+            let event = self.event().await;
+            if event["seq"].is_u64() && event["turn_id"] == self.id.to_string() {
+                self.records.push(event.clone());
+                return event;
             }
         }
+    }
+
+    /// Waits until a tool prints something.
+    pub(crate) async fn until_output(&mut self) {
+        while self.event().await["type"] != "tool_output_delta" {}
+    }
+
+    async fn event(&mut self) -> Value {
+        let next = tokio::time::timeout(PATIENCE, self.events.next()).await;
+        let line = next.expect("something happens").expect("the daemon lives").unwrap();
+        serde_json::from_str(&line.raw).unwrap()
     }
 
     /// The data of its records of this name.
@@ -239,7 +264,7 @@ impl Turn {
 
     /// The results of its calls, in the order in which they came.
     pub(crate) fn results(&self) -> Vec<Outcome> {
-        self.all("tool_call_completed").into_iter().map(Outcome::of).collect()
+        self.all("tool_call_completed").iter().map(Outcome::of).collect()
     }
 
     /// The result of its only call.
@@ -260,7 +285,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    fn of(completed: Value) -> Outcome {
+    fn of(completed: &Value) -> Outcome {
         let result = completed["tool_result"].clone();
         let parts = result["parts"].as_array().unwrap();
         let text = parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n");
@@ -277,7 +302,8 @@ pub(crate) fn free() -> Policy {
 
 /// A step with one call.
 pub(crate) fn call(name: &str, input: Value) -> Value {
-    json!([{"name": name, "input": input}])
+    let call = serde_json::Map::from_iter([("name".to_owned(), name.into()), ("input".to_owned(), input)]);
+    Value::Array(vec![Value::Object(call)])
 }
 
 /// A step that runs a command.
@@ -292,50 +318,6 @@ pub(crate) fn write(path: &str, content: &str) -> Value {
 
 fn is_end(record: &Value) -> bool {
     ["turn_completed", "turn_failed", "turn_canceled"].iter().any(|name| record["type"] == *name)
-}
-
-/// The step of the newest script that comes after what the model has said since. A text is a step too.
-fn next_step(asked: &Asked) -> Reply {
-    let messages = asked.body["messages"].as_array().unwrap();
-    let found = messages.iter().enumerate().rev().find_map(|(index, message)| Some((index, script(message)?)));
-    let (from, steps) = found.expect("the prompt holds a script");
-    let said = |messages: &[Value]| messages.iter().filter(|message| message["role"] == "assistant").count();
-    let total = said(messages);
-    match steps.get(said(&messages[from..])) {
-        Some(Value::Array(calls)) => calls_reply(calls, total),
-        Some(Value::String(text)) => Reply::chat(std::slice::from_ref(text)),
-        _ => Reply::chat(&["done".to_owned()]),
-    }
-}
-
-fn script(message: &Value) -> Option<Vec<Value>> {
-    if message["role"] != "user" {
-        return None;
-    }
-    let texts: Vec<&str> = match &message["content"] {
-        Value::String(text) => vec![text],
-        parts => parts.as_array()?.iter().filter_map(|part| part["text"].as_str()).collect(),
-    };
-    let script = texts.into_iter().find_map(|text| text.strip_prefix(SCRIPT))?;
-    serde_json::from_str(script).ok()
-}
-
-fn calls_reply(calls: &[Value], total: usize) -> Reply {
-    let of_call = |(index, call): (usize, &Value)| {
-        let function = json!({"name": call["name"], "arguments": call["input"].to_string()});
-        json!({"index": index, "id": format!("call-{total}-{index}"), "type": "function", "function": function})
-    };
-    let calls: Vec<Value> = calls.iter().enumerate().map(of_call).collect();
-    let chunk = |delta: Value, finish: Value| {
-        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-        format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": [choice]}))
-    };
-    let pieces = vec![
-        chunk(json!({"tool_calls": calls}), Value::Null),
-        chunk(json!({}), json!("tool_calls")),
-        "data: [DONE]\n\n".to_owned(),
-    ];
-    Reply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
 }
 
 /// The daemon as a process, killed when dropped.

@@ -20,14 +20,22 @@ async fn a_file_that_is_rejected_is_put_back_and_the_model_hears_why() {
     let steps = [write("kept.txt", "after\n"), write("rejected.txt", "after\n"), write("new.txt", "new\n")];
     let mut turn = stage.start(id, &steps).await;
     let review = turn.until("patch_review_requested").await;
-    let mut paths: Vec<&str> =
-        review["data"]["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    let mut paths: Vec<&str> = review["data"]["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["path"].as_str().unwrap())
+        .collect();
     paths.sort_unstable();
     assert_eq!(paths, ["kept.txt", "new.txt", "rejected.txt"]);
     assert!(review["data"]["files"].to_string().contains("-before"), "the diff is shown: {review}");
     let (_, waiting) = stage.request("GET", "/v1/approvals", &Value::Null).await;
     let waiting = &waiting["approvals"][0];
-    assert_eq!(waiting["tool"].as_str().or(waiting["tool_call"]["name"].as_str()), Some("patch_review"), "{waiting}");
+    assert_eq!(
+        waiting["tool"].as_str().or(waiting["tool_call"]["name"].as_str()),
+        Some("patch_review"),
+        "{waiting}"
+    );
 
     let body = json!({
         "turn_id": turn.id, "tool_call_id": review["data"]["tool_call_id"], "action": "approve",
@@ -68,10 +76,14 @@ async fn what_a_review_put_back_is_checked_again() {
     let stage = Stage::new("").await;
     let mut policy = reviewed();
     policy.verify.commands = vec!["test -f a.txt".to_owned()];
-    for (rejected, verified) in [("b.txt", true), ("a.txt", false)] {
+    for (answer, verified) in [
+        (json!({"reject": [{"path": "b.txt"}]}), true),
+        (json!({"reject": [{"path": "a.txt"}]}), false),
+        (json!({"comments": [{"text": "well done"}]}), true),
+    ] {
         let id = stage.session(policy.clone()).await;
         let mut turn = stage.start(id, &[write("a.txt", "a\n"), write("b.txt", "b\n")]).await;
-        let mut review = json!({"reject": [{"path": rejected}]});
+        let mut review = answer.clone();
         let end = loop {
             let record = turn.next().await;
             match record["type"].as_str().unwrap() {
@@ -85,8 +97,29 @@ async fn what_a_review_put_back_is_checked_again() {
                 _ => {}
             }
         };
-        assert_eq!(end["data"]["verified"], verified, "without {rejected}: {end}");
+        assert_eq!(end["data"]["verified"], verified, "{answer}: {end}");
         std::fs::remove_file(stage.work.join("a.txt")).ok();
         std::fs::remove_file(stage.work.join("b.txt")).ok();
     }
+}
+
+#[tokio::test]
+async fn a_review_survives_the_daemon() {
+    let mut stage = Stage::new("").await;
+    stage.write("a.txt", "before\n");
+    let id = stage.session(reviewed()).await;
+    let mut turn = stage.start(id, &[write("a.txt", "after\n"), write("b.txt", "new\n")]).await;
+    turn.until("patch_review_requested").await;
+    let turn_id = turn.id;
+    stage.crash().await;
+    let mut turn = stage.follow(id, turn_id).await;
+    let review = turn.until("patch_review_requested").await;
+    let body = json!({
+        "turn_id": turn_id, "tool_call_id": review["data"]["tool_call_id"], "action": "deny", "reason": "no",
+    });
+    assert_eq!(stage.request("POST", &format!("/v1/sessions/{id}/approve"), &body).await.0, 200);
+    assert_eq!(turn.finish().await["type"], "turn_completed");
+    assert_eq!(stage.read("a.txt"), "before\n");
+    assert!(!stage.work.join("b.txt").exists());
+    assert_eq!(turn.all("patch_review_requested").len(), 1, "nobody is asked twice");
 }

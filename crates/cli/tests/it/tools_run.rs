@@ -52,7 +52,10 @@ async fn a_command_in_the_background_is_looked_at_spoken_to_and_ended() {
         .play(
             id,
             &[
-                call("shell", json!({"command": "echo begun; while read l; do echo got $l; done", "background": true})),
+                call(
+                    "shell",
+                    json!({"command": "echo begun; while read l; do echo got $l; done", "background": true}),
+                ),
                 process("write", json!({"input": "hay\n", "wait_seconds": 20})),
                 process("poll", json!({})),
                 process("kill", json!({})),

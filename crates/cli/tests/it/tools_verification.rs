@@ -84,3 +84,16 @@ async fn a_turn_that_leaves_nothing_behind_is_not_checked() {
     assert!(turn.all("verification_started").is_empty());
     assert_eq!(turn.records.last().unwrap()["data"]["verified"], Value::Null);
 }
+
+#[tokio::test]
+async fn checks_are_confined_like_commands() {
+    let stage = Stage::new("").await;
+    let mut policy = free();
+    let outside = stage.outside.join("made.txt");
+    policy.verify.commands = vec![format!("touch {}", outside.display())];
+    policy.verify.max_rounds = 0;
+    let id = stage.session(policy).await;
+    let turn = stage.play(id, &[write("a.txt", "1")]).await;
+    assert_eq!(turn.records.last().unwrap()["data"]["verified"], false);
+    assert!(!outside.exists());
+}

@@ -94,11 +94,8 @@ async fn a_turn_is_undone_to_the_byte_in_a_repository_and_outside_one() {
             assert_eq!(undone[list], preview[list], "the preview said what would be done");
         }
         let now = tree(&stage.work);
-        let different: Vec<&String> = before
-            .keys()
-            .chain(now.keys())
-            .filter(|path| before.get(*path) != now.get(*path))
-            .collect();
+        let different: Vec<&String> =
+            before.keys().chain(now.keys()).filter(|path| before.get(*path) != now.get(*path)).collect();
         assert!(different.is_empty(), "git: {in_git}; {different:?}; {undone}");
         let page = stage.client.messages(turn.session, None, None).await.unwrap();
         let last = serde_json::to_value(page.messages.last().unwrap()).unwrap();
@@ -160,5 +157,26 @@ async fn an_earlier_turn_takes_the_later_ones_with_it() {
     assert!(status == 409 || nothing["deleted"] == json!([]), "{status} {nothing}");
     let (status, undone) = undo(&stage, &first, json!({})).await;
     assert_eq!((status, &undone["conflicts"]), (200, &json!([])), "{undone}");
+    assert_eq!(tree(&stage.work), before);
+}
+
+#[tokio::test]
+async fn of_a_turn_that_was_stopped_nothing_is_taken_back_without_force() {
+    let stage = stage().await;
+    let before = tree(&stage.work);
+    let mut policy = free();
+    policy.approval.require_for_tools = vec!["repo_map".to_owned()];
+    let id = stage.session(policy).await;
+    let steps = [write("written.txt", "after\n"), crate::scripted::call("repo_map", json!({}))];
+    let mut turn = stage.start(id, &steps).await;
+    turn.until("approval_requested").await;
+    stage.client.cancel(id).await.unwrap();
+    turn.finish().await;
+    let (status, undone) = undo(&stage, &turn, json!({})).await;
+    assert_eq!((status, &undone["restored"]), (200, &json!([])), "{undone}");
+    assert_eq!(undone["conflicts"][0]["path"], "written.txt", "nobody knows whose it is");
+    assert_eq!(stage.read("written.txt"), "after\n");
+    let (_, forced) = undo(&stage, &turn, json!({"force": true})).await;
+    assert_eq!(forced["restored"], json!(["written.txt"]), "{forced}");
     assert_eq!(tree(&stage.work), before);
 }

@@ -5,6 +5,7 @@ mod fuzz;
 mod lines;
 mod patterns;
 mod safety;
+mod vouched;
 mod wrappers;
 
 use ostler_command_line::{Command, Reading, Word, parse};

@@ -1,6 +1,6 @@
 //! Sessions: make, list, show, change, close.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use axum::Json;
 use axum::extract::State;
@@ -74,6 +74,7 @@ pub(super) async fn create(
     Body(body): Body<NewSessionBody>,
 ) -> Result<(StatusCode, Json<Created>), ApiError> {
     let workspace_path = existing_directory(&body.workspace_path).await?;
+    refuse_own_data(&door, &workspace_path)?;
     let settings = &door.settings;
     let policy = body.policy.unwrap_or_default().over(settings.policy.clone())?;
     let (model, resolution) = match body.model {
@@ -277,7 +278,7 @@ pub(super) async fn close(
     Ok(Json(Closed { session_id, purged }))
 }
 
-/// The path of a directory that exists, without `.` and trailing slashes.
+/// The path of a directory that exists, as it really is.
 pub(super) async fn existing_directory(path: &str) -> Result<String, Refusal> {
     let given = Path::new(path);
     let plain = given.components().all(|part| !matches!(part, Component::ParentDir));
@@ -285,12 +286,29 @@ pub(super) async fn existing_directory(path: &str) -> Result<String, Refusal> {
         let message = "`workspace_path` must be an absolute path without `..`";
         return Err(Refusal::invalid("bad_workspace", message));
     }
-    let tidy: PathBuf = given.components().collect();
+    // Links are followed now: trust and rules hold for the directory, not for a name that can be moved.
+    let Ok(tidy) = tokio::fs::canonicalize(given).await else {
+        return Err(Refusal::invalid(
+            "bad_workspace",
+            format!("`{path}` cannot be used: there is no such directory"),
+        ));
+    };
     match tokio::fs::metadata(&tidy).await {
         Ok(metadata) if metadata.is_dir() => Ok(tidy.to_string_lossy().into_owned()),
         Ok(_) => Err(Refusal::invalid("bad_workspace", format!("`{path}` is not a directory"))),
         Err(error) => Err(Refusal::invalid("bad_workspace", format!("`{path}` cannot be used: {error}"))),
     }
+}
+
+/// A session that worked in the daemon's own data could change what was recorded.
+fn refuse_own_data(door: &HttpDoor, workspace: &str) -> Result<(), Refusal> {
+    let data = door.engine.data_dir();
+    let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
+    if Path::new(workspace).starts_with(data) {
+        let message = "`workspace_path` lies in the daemon's own data directory";
+        return Err(Refusal::invalid("bad_workspace", message).hint("work in a directory of your own"));
+    }
+    Ok(())
 }
 
 fn unknown_parent(parent: SessionId) -> ApiError {

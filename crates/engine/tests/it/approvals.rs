@@ -12,7 +12,7 @@ use crate::fixture::{Daemon, Place, refusal_code};
 /// A turn that asks to run `ls`, and says what became of it.
 fn push_ls(agent: &Arc<ScriptedAgent>) {
     agent.push(|turn| async move {
-        let call = propose(&turn, "c1", "shell", json!({"command": "ls"})).await?;
+        let call = propose(&turn, "c1", "shell", json!({"command": "make"})).await?;
         let ran = run_call(&turn, &call, ToolKind::Exec).await?;
         say(&turn, if ran { "it ran" } else { "it did not" }).await?;
         done()
@@ -39,8 +39,8 @@ async fn they_are_listed_over_all_sessions_and_wait() {
     daemon.say(two, "go").await;
     let waiting = daemon.approvals(2).await;
     assert_eq!([waiting[0].session_id, waiting[1].session_id], [one, two]);
-    assert_eq!((waiting[0].tool.as_str(), &waiting[0].input), ("shell", &json!({"command": "ls"})));
-    assert_eq!((waiting[0].rule.tool.as_str(), waiting[0].rule.subject.as_str()), ("shell", "ls"));
+    assert_eq!((waiting[0].tool.as_str(), &waiting[0].input), ("shell", &json!({"command": "make"})));
+    assert_eq!((waiting[0].rule.tool.as_str(), waiting[0].rule.subject.as_str()), ("shell", "make"));
     let view = daemon.engine.view(one).await.unwrap();
     assert_eq!(
         (view.session.status, &view.pending_approvals[..]),

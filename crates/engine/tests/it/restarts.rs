@@ -27,7 +27,7 @@ fn results(records: &[Record]) -> Vec<String> {
 /// A turn that asks to run `ls`, whoever runs it.
 fn push_ask(agent: &Arc<ScriptedAgent>) {
     agent.push(|turn| async move {
-        let call = propose(&turn, "c1", "shell", json!({"command": "ls"})).await?;
+        let call = propose(&turn, "c1", "shell", json!({"command": "make"})).await?;
         run_call(&turn, &call, ToolKind::Exec).await?;
         done()
     });

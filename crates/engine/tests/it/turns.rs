@@ -317,7 +317,7 @@ async fn a_call_without_leave_does_not_run() {
     let daemon = place.open(&agent).await;
     let (refused, was_refused) = oneshot::channel();
     agent.push(|turn| async move {
-        let call = propose(&turn, "c1", "shell", json!({"command": "ls"})).await?;
+        let call = propose(&turn, "c1", "shell", json!({"command": "make"})).await?;
         let started =
             turn.report(Report::CallStarted { tool_call: call.clone(), kind: ToolKind::Exec }).await;
         refused.send(started).unwrap();
