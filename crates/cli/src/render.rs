@@ -139,7 +139,13 @@ impl Renderer {
             Event::TurnCompleted { usage, verified, verification, .. } => {
                 self.turn_completed(*usage, *verified, verification.as_deref(), out);
             }
-            Event::PatchReviewRequested { files, .. } => self.review(files, out),
+            Event::CheckpointFailed { reason, .. } => {
+                let line = with_reason("! this turn cannot be undone", Some(reason));
+                self.line(Paint::Warning, &line, out);
+            }
+            Event::PatchReviewRequested { files, more, note, .. } => {
+                self.review(files, *more, note.as_deref(), out);
+            }
             Event::TurnFailed { error, .. } => self.turn_failed(error, out),
             Event::TurnCanceled { by, reason } => {
                 self.line(
@@ -305,14 +311,18 @@ impl Renderer {
     }
 
     /// What a turn changed, a line for each file.
-    fn review(&mut self, files: &[FileChange], out: &mut String) {
+    fn review(&mut self, files: &[FileChange], more: u64, note: Option<&str>, out: &mut String) {
         for file in files.iter().take(REVIEW_LINES) {
             let from = file.from.as_ref().map_or_else(String::new, |from| format!(" (was {from})"));
             let change = format!("  Δ {}{from}  +{} −{}", file.path, file.added, file.removed);
             self.line(Paint::Tool, &in_one_line(&change, LINE_WIDTH), out);
         }
-        if files.len() > REVIEW_LINES {
-            self.line(Paint::Dim, &format!("  Δ and {} files more", files.len() - REVIEW_LINES), out);
+        let unshown = files.len().saturating_sub(REVIEW_LINES) as u64 + more;
+        if unshown > 0 {
+            self.line(Paint::Dim, &format!("  Δ and {unshown} files more"), out);
+        }
+        if let Some(note) = note {
+            self.line(Paint::Warning, &format!("  Δ cannot be shown: {note}"), out);
         }
     }
 

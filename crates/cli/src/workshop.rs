@@ -47,6 +47,8 @@ impl Workshop {
             allow_unconfined: config.sandbox.mode == SandboxMode::Off,
             sandbox_network: config.sandbox.network,
             writable: config.sandbox.writable.iter().map(PathBuf::from).collect(),
+            hidden: hidden(config).into_iter().chain([data_dir.to_owned()]).collect(),
+            home: environment.get("HOME").map(PathBuf::from),
             map_cache: Some(data_dir.join("maps")),
             web: WebSettings { enabled: config.web.fetch, ..WebSettings::default() },
         });

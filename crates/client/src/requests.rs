@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ostler_types::{
-    Delivery, Effort, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution, Role, Scope,
-    Session, SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
+    Delivery, Effort, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution, ReviewAnswer,
+    Role, Scope, Session, SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +93,9 @@ pub struct Approve {
     /// Why; the model sees it when the answer is no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What to put back and what to say, when a patch review is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewAnswer>,
 }
 
 /// A change of a session's settings; what is absent stays.
@@ -257,6 +260,12 @@ pub struct Undone {
     pub deleted: Vec<String>,
     /// Files that were left alone.
     pub conflicts: Vec<LeftAlone>,
+    /// Files that have changed and cannot be brought back.
+    #[serde(default)]
+    pub left_out: Vec<LeftAlone>,
+    /// What no undo covers, in words.
+    #[serde(default)]
+    pub note: String,
 }
 
 /// A file that an undo left alone.

@@ -18,7 +18,10 @@ pub(crate) struct Offer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
     /// It has a key.
-    Keyed,
+    Keyed {
+        /// Why it has not said what it has, if it has not.
+        silence: Option<String>,
+    },
     /// It lacks a key.
     Locked {
         /// What is missing, and what to do about it.
@@ -26,8 +29,11 @@ pub(crate) enum State {
         /// Whether somebody wrote it down, so that its absence is worth a word.
         configured: bool,
     },
-    /// It wants no key, and has not been asked whether it is there.
-    Unasked,
+    /// It has not been asked what it has, and whether it is there if it wants no key.
+    Unasked {
+        /// Whether it has a key.
+        keyed: bool,
+    },
     /// It wants no key, and is there.
     There,
     /// It wants no key, and did not answer.
@@ -43,7 +49,7 @@ pub(crate) enum State {
 pub(crate) enum Outcome {
     /// This one.
     Chosen(Resolution),
-    /// That depends on whether these providers are there.
+    /// That depends on what these providers say.
     Ask(Vec<String>),
     /// None.
     Nothing(ModelError),
@@ -56,16 +62,19 @@ pub(crate) fn choose(
     default: Option<&str>,
     info: &dyn Fn(&str) -> ModelInfo,
 ) -> Outcome {
-    let choice = Choice { offers, policy, info };
-    if let Some(name) = default.map(str::trim).filter(|name| !name.is_empty()) {
-        return choice.configured(name);
-    }
+    let default = default.map(str::trim).filter(|name| !name.is_empty());
+    let choice = Choice { offers, policy, default, info };
     let mut excluded = Vec::new();
-    let steps = [Choice::preferred, Choice::keyed, Choice::served, Choice::last];
+    let steps = [Choice::preferred, Choice::configured, Choice::keyed, Choice::served, Choice::last];
     steps
         .iter()
         .find_map(|step| step(&choice, &mut excluded))
         .unwrap_or_else(|| Outcome::Nothing(no_model(policy, &excluded)))
+}
+
+/// Whether what is known of a model decides if a policy allows it.
+pub(crate) fn is_picky(policy: &ModelPolicy) -> bool {
+    !policy.require.is_empty() || policy.max_input_price.is_some() || policy.max_output_price.is_some()
 }
 
 /// A model's name, taken apart: `provider:model`, `provider/model`, or a provider alone.
@@ -79,37 +88,36 @@ pub(crate) fn split(name: &str) -> (&str, Option<&str>) {
 struct Choice<'a> {
     offers: &'a [Offer],
     policy: &'a ModelPolicy,
+    /// The model that the configuration names.
+    default: Option<&'a str>,
     info: &'a dyn Fn(&str) -> ModelInfo,
 }
 
-type Excluded = Vec<String>;
+/// What was passed over on the way, in order.
+type Excluded = Vec<Exclusion>;
+
+/// Something that was passed over.
+struct Exclusion {
+    what: String,
+    why: String,
+    /// Whether the policy did it, rather than the state of things.
+    by_policy: bool,
+}
 
 impl Choice<'_> {
-    /// The model that the configuration names is taken whatever the policy says; a warning will do.
-    fn configured(&self, name: &str) -> Outcome {
-        let model = match self.named(name) {
-            Named::Model(model) => model,
-            Named::Ask(provider) => return Outcome::Ask(vec![provider]),
-            Named::Nothing(why) => return Outcome::Nothing(unusable(name, &why)),
-        };
-        let objection = self.objection(&model).or(model.unavailable);
-        let warning = objection.map(|why| format!("; beware: {why}")).unwrap_or_default();
-        let detail = format!("the configuration names it as the default (`models.default`){warning}");
-        chosen(model.name, ResolvedBy::Configured, detail)
-    }
-
     fn preferred(&self, excluded: &mut Excluded) -> Option<Outcome> {
         for name in &self.policy.prefer {
             let model = match self.named(name) {
                 Named::Model(model) => model,
                 Named::Ask(provider) => return Some(Outcome::Ask(vec![provider])),
                 Named::Nothing(why) => {
-                    excluded.push(why);
+                    excluded.push(Exclusion { what: name.clone(), why, by_policy: false });
                     continue;
                 }
             };
+            let by_policy = model.unavailable.is_none();
             match model.unavailable.clone().or_else(|| self.objection(&model)) {
-                Some(why) => excluded.push(format!("{}: {why}", model.name)),
+                Some(why) => excluded.push(Exclusion { what: model.name, why, by_policy }),
                 None => {
                     let detail = "it is the first usable model that the model policy prefers";
                     return Some(chosen(model.name, ResolvedBy::Policy, detail));
@@ -119,44 +127,79 @@ impl Choice<'_> {
         None
     }
 
+    /// The model that the configuration names is taken even if it may not work, with a warning; only the
+    /// policy goes before it.
+    fn configured(&self, excluded: &mut Excluded) -> Option<Outcome> {
+        let name = self.default?;
+        let model = match self.named(name) {
+            Named::Model(model) => model,
+            Named::Ask(provider) => return Some(Outcome::Ask(vec![provider])),
+            Named::Nothing(why) => return Some(Outcome::Nothing(unusable(name, &why))),
+        };
+        if let Some(why) = self.objection(&model) {
+            excluded.push(Exclusion { what: format!("the default {}", model.name), why, by_policy: true });
+            return None;
+        }
+        let warning = model.unavailable.map(|why| format!("; beware: {why}")).unwrap_or_default();
+        let detail = format!("the configuration names it as the default (`models.default`){warning}");
+        Some(chosen(model.name, ResolvedBy::Configured, detail))
+    }
+
     fn keyed(&self, excluded: &mut Excluded) -> Option<Outcome> {
-        let before = excluded.len();
         for offer in self.offers {
-            match &offer.state {
-                State::Keyed => {}
+            let exclude = |why: String| Exclusion { what: offer.provider.clone(), why, by_policy: false };
+            let silence = match &offer.state {
+                State::Keyed { silence } => silence,
+                State::Unasked { keyed: true } => return Some(Outcome::Ask(vec![offer.provider.clone()])),
                 State::Locked { missing, configured: true } => {
-                    excluded.push(format!("{}: {missing}", offer.provider));
+                    excluded.push(exclude(missing.clone()));
                     continue;
                 }
-                State::Locked { .. } | State::Unasked | State::There | State::Absent(_) => continue,
+                State::Locked { .. } | State::Unasked { .. } | State::There | State::Absent(_) => continue,
                 State::ByName | State::Last => continue,
-            }
-            let Some(model) = self.first(offer, excluded) else { continue };
+            };
+            let Some(model) = self.first(offer, excluded) else {
+                if offer.models.is_empty() {
+                    let why = silence.as_deref().unwrap_or("it lists no models");
+                    excluded.push(exclude(format!(
+                        "it has a key, but no model of it is known ({why}); name some as `models` in [providers.{}]",
+                        offer.provider
+                    )));
+                }
+                continue;
+            };
             let found = format!("provider `{}` has a key", offer.provider);
-            return Some(if self.spoke(&excluded[before..]) {
-                let detail = format!("{found}, and the model policy leaves none before it");
-                chosen(model, ResolvedBy::Policy, detail)
+            let objections = told(excluded.iter().filter(|one| one.by_policy));
+            return Some(if objections.is_empty() {
+                let detail = format!("{found}, and the configuration names no default");
+                chosen(model, ResolvedBy::KeyFound, detail)
             } else {
-                chosen(
-                    model,
-                    ResolvedBy::KeyFound,
-                    format!("{found}, and the configuration names no default"),
-                )
+                let detail = format!("{found}, and the model policy leaves none before it ({objections})");
+                chosen(model, ResolvedBy::Policy, detail)
             });
         }
         None
     }
 
     fn served(&self, excluded: &mut Excluded) -> Option<Outcome> {
-        let unasked = self.offers.iter().filter(|offer| offer.state == State::Unasked);
+        let unasked = self.offers.iter().filter(|offer| offer.state == State::Unasked { keyed: false });
         let unasked: Vec<String> = unasked.map(|offer| offer.provider.clone()).collect();
         if !unasked.is_empty() {
             return Some(Outcome::Ask(unasked));
         }
         for offer in self.offers.iter().filter(|offer| offer.state == State::There) {
-            let Some(model) = self.first(offer, excluded) else { continue };
-            let others =
-                if excluded.is_empty() { "no provider has a key" } else { "nothing before it can be used" };
+            let Some(model) = self.first(offer, excluded) else {
+                if offer.models.is_empty() {
+                    let why = "its server answers, but lists no models".to_owned();
+                    excluded.push(Exclusion { what: offer.provider.clone(), why, by_policy: false });
+                }
+                continue;
+            };
+            let others = if excluded.is_empty() {
+                "no provider has a key".to_owned()
+            } else {
+                format!("nothing before it can be used ({})", told(excluded.iter()))
+            };
             let detail = format!("{others}, and the server of provider `{}` answers", offer.provider);
             return Some(chosen(model, ResolvedBy::LocalServer, detail));
         }
@@ -168,7 +211,7 @@ impl Choice<'_> {
         let others = if excluded.is_empty() {
             "no provider has a key and no local server answers".to_owned()
         } else {
-            format!("nothing else can be used ({})", told(excluded))
+            format!("nothing else can be used ({})", told(excluded.iter()))
         };
         let model = self.first(offer, excluded)?;
         Some(chosen(model, ResolvedBy::Demo, format!("{others}, so this is the built-in demonstration")))
@@ -178,27 +221,11 @@ impl Choice<'_> {
     fn first(&self, offer: &Offer, excluded: &mut Excluded) -> Option<String> {
         for model in &offer.models {
             match self.objection(model) {
-                Some(why) => excluded.push(format!("{}: {why}", model.name)),
+                Some(why) => excluded.push(Exclusion { what: model.name.clone(), why, by_policy: true }),
                 None => return Some(model.name.clone()),
             }
         }
         None
-    }
-
-    /// Whether the policy, rather than a missing key, excluded anything.
-    fn spoke(&self, excluded: &[String]) -> bool {
-        let locked = |why: &&String| {
-            self.offers.iter().any(|offer| match &offer.state {
-                State::Locked { missing, .. } => **why == format!("{}: {missing}", offer.provider),
-                State::Keyed
-                | State::Unasked
-                | State::There
-                | State::Absent(_)
-                | State::ByName
-                | State::Last => false,
-            })
-        };
-        excluded.iter().any(|why| !locked(&why))
     }
 
     fn named(&self, name: &str) -> Named {
@@ -206,11 +233,14 @@ impl Choice<'_> {
         let Some(offer) = self.offers.iter().find(|offer| offer.provider == provider) else {
             return Named::Nothing(format!("there is no provider `{provider}`"));
         };
+        let named = model.is_some_and(|model| !model.is_empty());
         let unsure = match &offer.state {
-            State::Unasked => return Named::Ask(provider.to_owned()),
+            // Nothing that it could say would change anything.
+            State::Unasked { keyed: true } if named && !is_picky(self.policy) => None,
+            State::Unasked { .. } => return Named::Ask(provider.to_owned()),
             State::Absent(why) => Some(why.clone()),
             State::Locked { missing, .. } => Some(missing.clone()),
-            State::Keyed | State::There | State::ByName | State::Last => None,
+            State::Keyed { .. } | State::There | State::ByName | State::Last => None,
         };
         let mut model = match model.filter(|model| !model.is_empty()) {
             Some(model) => match known(offer, model) {
@@ -220,7 +250,13 @@ impl Choice<'_> {
             None => match offer.models.first() {
                 Some(first) => first.clone(),
                 None => {
-                    return Named::Nothing(unsure.unwrap_or(format!("provider `{provider}` has no model")));
+                    let silence = match &offer.state {
+                        State::Keyed { silence } => silence.clone(),
+                        State::Unasked { .. } | State::There | State::Absent(_) => None,
+                        State::Locked { .. } | State::ByName | State::Last => None,
+                    };
+                    let why = unsure.or(silence);
+                    return Named::Nothing(why.unwrap_or(format!("provider `{provider}` lists no models")));
                 }
             },
         };
@@ -287,16 +323,17 @@ fn unusable(name: &str, why: &str) -> ModelError {
 /// How many exclusions are told.
 const TOLD: usize = 8;
 
-fn told(excluded: &[String]) -> String {
-    let mut told: Vec<String> = excluded.iter().take(TOLD).cloned().collect();
-    let more = excluded.len().saturating_sub(TOLD);
+fn told<'a>(excluded: impl IntoIterator<Item = &'a Exclusion>) -> String {
+    let all: Vec<String> = excluded.into_iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
+    let more = all.len().saturating_sub(TOLD);
+    let mut told = all.into_iter().take(TOLD).collect::<Vec<String>>().join("; ");
     if more > 0 {
-        told.push(format!("and {more} more"));
+        told.push_str(&format!("; and {more} more"));
     }
-    told.join("; ")
+    told
 }
 
-fn no_model(policy: &ModelPolicy, excluded: &[String]) -> ModelError {
+fn no_model(policy: &ModelPolicy, excluded: &[Exclusion]) -> ModelError {
     let advice = if *policy == ModelPolicy::default() {
         "set a key such as ANTHROPIC_API_KEY, start a local server, or name a model"
     } else {

@@ -240,7 +240,11 @@ impl Asking {
         let status = response.status();
         if !status.is_success() {
             let locked = matches!(status.as_u16(), 401 | 403);
-            let advice = if locked { "; check its key" } else { "" };
+            let advice = match &self.provider.key_from {
+                Some(place) if locked => format!("; check its key, which comes from {place}"),
+                None if locked => "; check its key".to_owned(),
+                Some(_) | None => String::new(),
+            };
             let what = format!("answered {} when asked for its models{advice}", status.as_u16());
             return Err(self.silence(what, !locked));
         }

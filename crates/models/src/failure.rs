@@ -25,6 +25,8 @@ const WAIT: &str = "wait a little, then retry the turn, or use another model";
 /// The code of an account that has nothing left; waiting does not help it.
 const EXHAUSTED: &str = "quota_exhausted";
 const PAY: &str = "add credit or raise the limit at the provider, or use another model";
+const LOOK: &str = "have the session keep a raw log (`raw_log`), which shows the request and the answer, or try another model";
+const TOO_LARGE: &str = "leave out large attachments or begin a new session; a raw log (`raw_log`) shows the request; or try another model";
 
 /// Whom an error is about, and what must not be shown of the exchange with them.
 #[derive(Debug, Clone)]
@@ -47,18 +49,25 @@ impl Peer {
     }
 }
 
-/// An answer other than 2xx, and how long it asks to be left alone.
-pub(crate) fn of_status(
-    peer: &Peer,
-    status: StatusCode,
-    retry_after: Option<Duration>,
-    body: &str,
-) -> ModelError {
+/// An answer other than 2xx.
+#[derive(Debug)]
+pub(crate) struct Refused<'a> {
+    pub(crate) status: StatusCode,
+    /// How long it asks to be left alone.
+    pub(crate) retry_after: Option<Duration>,
+    /// Where a redirect points to.
+    pub(crate) location: Option<&'a str>,
+    pub(crate) body: &'a str,
+}
+
+/// Words an answer other than 2xx.
+pub(crate) fn of_status(peer: &Peer, refused: &Refused<'_>) -> ModelError {
+    let Refused { status, retry_after, location, body } = *refused;
     let name = &peer.provider.name;
     let reported = Reported::from_body(body);
     let said = if reported.message.is_empty() { String::new() } else { format!(": {}", reported.message) };
     let code = match code_of_status(status.as_u16()) {
-        "bad_request" if reported.code == OVERFLOW => OVERFLOW,
+        "bad_request" | "server_error" if reported.code == OVERFLOW => OVERFLOW,
         "bad_request" | "rate_limited" | "unauthorized" if reported.code == EXHAUSTED => EXHAUSTED,
         code => code,
     };
@@ -68,17 +77,36 @@ pub(crate) fn of_status(
         "unauthorized" if status == StatusCode::FORBIDDEN => error.hint(right_hint(peer)),
         "unauthorized" => error.hint(key_hint(peer)),
         "rate_limited" | "overloaded" => error.hint(match retry_after {
-            Some(wait) => format!("the provider asks to be left alone for {wait:?}; then retry the turn, or use another model"),
+            Some(wait) => format!(
+                "the provider asks to be left alone for {wait:?}; then retry the turn, or use another model"
+            ),
             None => WAIT.to_owned(),
         }),
+        "timeout" => error.hint(WAIT),
         EXHAUSTED => error.hint(PAY),
         OVERFLOW => error.hint(SHORTEN),
         "not_found" => error.hint(format!("check the model's name and `base_url` in [providers.{name}]")),
-        _ if status.is_redirection() => error.hint(format!(
-            "redirects are not followed; set `base_url` in [providers.{name}] to the address that the server points to"
-        )),
-        _ => error,
+        _ if status.is_redirection() => error.hint(redirect_hint(peer, location)),
+        _ if status == StatusCode::PAYLOAD_TOO_LARGE => error.hint(TOO_LARGE),
+        _ => error.hint(LOOK),
     }
+}
+
+/// Only the host is named: the rest of an address may hold what is nobody else's business.
+fn redirect_hint(peer: &Peer, location: Option<&str>) -> String {
+    let base = Url::parse(&peer.provider.base_url).ok();
+    let target = location.and_then(|location| match &base {
+        Some(base) => base.join(location).ok(),
+        None => Url::parse(location).ok(),
+    });
+    let target = match target.as_ref().and_then(Url::host_str) {
+        Some(host) => format!("the server points to, which is on {}", shown(peer, host)),
+        None => "the server points to".to_owned(),
+    };
+    format!(
+        "redirects are not followed; set `base_url` in [providers.{}] to the address that {target}",
+        peer.provider.name
+    )
 }
 
 /// An error that the server reported inside a stream that began well, as its raw JSON.
@@ -148,6 +176,7 @@ pub(crate) fn of_provider(peer: &Peer, error: ModelError) -> ModelError {
         "rate_limited" | "overloaded" => Some(WAIT.to_owned()),
         OVERFLOW => Some(SHORTEN.to_owned()),
         EXHAUSTED => Some(PAY.to_owned()),
+        "bad_request" | "server_error" | "provider_error" | "http_error" => Some(LOOK.to_owned()),
         _ => None,
     });
     ModelError { message, hint, ..error }
@@ -179,9 +208,13 @@ struct Reported {
 
 impl Reported {
     fn from_body(body: &str) -> Reported {
-        let Ok(value) = serde_json::from_str::<Value>(body) else {
+        let Ok(mut value) = serde_json::from_str::<Value>(body) else {
             return Reported { code: "provider_error", message: body.trim().to_owned() };
         };
+        // Google's is the one element of a list.
+        if let Some(first) = value.as_array_mut().and_then(|list| list.first_mut()) {
+            value = first.take();
+        }
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(&value);
         let fields = ErrorFields::deserialize(error).unwrap_or_default();
         let message = [error, &fields.message, &fields.detail, &value["message"], &value["detail"]]
@@ -189,7 +222,7 @@ impl Reported {
             .find_map(Value::as_str)
             .map_or_else(|| error.to_string(), str::to_owned);
         let code = match fields.code() {
-            "bad_request" | "provider_error" if overflows(&message) => OVERFLOW,
+            "bad_request" | "provider_error" | "server_error" if overflows(&message) => OVERFLOW,
             "bad_request" | "provider_error" if message.contains("credit balance is too low") => EXHAUSTED,
             code => code,
         };
@@ -207,11 +240,17 @@ struct ErrorFields {
 }
 
 impl ErrorFields {
-    /// Servers put a status, a word or nothing there, in either field.
+    /// Servers put a status, a word or nothing there, in either field. A word that says what a number
+    /// leaves open counts before the number.
     fn code(&self) -> &'static str {
-        if let Some(status) = self.code.as_u64().and_then(|status| u16::try_from(status).ok()) {
-            return code_of_status(status);
+        let status = self.code.as_u64().and_then(|status| u16::try_from(status).ok()).map(code_of_status);
+        match (self.code_of_words(), status) {
+            (code @ (OVERFLOW | EXHAUSTED), _) | (code, None) => code,
+            (_, Some(code)) => code,
         }
+    }
+
+    fn code_of_words(&self) -> &'static str {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_ascii_lowercase();
         let words = format!("{} {}", word(&self.code), word(&self.r#type));
         let has = |part: &str| words.contains(part);
@@ -223,7 +262,7 @@ impl ErrorFields {
             "overloaded"
         } else if has("auth") || has("api_key") || has("permission") {
             "unauthorized"
-        } else if has("context_length") {
+        } else if has("context_length") || has("exceed_context_size") {
             OVERFLOW
         } else if has("not_found") {
             "not_found"
@@ -240,10 +279,20 @@ impl ErrorFields {
 /// Whether a message says that the prompt is too long; there is a word for it only at some providers.
 fn overflows(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    ["prompt is too long", "exceed context limit", "context window", "maximum context length"]
-        .iter()
-        .any(|words| message.contains(words))
+    OVERFLOWS.iter().any(|words| message.contains(words))
 }
+
+/// How Anthropic (twice), OpenAI, most others, llama.cpp (twice), Google and xAI say it.
+const OVERFLOWS: [&str; 8] = [
+    "prompt is too long",
+    "exceed context limit",
+    "context window",
+    "context length",
+    "exceeds the available context size",
+    "context size has been exceeded",
+    "exceeds the maximum number of tokens allowed",
+    "maximum prompt length",
+];
 
 fn code_of_status(status: u16) -> &'static str {
     match status {
@@ -262,11 +311,18 @@ fn code_of_status(status: u16) -> &'static str {
 fn key_hint(peer: &Peer) -> String {
     let name = &peer.provider.name;
     match peer.provider.api_key {
-        Key::None => format!(
-            "no key is set for provider `{name}`; name one by `api_key_env`, `api_key_file` or `api_key_command` in [providers.{name}]"
-        ),
+        Key::None => {
+            let variable = peer.provider.shop().and_then(|preset| preset.key_variables.first());
+            let set =
+                variable.map(|variable| format!("set {variable} in the environment of the daemon, or "));
+            format!(
+                "no key is set for provider `{name}`; {}name one by `api_key_env`, `api_key_file` or `api_key_command` in [providers.{name}]",
+                set.unwrap_or_default()
+            )
+        }
         Key::Fixed(_) | Key::Found(_) => format!(
-            "the key of [providers.{name}] was refused; put a valid one where `ostler config show` says that it is read from"
+            "the key of [providers.{name}] was refused; it comes from {}, so put a valid one there",
+            peer.provider.key_place()
         ),
     }
 }
@@ -276,8 +332,9 @@ fn right_hint(peer: &Peer) -> String {
     match peer.provider.api_key {
         Key::None => key_hint(peer),
         Key::Fixed(_) | Key::Found(_) => format!(
-            "the key of [providers.{}] may not do this; give it the right to use the model at the provider, or set another key where `ostler config show` says that it is read from",
-            peer.provider.name
+            "the key of [providers.{}] may not do this; give it the right to use the model at the provider, or put another one in its place: it comes from {}",
+            peer.provider.name,
+            peer.provider.key_place()
         ),
     }
 }

@@ -67,6 +67,9 @@ pub struct ModelRequest {
     pub files: Arc<HashMap<String, Bytes>>,
     /// Is shown everything that goes over the wire, without secrets. Must not block.
     pub raw: Option<RawSink>,
+    /// The longest wait that a provider may ask for before it has failed, for a caller who has another
+    /// model to ask meanwhile. As long as the retry policy says when absent.
+    pub hand_over_after: Option<Duration>,
 }
 
 /// Takes what goes over the wire.
@@ -84,6 +87,7 @@ impl ModelRequest {
             cache_key: None,
             files: Arc::default(),
             raw: None,
+            hand_over_after: None,
         }
     }
 }

@@ -5,10 +5,13 @@
 //! there is.
 
 mod knowledge;
+mod offers;
 mod priced;
 mod provider;
+mod recording;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,22 +19,21 @@ use futures_util::future::join_all;
 use ostler_types::{Ability, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution};
 
 use crate::anthropic::Anthropic;
-use crate::choice::{self, Offer, Outcome, State};
+use crate::choice::{self, Outcome};
 use crate::discovery::{Answer, Discovery, GOOD_FOR, Silence};
 use crate::http::Http;
 use crate::openai_chat::OpenAiChat;
 use crate::openai_responses::OpenAiResponses;
 use crate::profile::Profile;
-use crate::{Demo, Model, ModelError, Replay, RetryPolicy, Retrying, Timeouts, catalogue};
+use crate::{Demo, Model, ModelError, RetryPolicy, Retrying, Timeouts, catalogue};
 use priced::Priced;
+use recording::Recording;
 
 pub use knowledge::ModelOverride;
 pub use provider::{ProviderConfig, ProviderKind, Readiness};
 
 /// The provider that is always there, and the name of its one model.
 const DEMO: &str = "demo";
-/// How long the answer of a server that wants no key is believed when a default is looked for.
-const BELIEVED: Duration = Duration::from_secs(30);
 
 /// All models that can be chosen.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub struct Models {
     settings: ModelSettings,
     http: Arc<Http>,
     discovery: Discovery,
+    /// What replays answer from, by file.
+    recordings: HashMap<PathBuf, Arc<Recording>>,
 }
 
 /// What holds for all models.
@@ -97,7 +101,9 @@ impl Models {
         }
         kept.retain(|provider| provider.name != DEMO);
         let http = Arc::new(Http::new(settings.timeouts));
-        Models { providers: kept, settings, discovery: Discovery::new(http.clone()), http }
+        let files = kept.iter().filter_map(|provider| provider.recording.clone());
+        let recordings = files.map(|file| (file.clone(), Arc::new(Recording::new(file)))).collect();
+        Models { providers: kept, settings, discovery: Discovery::new(http.clone()), http, recordings }
     }
 
     /// The model of this name: `provider:model`, `provider/model`, or a provider alone for its first model.
@@ -121,7 +127,6 @@ impl Models {
     /// Whether a model can be named at all, and why not.
     pub fn check(&self, name: &str) -> Result<(), ModelError> {
         match self.find(name)? {
-            // The recording is read when it is asked.
             Some((provider, _)) if provider.kind == ProviderKind::Replay => Ok(()),
             Some(_) | None => self.resolve(name).map(drop),
         }
@@ -165,8 +170,10 @@ impl Models {
         models
     }
 
-    /// The model of a session that names none: the default if there is one, else what the policy prefers,
-    /// else one whose provider has a key, else one of a server that answers, else the demo.
+    /// The model of a session that names none: what the policy prefers, else the default if there is one,
+    /// else one whose provider has a key, else one of a server that answers, else the demo; the first of
+    /// them that the policy allows. Asks providers where the choice depends on what they have, so that it
+    /// does not depend on who has asked them before.
     pub async fn choose(
         &self,
         policy: &ModelPolicy,
@@ -174,7 +181,7 @@ impl Models {
     ) -> Result<Resolution, ModelError> {
         let mut asked: HashSet<String> = HashSet::new();
         loop {
-            let offers: Vec<Offer> = self.offers(&asked).await;
+            let offers = self.offers(&asked, choice::is_picky(policy)).await;
             match choice::choose(&offers, policy, default, &|name| self.info(name)) {
                 Outcome::Chosen(resolution) => return Ok(resolution),
                 Outcome::Nothing(error) => return Err(error),
@@ -235,7 +242,9 @@ impl Models {
             ModelError::new("bad_recording", message)
                 .hint(format!("name one as `file` in [providers.{}]", provider.name))
         })?;
-        Ok(Arc::new(Replay::load(file)?))
+        let recording =
+            self.recordings.get(file).expect("every provider's recording is known from the start");
+        Ok(Arc::new(Priced::new(recording.clone(), Prices::FREE)))
     }
 
     /// Asks a provider what it has, if that is allowed at all.
@@ -291,42 +300,6 @@ impl Models {
             ids.extend(self.first_of(provider));
         }
         ids.iter().map(|id| self.profile(provider, id).info).collect()
-    }
-
-    /// What there is to choose from, as far as these providers may be asked.
-    async fn offers(&self, asked: &HashSet<String>) -> Vec<Offer> {
-        let offers = self.providers.iter().map(|provider| self.offer(provider, asked));
-        let demo = Offer { provider: DEMO.to_owned(), state: State::Last, models: vec![demo()] };
-        join_all(offers).await.into_iter().chain([demo]).collect()
-    }
-
-    async fn offer(&self, provider: &Arc<ProviderConfig>, asked: &HashSet<String>) -> Offer {
-        let state = if provider.kind == ProviderKind::Replay {
-            State::ByName
-        } else if let Some(missing) = provider.readiness.missing() {
-            State::Locked { missing, configured: provider.configured }
-        } else if !provider.is_keyless() {
-            State::Keyed
-        } else if self.settings.discover && !asked.contains(&provider.name) {
-            State::Unasked
-        } else {
-            match self.ask(provider, BELIEVED).await {
-                Ok(_) => State::There,
-                // It is there but does not list its models, or nobody may ask; whoever wrote them down knows.
-                Err(silence)
-                    if !provider.models.is_empty() && (silence.usable || !self.settings.discover) =>
-                {
-                    State::There
-                }
-                Err(silence) => State::Absent(silence.why),
-            }
-        };
-        let mut models = self.candidates(provider);
-        if state == State::There {
-            // Stable, so that what the configuration lists stays first among equals.
-            models.sort_by_key(|model| (model.cannot(Ability::Tools), !model.can(Ability::Tools)));
-        }
-        Offer { provider: provider.name.clone(), state, models }
     }
 
     fn unknown(&self, name: &str) -> ModelError {

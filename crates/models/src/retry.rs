@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
+use ostler_types::Usage;
 use tokio::time::{Sleep, sleep};
 
 use crate::{Model, ModelError, ModelEvent, ModelRequest};
@@ -81,6 +82,8 @@ impl Model for Retrying {
             request,
             attempt: 0,
             empty_answers: 0,
+            spent: Usage::default(),
+            spending: Usage::default(),
             deadline: None,
             phase: Phase::Due,
         };
@@ -99,6 +102,10 @@ struct Attempts {
     /// The one that is under way, from 1.
     attempt: u32,
     empty_answers: u32,
+    /// What the attempts that failed have cost.
+    spent: Usage,
+    /// What the one that is under way has cost so far.
+    spending: Usage,
     /// Begins with the first attempt, which is when somebody first waits.
     deadline: Option<Pin<Box<Sleep>>>,
     phase: Phase,
@@ -168,7 +175,7 @@ impl Attempts {
                 if !matches!(event, ModelEvent::Stop(_)) {
                     self.phase = Phase::Streaming { answer, begun: begun || is_of_an_answer(&event) };
                 }
-                Some(Ok(event))
+                Some(Ok(self.counted(event)))
             }
             Step::Ended if begun => None,
             Step::Failed(error) if begun => Some(Err(error)),
@@ -179,6 +186,15 @@ impl Attempts {
                 Some(Err(ModelError::new("timeout", message).hint("retry the turn, or use another model")))
             }
         }
+    }
+
+    /// Usage is that of all attempts together, since a later one replaces it.
+    fn counted(&mut self, event: ModelEvent) -> ModelEvent {
+        let ModelEvent::Usage(usage) = event else { return event };
+        self.spending = usage;
+        let mut all = self.spent;
+        all += usage;
+        ModelEvent::Usage(all)
     }
 
     /// Waits for another attempt, or gives up.
@@ -192,9 +208,15 @@ impl Attempts {
             let message = format!("{} (attempt {attempt} of {attempts})", error.message);
             return Err(ModelError { message, ..error });
         }
-        if let Some(asked) = error.retry_after.filter(|asked| *asked > self.policy.longest_asked) {
+        let hand_over_after = self.request.hand_over_after.unwrap_or(Duration::MAX);
+        let (longest, who) = if hand_over_after < self.policy.longest_asked {
+            (hand_over_after, "a turn waits that has another model")
+        } else {
+            (self.policy.longest_asked, "a turn waits")
+        };
+        if let Some(asked) = error.retry_after.filter(|asked| *asked > longest) {
             let message = format!(
-                "{}; it asks to be left alone for {asked:?}, which is longer than a turn waits",
+                "{}; it asks to be left alone for {asked:?}, which is longer than {who}",
                 error.message
             );
             return Err(ModelError { message, ..error });
@@ -204,6 +226,7 @@ impl Attempts {
         if left.is_some_and(|left| wait >= left) {
             return Err(error);
         }
+        self.spent += std::mem::take(&mut self.spending);
         self.phase = Phase::Waiting(wait);
         Ok(ModelEvent::Waiting { attempt, attempts, wait, error })
     }

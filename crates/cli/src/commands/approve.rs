@@ -41,7 +41,8 @@ async fn answer(client: &Client, approve: Approve) -> anyhow::Result<()> {
         .find(|approval| approval.tool_call_id == tool_call_id)
         .with_context(|| format!("call {tool_call_id} of {id} does not wait for an answer; `ostler approve` lists those that do"))?;
     let action = if deny { Verdict::Deny } else { Verdict::Approve };
-    let answer = Answer { turn_id: approval.turn_id, tool_call_id, action, scope: Some(scope), reason };
+    let answer =
+        Answer { turn_id: approval.turn_id, tool_call_id, action, scope: Some(scope), reason, review: None };
     client.approve(id, &answer).await?;
     println!("{}", if deny { "denied" } else { "approved" });
     Ok(())

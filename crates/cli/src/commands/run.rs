@@ -140,8 +140,9 @@ impl Turn<'_> {
         match record.event {
             Event::TurnStarted { .. } => self.started = true,
             Event::ApprovalRequested { tool_call, summary, .. } => self.asked(tool_call.id, &summary).await?,
-            Event::PatchReviewRequested { tool_call_id, files, waits: true } => {
-                self.asked(tool_call_id, &format!("keep the change of {} files", files.len())).await?;
+            Event::PatchReviewRequested { tool_call_id, files, waits: true, more, .. } => {
+                let count = files.len() as u64 + more;
+                self.asked(tool_call_id, &format!("keep the change of {count} files")).await?;
             }
             Event::ApprovalGranted { tool_call_id, .. } | Event::ApprovalDenied { tool_call_id, .. } => {
                 // Somebody answered, here or elsewhere.
@@ -185,7 +186,8 @@ impl Turn<'_> {
         reason: Option<String>,
     ) -> anyhow::Result<()> {
         self.refused |= action == Verdict::Deny;
-        let answer = Approve { turn_id: self.turn_id, tool_call_id, action, scope: None, reason };
+        let answer =
+            Approve { turn_id: self.turn_id, tool_call_id, action, scope: None, reason, review: None };
         match self.client.approve(self.id, &answer).await {
             // Somebody else was quicker; the events tell what they said.
             Err(ClientError::Refused { status: 409, .. }) => Ok(()),

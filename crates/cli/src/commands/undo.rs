@@ -34,14 +34,21 @@ async fn undo_turn(client: &Client, args: Undo) -> anyhow::Result<Exit> {
     for conflict in &undone.conflicts {
         println!("left alone    {}: {}", conflict.path.escape_debug(), conflict.why);
     }
+    for left_out in &undone.left_out {
+        println!("not covered   {}: {}", left_out.path.escape_debug(), left_out.why);
+    }
     let changed = undone.restored.len() + undone.recreated.len() + undone.deleted.len();
     match (args.preview, changed, undone.conflicts.is_empty()) {
         (true, ..) => println!("nothing was changed yet; without --preview, {changed} files would be"),
-        (false, 0, true) => println!("the workspace is already as it was before {turn_id}"),
-        (false, _, true) => println!("the workspace is as it was before {turn_id}"),
+        (false, 0, true) => println!("what the turns changed is already as it was before {turn_id}"),
+        (false, _, true) => println!("what the turns changed is as it was before {turn_id}"),
         (false, _, false) => println!("files that were left alone are put back with --force"),
     }
-    Ok(if args.preview || undone.conflicts.is_empty() { Exit::Success } else { Exit::Failure })
+    if changed > 0 {
+        println!("{}", undone.note);
+    }
+    let is_whole = undone.conflicts.is_empty() && undone.left_out.is_empty();
+    Ok(if args.preview || is_whole { Exit::Success } else { Exit::Failure })
 }
 
 /// The newest turn that changed the workspace.

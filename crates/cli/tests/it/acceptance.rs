@@ -115,6 +115,7 @@ async fn approvals_gate_what_the_policy_says() {
     assert_eq!(waiting.len(), 1);
     let tool_call_id = waiting[0].tool_call_id.clone();
     let answer = Approve {
+        review: None,
         turn_id,
         tool_call_id,
         action: Verdict::Approve,
@@ -137,6 +138,7 @@ async fn approvals_gate_what_the_policy_says() {
     let (turn_id, tool_call_id) =
         (view.pending_approvals[0].turn_id, view.pending_approvals[0].tool_call_id.clone());
     let no = Approve {
+        review: None,
         turn_id,
         tool_call_id,
         action: Verdict::Deny,

@@ -52,8 +52,14 @@ async fn finish(
             Event::ApprovalRequested { tool_call, .. } => {
                 let turn_id = record.turn_id.unwrap();
                 let tool_call_id = tool_call.id;
-                let answer =
-                    Approve { turn_id, tool_call_id, action: Verdict::Approve, scope: None, reason: None };
+                let answer = Approve {
+                    turn_id,
+                    tool_call_id,
+                    action: Verdict::Approve,
+                    scope: None,
+                    reason: None,
+                    review: None,
+                };
                 client.approve(id, &answer).await?;
                 told.approved = true;
             }

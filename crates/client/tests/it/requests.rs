@@ -125,6 +125,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
     let sent = client.send_message(session_id(), &message).await.unwrap();
     assert_eq!((sent.message_id, sent.turn_id), (message_id(), None));
     let answer = Approve {
+        review: None,
         turn_id: turn_id(),
         tool_call_id: ToolCallId("call_1".to_owned()),
         action: Verdict::Deny,

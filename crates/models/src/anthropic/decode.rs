@@ -36,6 +36,9 @@ const EVENTS: [&str; 6] = [
 pub(crate) struct Decoder {
     open: Vec<OpenBlock>,
     calls: usize,
+    /// Calls that ended without any input: whether that is all of it, or the limit of tokens cut it, is
+    /// known by what follows.
+    empty_calls: Vec<usize>,
     usage: Option<WireUsage>,
     stop_reason: Option<String>,
     /// Whether the answer holds anything yet.
@@ -86,7 +89,7 @@ impl Decode for Decoder {
         match event.r#type.as_ref().map_or(name, |kind| &kind.0) {
             "message_start" => {
                 if let Some(message) = event.message {
-                    self.count(message.usage);
+                    self.count(message.usage, events);
                 }
             }
             "content_block_start" => {
@@ -101,7 +104,7 @@ impl Decode for Decoder {
             }
             "content_block_stop" => self.close(key, events),
             "message_delta" => {
-                self.count(event.usage);
+                self.count(event.usage, events);
                 let reason = event.delta.and_then(|delta| delta.stop_reason);
                 self.stop_reason = reason.map(|reason| reason.0.into_owned()).or(self.stop_reason.take());
             }
@@ -118,12 +121,12 @@ impl Decode for Decoder {
         if message.error.is_some() {
             return Err(failure::of_report(body));
         }
-        self.count(message.usage);
         self.stop_reason = message.stop_reason.map(|reason| reason.0.into_owned());
         for block in message.content.into_iter().flatten() {
             self.begin(0, block, events)?;
             self.close(0, events);
         }
+        self.count(message.usage, events);
         self.stop(events)
     }
 
@@ -144,12 +147,16 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Counts are of the whole answer so far, and an event may leave some out.
-    fn count(&mut self, usage: Option<&RawValue>) {
+    /// Counts are of the whole answer so far, and an event may leave some out. They are handed on as they
+    /// come, since an answer that breaks off has cost something too.
+    fn count(&mut self, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
         let Some(usage) = usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok()) else {
             return;
         };
-        self.usage = Some(self.usage.unwrap_or_default().max(usage));
+        let usage = self.usage.unwrap_or_default().max(usage);
+        if self.usage.replace(usage) != Some(usage) {
+            events.push_back(ModelEvent::Usage(usage.into()));
+        }
     }
 
     fn begin(
@@ -162,6 +169,7 @@ impl Decoder {
         let block: Block<'_> = serde_json::from_str(raw.get()).map_err(unreadable)?;
         // A number that is used again belongs to a new block.
         self.close(key, events);
+        self.end_empty_calls("{}", events);
         let content = match block.r#type.as_ref().map(|kind| kind.0.as_ref()) {
             Some("text") => Content::Text,
             Some("thinking") => Content::Reasoning { text: String::new(), signature: String::new() },
@@ -246,11 +254,18 @@ impl Decoder {
                     events.push_back(opaque(&block));
                 }
             }
-            Content::Call { index, input } => {
-                if let Some(fragment) = input {
-                    events.push_back(ModelEvent::CallInput { index, fragment });
-                }
-            }
+            Content::Call { index, input } => match input {
+                Some(fragment) if is_empty_object(&fragment) => self.empty_calls.push(index),
+                Some(fragment) => events.push_back(ModelEvent::CallInput { index, fragment }),
+                None => {}
+            },
+        }
+    }
+
+    /// Gives the calls that ended without input the input that they have after all.
+    fn end_empty_calls(&mut self, input: &str, events: &mut VecDeque<ModelEvent>) {
+        for index in self.empty_calls.drain(..) {
+            events.push_back(ModelEvent::CallInput { index, fragment: input.to_owned() });
         }
     }
 
@@ -266,28 +281,17 @@ impl Decoder {
             other => other,
         };
         let reason = reason.to_owned();
-        self.cut_open_blocks(&reason, events);
+        let keys: Vec<u64> = self.open.iter().map(|block| block.key).collect();
+        keys.into_iter().for_each(|key| self.close(key, events));
+        // Input that was still to come is not an empty input; a brace that nothing closes keeps the call
+        // from being run.
+        self.end_empty_calls(if reason == "tool_calls" { "{}" } else { "{" }, events);
         self.stopped = true;
-        events.extend(self.usage.map(|usage| ModelEvent::Usage(usage.into())));
         if reason == "end_turn" && !self.spoken {
             return Err(failure::empty_answer());
         }
         events.push_back(ModelEvent::Stop(reason));
         Ok(())
-    }
-
-    fn cut_open_blocks(&mut self, reason: &str, events: &mut VecDeque<ModelEvent>) {
-        while let Some(OpenBlock { key, content }) = self.open.first_mut() {
-            if let Content::Call { input: Some(input), .. } = content
-                && reason != "tool_calls"
-            {
-                // Input that was still to come is not an empty input; a brace that nothing closes keeps
-                // the call from being run.
-                *input = "{".to_owned();
-            }
-            let key = *key;
-            self.close(key, events);
-        }
     }
 }
 
@@ -297,4 +301,10 @@ fn opaque(block: &Value) -> ModelEvent {
 
 fn non_empty(text: Option<Text<'_>>) -> Option<Cow<'_, str>> {
     text.map(|text| text.0).filter(|text| !text.is_empty())
+}
+
+fn is_empty_object(json: &str) -> bool {
+    json.strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .is_some_and(|inside| inside.trim().is_empty())
 }

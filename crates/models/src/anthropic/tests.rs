@@ -10,8 +10,14 @@ const STOP: &str = r#"{"type":"message_stop"}"#;
 const TEXT: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
 const USAGE: &str = "usage 425 15 300 0";
 
+/// What [`START`] has cost, which is told before anything else.
+const BEGUN: &str = "usage 425 1 300 0";
+
+/// Asserts what a body means, after its start has told what it cost.
 fn check(case: &str, body: &str, expected: &[&str], code: Option<&str>) {
-    replay::check::<Decoder>(ProviderKind::Anthropic, case, body, expected, code);
+    let begun: &[&str] = if body.contains(START) { &[BEGUN] } else { &[] };
+    let expected = [begun, expected].concat();
+    replay::check::<Decoder>(ProviderKind::Anthropic, case, body, &expected, code);
 }
 
 /// A stream of these events, each under the name that its data gives it.
@@ -188,8 +194,17 @@ fn a_call_that_the_limit_cut_is_no_whole_call() {
     let expected = ["call 0 toolu_1 shell", "input 0 {\"command\": \"rm -r", USAGE, "stop max_tokens"];
     check("in its input", &cut, &expected, None);
     // An empty input would be a call that could run.
-    let expected = ["call 0 toolu_1 shell", "input 0 {", USAGE, "stop max_tokens"];
+    let expected = ["call 0 toolu_1 shell", USAGE, "input 0 {", "stop max_tokens"];
     check("before its input", &answer(&[&started], "max_tokens"), &expected, None);
+    let closed = answer(&[&started, &close(0)], "max_tokens");
+    check("before its input, and closed", &closed, &expected, None);
+    let whole = r#"{"content":[{"type":"tool_use","id":"toolu_1","name":"shell","input":{ }}],"stop_reason":"max_tokens"}"#;
+    check("in one piece", whole, &["call 0 toolu_1 shell", "input 0 {", "stop max_tokens"], None);
+    let (other, end) = (call(1, "toolu_2", "ls"), close(1));
+    let before = answer(&[&started, &close(0), &other, &end], "max_tokens");
+    let expected =
+        ["call 0 toolu_1 shell", "input 0 {}", "call 1 toolu_2 ls", USAGE, "input 1 {", "stop max_tokens"];
+    check("after one that has none", &before, &expected, None);
 }
 
 #[test]
@@ -211,7 +226,7 @@ fn reasons_to_stop() {
     check("an empty refusal", &answer(&[], "refusal"), &[USAGE, "stop refusal"], None);
     check("an empty answer at the limit", &answer(&[], "max_tokens"), &[USAGE, "stop max_tokens"], None);
     let full = answer(&[TEXT, &text("a"), &close(0)], "model_context_window_exceeded");
-    check("a full window", &full, &["text a"], Some("context_overflow"));
+    check("a full window", &full, &["text a", USAGE], Some("context_overflow"));
     let unsaid = stream(&[TEXT, &text("a"), STOP]);
     check("no reason but an end", &unsaid, &["text a", "stop end_turn"], None);
     let no_end = answer(&[TEXT, &text("a")], "end_turn").replace(&stream(&[STOP]), "");
@@ -231,8 +246,8 @@ fn usage_is_the_last_word_on_each_count() {
     check("all counts again", &last(all), &["usage 430 9 300 0", "stop max_tokens"], None);
     let nulls = r#"{"input_tokens":null,"cache_read_input_tokens":null,"output_tokens":9}"#;
     check("nulls", &last(nulls), &["usage 425 9 300 0", "stop max_tokens"], None);
-    check("nonsense", &last(r#"{"output_tokens":"many"}"#), &["usage 425 1 300 0", "stop max_tokens"], None);
-    check("none", &last("null"), &["usage 425 1 300 0", "stop max_tokens"], None);
+    check("nonsense", &last(r#"{"output_tokens":"many"}"#), &["stop max_tokens"], None);
+    check("none", &last("null"), &["stop max_tokens"], None);
 }
 
 #[test]
@@ -302,8 +317,8 @@ fn a_whole_message_from_a_server_that_does_not_stream() {
         "call 0 t shell",
         "input 0 {\"x\":1}",
         "call 1 u shell",
-        "input 1 {}",
         "usage 2 1 0 0",
+        "input 1 {}",
         "stop tool_calls",
     ];
     check("whole", whole, &expected, None);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use reqwest::StatusCode;
 
 use super::Decode;
-use crate::failure::{self, Peer};
+use crate::failure::{self, Peer, Refused};
 use crate::{ModelError, ModelEvent};
 
 /// What a provider had answered.
@@ -38,7 +38,8 @@ fn decode<D: Decode>(
         return Err(failure::cut(peer, "the recording holds no response"));
     };
     if !status.is_success() {
-        return Err(failure::of_status(peer, status, None, &recorded.body));
+        let refused = Refused { status, retry_after: None, location: None, body: &recorded.body };
+        return Err(failure::of_status(peer, &refused));
     }
     let named = |error| failure::of_provider(peer, error);
     let mut decoder = D::default();

@@ -3,13 +3,13 @@
 //! A refusal is worded here, with as much of the server's own words as come in time. Reading an answer
 //! is left to the exchange.
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Response, StatusCode};
 use tokio::time::Instant;
 
 use super::wait::asked_wait;
 use super::{Question, within};
-use crate::failure::{self, Peer};
+use crate::failure::{self, Peer, Refused};
 use crate::http::{Http, Lease};
 use crate::raw;
 use crate::secret::{Fresh, Secret};
@@ -73,7 +73,8 @@ async fn find_key(peer: &mut Peer, fresh: Fresh, deadline: Instant) -> Result<Op
     let key = found.unwrap_or_else(|| {
         let name = &peer.provider.name;
         let message = format!("no key for provider `{name}` was found in time");
-        let hint = format!("check where [providers.{name}] gets its key from; `ostler config show` says it");
+        let place = peer.provider.key_place();
+        let hint = format!("check where the key of [providers.{name}] comes from: {place}");
         Err(ModelError::new("unauthorized", message).hint(hint))
     })?;
     if let Some(key) = &key {
@@ -146,5 +147,8 @@ async fn refused(
     if let Some(sink) = raw {
         raw::response(sink, &peer.hidden, response.status(), &body);
     }
-    failure::of_status(peer, response.status(), asked_wait(response.headers()), &body)
+    let (status, headers) = (response.status(), response.headers());
+    let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
+    let refused = Refused { status, retry_after: asked_wait(headers), location, body: &body };
+    failure::of_status(peer, &refused)
 }

@@ -45,6 +45,8 @@ struct OpenCall {
     started: bool,
     /// Input that came before the name.
     held: String,
+    /// Whether any input has been handed on.
+    fed: bool,
 }
 
 impl Decode for Decoder {
@@ -93,15 +95,21 @@ impl Decoder {
     }
 
     fn stop(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        if self.calls.iter().any(|call| !call.started) {
+        let whole = matches!(
+            self.finish_reason.as_deref().unwrap_or("stop"),
+            "stop" | "tool_calls" | "function_call"
+        );
+        if whole && self.calls.iter().any(|call| !call.started) {
             return Err(failure::unreadable("a tool call came without a name", ""));
+        }
+        if !whole {
+            self.cut_calls(events);
         }
         self.stopped = true;
         if let Some(details) = self.details.take() {
             let opaque = json!({"provider": PROTOCOL, "reasoning_details": details});
             events.push_back(ModelEvent::ReasoningOpaque(opaque));
         }
-        events.extend(self.usage.take().map(ModelEvent::Usage));
         // Some servers say `stop` after tool calls as well.
         let reason = match self.finish_reason.as_deref().unwrap_or("stop") {
             "stop" | "tool_calls" | "function_call" if !self.calls.is_empty() => "tool_calls",
@@ -116,15 +124,20 @@ impl Decoder {
         Ok(())
     }
 
+    /// The answer was cut, mostly by the limit of tokens. A call whose input was still to come must not
+    /// look like one without input, which could run: a brace that nothing closes keeps it from that.
+    fn cut_calls(&mut self, events: &mut VecDeque<ModelEvent>) {
+        for (index, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| call.started && !call.fed) {
+            call.fed = true;
+            events.push_back(ModelEvent::CallInput { index, fragment: "{".to_owned() });
+        }
+    }
+
     fn chunk(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let chunk: Chunk<'_> =
             serde_json::from_str(data).map_err(|error| failure::unreadable(&error.to_string(), data))?;
         if chunk.error.is_some() || (chunk.choices.is_none() && chunk.message.is_some()) {
             return Err(failure::of_report(data));
-        }
-        if let Some(usage) = chunk.usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok())
-        {
-            self.usage = Some(usage.into());
         }
         // One answer was asked for; a server that gives several is heard on the first.
         let choices = chunk.choices.unwrap_or_default();
@@ -136,7 +149,18 @@ impl Decoder {
                 self.finish_reason = Some(reason.0.into_owned());
             }
         }
+        self.count(chunk.usage, events);
         Ok(())
+    }
+
+    /// Counts are handed on as they come, since an answer that breaks off has cost something too. Some
+    /// servers repeat them with every chunk.
+    fn count(&mut self, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
+        let usage = usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok());
+        let Some(usage) = usage.map(Usage::from) else { return };
+        if self.usage.replace(usage) != Some(usage) {
+            events.push_back(ModelEvent::Usage(usage));
+        }
     }
 
     fn piece(&mut self, piece: Piece<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
@@ -197,7 +221,7 @@ impl Decoder {
                 return Err(failure::unreadable("it holds too many tool calls", ""));
             }
             None => {
-                self.calls.push(OpenCall { key, id: None, started: false, held: String::new() });
+                self.calls.push(OpenCall { key, id: None, started: false, held: String::new(), fed: false });
                 self.calls.len() - 1
             }
         };
@@ -214,11 +238,13 @@ impl Decoder {
             }
             events.push_back(ModelEvent::CallStarted { index, id: call.id.clone(), name: name.into_owned() });
             if !call.held.is_empty() {
+                call.fed = true;
                 events.push_back(ModelEvent::CallInput { index, fragment: std::mem::take(&mut call.held) });
             }
         }
         let fragment = arguments.map(fragment).transpose()?.unwrap_or_default();
         if !fragment.is_empty() && call.started {
+            call.fed = true;
             events.push_back(ModelEvent::CallInput { index, fragment: fragment.into_owned() });
         } else if !fragment.is_empty() {
             call.held.push_str(&fragment);

@@ -9,7 +9,7 @@ mod body;
 use std::borrow::Cow;
 
 use ostler_types::{Effort, Message, Part, Picture, Role, ToolCall};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::PROTOCOL;
 use crate::outgoing::attachment::{Attached, Attachments, DataUrl, Limits};
@@ -24,6 +24,10 @@ use body::{
     WireTool,
 };
 
+/// Said for the model where a host wants it to speak between a result and the user.
+const SEEN: &str = "I have seen the results.";
+/// What Google documents to be sent in place of a signature with calls that its model did not make.
+const UNSIGNED: &str = "skip_thought_signature_validator";
 const LIMITS: Limits = Limits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
 
 /// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
@@ -74,7 +78,9 @@ fn thinking(
     quirks: Quirks,
     wished: Option<Effort>,
 ) -> (Option<&'static str>, Option<Reasoning>) {
-    let Some(wished) = wished.filter(|_| profile.thinking != Thinking::Never) else { return (None, None) };
+    let said = |wished: &Effort| *wished != Effort::None || quirks.none_is_a_word;
+    let wished = wished.filter(|_| profile.thinking != Thinking::Never).filter(said);
+    let Some(wished) = wished else { return (None, None) };
     match quirks.effort {
         EffortField::OpenAi => (Some(effort::openai_word(&profile.id, wished)), None),
         EffortField::Plain => (Some(effort::plain_word(wished)), None),
@@ -159,7 +165,7 @@ impl<'a> Encoder<'a> {
                 name: tool_name(&call.name),
                 arguments: object_input(&call.input).to_string(),
             },
-            extra_content,
+            extra_content: extra_content.map(Cow::Borrowed),
         };
         let wants_reasoning = self.quirks.reasoning == ReasoningBack::Content;
         let message = self.of_role(Role::Assistant);
@@ -208,11 +214,50 @@ impl<'a> Encoder<'a> {
     fn finish(mut self) -> Vec<WireMessage<'a>> {
         // A message of which nothing is left, such as an answer cut in its reasoning, would be refused.
         self.messages.retain(|message| !message.content.is_empty() || !message.tool_calls.is_empty());
+        if !self.quirks.user_after_result {
+            self.part_results_from_user();
+        }
+        if self.quirks.signed_calls && wants_signatures(&self.recipient.profile.id) {
+            self.sign_calls();
+        }
         if self.messages.last().is_some_and(|last| last.role == Role::Assistant.as_str()) {
             self.say(Role::User, ContentPart::text(GO_ON));
         }
         self.messages
     }
+
+    /// Has the model say a word wherever the user speaks right after a result.
+    fn part_results_from_user(&mut self) {
+        let (tool, user) = (Role::Tool.as_str(), Role::User.as_str());
+        let mut apart: Vec<WireMessage<'a>> = Vec::with_capacity(self.messages.len());
+        for message in self.messages.drain(..) {
+            if message.role == user && apart.last().is_some_and(|last| last.role == tool) {
+                let mut word = WireMessage::of(Role::Assistant);
+                word.content.push(ContentPart::text(SEEN));
+                apart.push(word);
+            }
+            apart.push(message);
+        }
+        self.messages = apart;
+    }
+
+    /// Marks the calls of a step that has no signature, because another model made them. The first call of
+    /// a step stands for all of them.
+    fn sign_calls(&mut self) {
+        for message in &mut self.messages {
+            if message.tool_calls.iter().all(|call| call.extra_content.is_none())
+                && let Some(first) = message.tool_calls.first_mut()
+            {
+                first.extra_content = Some(Cow::Owned(json!({"google": {"thought_signature": UNSIGNED}})));
+            }
+        }
+    }
+}
+
+/// Whether a model of Google's refuses calls that it did not sign: all do from the third version on.
+fn wants_signatures(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    name.starts_with("gemini-") && !["gemini-1", "gemini-2"].iter().any(|older| name.starts_with(older))
 }
 
 fn attached(attached: Attached<'_>) -> ContentPart<'_> {

@@ -178,6 +178,41 @@ fn tool_calls_that_repeat_or_come_late() {
 }
 
 #[test]
+fn a_call_that_the_limit_cut_is_no_whole_call() {
+    let begun = r#""tool_calls":[{"index":0,"id":"c1","function":{"name":"shell","arguments":""}}]"#;
+    // An empty input would be a call that could run.
+    let expected = ["call 0 c1 shell", "input 0 {", "stop max_tokens"];
+    check("before its input", &deltas(&[begun], "length"), &expected, None);
+    let refused = ["call 0 c1 shell", "input 0 {", "stop refusal"];
+    check("by a filter", &deltas(&[begun], "content_filter"), &refused, None);
+    let piece = r#""tool_calls":[{"index":0,"function":{"arguments":"{\"comm"}}]"#;
+    let cut = ["call 0 c1 shell", "input 0 {\"comm", "stop max_tokens"];
+    check("in its input", &deltas(&[begun, piece], "length"), &cut, None);
+    check("whole", &deltas(&[begun], "tool_calls"), &["call 0 c1 shell", "stop tool_calls"], None);
+    let nameless = r#""content":"a","tool_calls":[{"index":0,"id":"c1"}]"#;
+    check("before its name", &deltas(&[nameless], "length"), &["text a", "stop max_tokens"], None);
+}
+
+#[test]
+fn usage_is_told_when_it_comes() {
+    let text = |usage: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}],\"usage\":{usage}}}\n\n")
+    };
+    let (one, two) =
+        (r#"{"prompt_tokens":9,"completion_tokens":1}"#, r#"{"prompt_tokens":9,"completion_tokens":2}"#);
+    let body = [text(one), text(one), text(two)].concat();
+    let expected = ["text a", "usage 9 1 0 0", "text a", "text a", "usage 9 2 0 0"];
+    check("with every chunk, then cut", &body, &expected, Some("cut_stream"));
+    let apart = r#"{"prompt_tokens":9,"completion_tokens":5,"total_tokens":114,"completion_tokens_details":{"reasoning_tokens":100}}"#;
+    let expected = ["text a", "usage 9 105 0 100"];
+    check("reasoning outside the completion", &text(apart), &expected, Some("cut_stream"));
+    let plain = r#"{"prompt_tokens":9,"completion_tokens":5,"total_tokens":14}"#;
+    check("a total that says no more", &text(plain), &["text a", "usage 9 5 0 0"], Some("cut_stream"));
+    let odd = r#"{"prompt_tokens":9,"completion_tokens":5,"total_tokens":0}"#;
+    check("a total of nothing", &text(odd), &["text a", "usage 9 5 0 0"], Some("cut_stream"));
+}
+
+#[test]
 fn usage_comes_before_the_stop() {
     let usage = r#""usage":{"prompt_tokens":9,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":3}}"#;
     let text = r#"data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],"usage":null}"#;

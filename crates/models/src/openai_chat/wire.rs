@@ -167,6 +167,7 @@ pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 pub(super) struct WireUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
+    total_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
     completion_tokens_details: Option<CompletionDetails>,
     /// Where DeepSeek says what came from its cache.
@@ -188,9 +189,12 @@ impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Usage {
         let (prompt, completion) = (wire.prompt_tokens_details, wire.completion_tokens_details);
         let cached = prompt.as_ref().and_then(|details| details.cached_tokens);
+        let input = wire.prompt_tokens.unwrap_or(0);
+        // xAI leaves the reasoning out of the completion, and counts it in the total only.
+        let rest = wire.total_tokens.map_or(0, |total| total.saturating_sub(input));
         Usage {
-            input_tokens: wire.prompt_tokens.unwrap_or(0),
-            output_tokens: wire.completion_tokens.unwrap_or(0),
+            input_tokens: input,
+            output_tokens: wire.completion_tokens.unwrap_or(0).max(rest),
             cached_tokens: cached.or(wire.prompt_cache_hit_tokens).unwrap_or(0),
             cache_write_tokens: prompt.and_then(|details| details.cache_write_tokens).unwrap_or(0),
             reasoning_tokens: completion.and_then(|details| details.reasoning_tokens).unwrap_or(0),

@@ -88,7 +88,9 @@ impl Decode for Decoder {
                 self.incomplete(&parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default(), events);
             }
             "response.failed" => {
-                return Err(failed(&parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default()));
+                let response = parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default();
+                self.count(response.usage, events);
+                return Err(failed(&response));
             }
             "error" => return Err(failure::of_report(data)),
             _ if head.error.is_some() => return Err(failure::of_report(data)),
@@ -225,8 +227,20 @@ impl Decoder {
             "content_filter" => "refusal",
             other => other,
         };
+        self.cut_calls(events);
         self.count(response.usage, events);
         self.stop(reason, events);
+    }
+
+    /// A call whose input was still to come must not look like one without input, which could run: a brace
+    /// that nothing closes keeps it from that.
+    fn cut_calls(&mut self, events: &mut VecDeque<ModelEvent>) {
+        for item in self.items.iter_mut().filter(|item| !item.streamed) {
+            if let Some(index) = item.call {
+                item.streamed = true;
+                events.push_back(ModelEvent::CallInput { index, fragment: "{".to_owned() });
+            }
+        }
     }
 
     /// The last count comes right before the end, and after all reasoning.

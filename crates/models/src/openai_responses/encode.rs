@@ -167,9 +167,10 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The item that this provider left with a reasoning part.
+    /// The item that this model left with a reasoning part. One that does not reason refuses any.
     fn sealed(&self, message: &'a Message, opaque: Option<&'a Value>) -> Option<Waiting<'a>> {
-        let opaque = opaque.filter(|opaque| self.recipient.made(opaque))?;
+        let recipient = self.recipient;
+        let opaque = opaque.filter(|opaque| reasons(recipient.profile) && recipient.made_by_model(opaque))?;
         let item = opaque.get("item").filter(|item| item.is_object())?;
         let call = opaque["before"].as_str().filter(|id| message.tool_calls().any(|call| call.id.0 == **id));
         Some(Waiting { item, call })

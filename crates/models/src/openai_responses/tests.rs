@@ -266,7 +266,23 @@ fn refusals_and_answers_that_are_not_complete() {
             format!(r#""response":{{"status":"incomplete","incomplete_details":{reason},"usage":null}}"#);
         let body = stream(&[(ADDED, &begun), (INPUT, &piece), ("response.incomplete", &end)]);
         check(reason, &body, &["call 0 c0 a", "input 0 {", stop], None);
+        // An empty input would be a call that could run.
+        let (early, late) =
+            (format!("{reason} before the input"), format!("{reason} and an end of the item"));
+        let expected = ["call 0 c0 a", "input 0 {", stop];
+        check(&early, &stream(&[(ADDED, &begun), ("response.incomplete", &end)]), &expected, None);
+        let ended = [(ADDED, begun.as_str()), (DONE, &begun), ("response.incomplete", &end)];
+        check(&late, &stream(&ended), &expected, None);
     }
+    let spent = format!(
+        r#""response":{{"status":"failed","error":{{"code":"server_error","message":"x"}},{USAGE}}}"#
+    );
+    check(
+        "a failure that cost",
+        &stream(&[("response.failed", &spent)]),
+        &["usage 9 5 4 3"],
+        Some("server_error"),
+    );
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(crate) struct Quirks {
     pub(crate) limit: LimitField,
     /// The field that says how much to think in Chat Completions.
     pub(crate) effort: EffortField,
+    /// Whether `none` is among its words for that. Where it is not, or nobody knows, nothing is said.
+    pub(crate) none_is_a_word: bool,
     /// Whether it takes `prompt_cache_key` in Chat Completions.
     pub(crate) cache_key: bool,
     /// What it wants back of a model's reasoning in Chat Completions.
@@ -22,6 +24,10 @@ pub(crate) struct Quirks {
     pub(crate) images_in_results: bool,
     /// The ids of calls that it takes in Chat Completions.
     pub(crate) ids: IdRule,
+    /// Whether the user may speak right after a result in Chat Completions.
+    pub(crate) user_after_result: bool,
+    /// Whether it wants a signature of Google's with the calls of a step in Chat Completions.
+    pub(crate) signed_calls: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,17 +59,21 @@ pub(crate) enum ReasoningBack {
 pub(crate) const PLAIN: Quirks = Quirks {
     limit: LimitField::MaxTokens,
     effort: EffortField::Plain,
+    none_is_a_word: false,
     cache_key: false,
     reasoning: ReasoningBack::Nothing,
     late_system: false,
     images_in_results: false,
     ids: IdRule::Short,
+    user_after_result: true,
+    signed_calls: false,
 };
 
 /// OpenAI's own.
 pub(crate) const OPENAI: Quirks = Quirks {
     limit: LimitField::MaxCompletionTokens,
     effort: EffortField::OpenAi,
+    none_is_a_word: true,
     cache_key: true,
     late_system: true,
     images_in_results: true,
@@ -71,20 +81,34 @@ pub(crate) const OPENAI: Quirks = Quirks {
 };
 
 /// One that passes requests on to many others.
-pub(crate) const OPENROUTER: Quirks =
-    Quirks { effort: EffortField::Nested, reasoning: ReasoningBack::Details, late_system: true, ..PLAIN };
+pub(crate) const OPENROUTER: Quirks = Quirks {
+    effort: EffortField::Nested,
+    none_is_a_word: true,
+    reasoning: ReasoningBack::Details,
+    late_system: true,
+    ..PLAIN
+};
 
 const REASONING_CONTENT: Quirks = Quirks { reasoning: ReasoningBack::Content, ..PLAIN };
-const MISTRAL: Quirks = Quirks { ids: IdRule::NineLetters, ..PLAIN };
+const XAI: Quirks = Quirks { none_is_a_word: true, ..PLAIN };
+
+/// Mistral's own.
+pub(crate) const MISTRAL: Quirks =
+    Quirks { ids: IdRule::NineLetters, user_after_result: false, none_is_a_word: true, ..PLAIN };
+
+/// Google's own.
+pub(crate) const GOOGLE: Quirks = Quirks { signed_calls: true, ..PLAIN };
 
 /// Hosts by the end of their name.
-const HOSTS: [(&str, Quirks); 6] = [
+const HOSTS: [(&str, Quirks); 8] = [
     ("api.openai.com", OPENAI),
     ("openrouter.ai", OPENROUTER),
     ("deepseek.com", REASONING_CONTENT),
     ("moonshot.ai", REASONING_CONTENT),
     ("moonshot.cn", REASONING_CONTENT),
     ("mistral.ai", MISTRAL),
+    ("api.x.ai", XAI),
+    ("googleapis.com", GOOGLE),
 ];
 
 impl Quirks {
@@ -100,7 +124,7 @@ impl Quirks {
 
 #[cfg(test)]
 mod tests {
-    use super::{MISTRAL, OPENAI, OPENROUTER, PLAIN, Quirks, REASONING_CONTENT};
+    use super::{GOOGLE, MISTRAL, OPENAI, OPENROUTER, PLAIN, Quirks, REASONING_CONTENT, XAI};
 
     #[test]
     fn hosts_are_known_by_their_whole_name() {
@@ -110,6 +134,8 @@ mod tests {
             ("https://openrouter.ai/api/v1/chat/completions", OPENROUTER),
             ("https://api.deepseek.com/v1", REASONING_CONTENT),
             ("https://api.mistral.ai/v1", MISTRAL),
+            ("https://api.x.ai/v1", XAI),
+            ("https://generativelanguage.googleapis.com/v1beta/openai", GOOGLE),
             ("https://notopenrouter.ai/v1", PLAIN),
             ("https://openrouter.ai.example.org/v1", PLAIN),
             ("http://127.0.0.1:8080/v1", PLAIN),

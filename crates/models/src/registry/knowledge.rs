@@ -42,7 +42,7 @@ pub(crate) fn profile(
         info.abilities = Some(row.abilities.to_vec());
         info.source = InfoSource::Builtin;
     }
-    if provider.is_local() && provider.shop().is_none() {
+    if provider.is_free() {
         info.prices = Some(Prices::FREE);
     }
     if let Some(found) = found {
@@ -106,7 +106,7 @@ mod tests {
     use super::{ModelOverride, profile};
     use crate::discovery::Found;
     use crate::profile::Thinking;
-    use crate::{ProviderConfig, ProviderKind};
+    use crate::{Key, ProviderConfig, ProviderKind, Secret};
 
     fn provider(kind: ProviderKind, base_url: &str) -> ProviderConfig {
         ProviderConfig::new("p", kind, base_url)
@@ -145,6 +145,14 @@ mod tests {
         assert_eq!(input("http://localhost:4000/v1", Some("openai")), Some(2.0), "a way to the shop");
         assert_eq!(input("http://localhost:4000/v1", Some("vllm")), Some(0.0));
         assert_eq!(input("http://[::1]:4000/v1", None), Some(0.0));
+        let keyed = ProviderConfig {
+            api_key: Key::Fixed(Secret::new("sk-1")),
+            ..provider(chat, "http://localhost:4000/v1")
+        };
+        let prices =
+            |provider: &ProviderConfig| profile(provider, "large", None, &BTreeMap::new()).info.prices;
+        assert_eq!(prices(&keyed), None, "who wants a key may send a bill");
+        assert_eq!(prices(&provider(ProviderKind::Replay, "")), Some(Prices::FREE));
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct ProviderConfig {
     pub base_url: String,
     /// The key, if it wants one.
     pub api_key: Key,
+    /// Where the key comes from, in words such as `the variable OPENAI_API_KEY`, for whoever has to put
+    /// another one there.
+    pub key_from: Option<String>,
     /// The models to offer. Others of the provider can be used by name; the first is the default.
     pub models: Vec<String>,
     /// The preset that it was made from, whose prices then hold; without one, the host decides.
@@ -39,6 +42,7 @@ impl ProviderConfig {
             kind,
             base_url: base_url.into(),
             api_key: Key::None,
+            key_from: None,
             models: Vec::new(),
             preset: None,
             configured: true,
@@ -53,7 +57,19 @@ impl ProviderConfig {
         matches!(self.api_key, Key::None) && self.readiness.is_certain() && self.kind != ProviderKind::Replay
     }
 
-    /// Whether it runs on this machine, where nobody sends a bill.
+    /// Where its key comes from, in words.
+    pub(crate) fn key_place(&self) -> &str {
+        self.key_from.as_deref().unwrap_or("where `ostler config show` says")
+    }
+
+    /// Whether nobody sends a bill: it runs on this machine, and wants no key as one would that passes
+    /// requests on to somebody who does.
+    pub(crate) fn is_free(&self) -> bool {
+        self.kind == ProviderKind::Replay
+            || (self.is_local() && matches!(self.api_key, Key::None) && self.shop().is_none())
+    }
+
+    /// Whether it runs on this machine.
     pub(crate) fn is_local(&self) -> bool {
         Url::parse(&self.base_url).is_ok_and(|url| {
             let host = url.host_str().unwrap_or_default();

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// A preset, with a key or without.
+/// A preset, with a key or without, whose server cannot be asked: nothing listens there.
 fn preset(name: &str, key: bool) -> ProviderConfig {
     let preset = PRESETS.iter().find(|preset| preset.name == name).unwrap();
     let variable = preset.key_variables.first().copied().unwrap_or_default();
@@ -17,7 +17,7 @@ fn preset(name: &str, key: bool) -> ProviderConfig {
         readiness: Readiness::checked(move || (!key).then(|| format!("set {variable}"))),
         preset: Some(preset.name),
         configured: false,
-        ..ProviderConfig::new(preset.name, preset.kind, preset.base_url)
+        ..ProviderConfig::new(preset.name, preset.kind, "http://127.0.0.1:9/v1")
     }
 }
 
@@ -58,7 +58,7 @@ const TWO: &str = r#"{"data": [
     {"id": "handy", "context_length": 4096, "capabilities": {"function_calling": true}}]}"#;
 
 #[tokio::test]
-async fn the_order_is_default_policy_key_server_demo() {
+async fn the_order_is_policy_default_key_server_demo() {
     let (here, task) = server(TWO).await;
     let all =
         || vec![preset("anthropic", false), preset("openai", true), preset("gemini", true), here.clone()];
@@ -68,7 +68,9 @@ async fn the_order_is_default_policy_key_server_demo() {
         ..ModelPolicy::default()
     };
     for (default, policy, model, reason) in [
-        (Some("openai:gpt-9"), &prefers(&["gemini"]), "openai:gpt-9", ResolvedBy::Configured),
+        (Some("openai:gpt-9"), &prefers(&["gemini"]), "gemini:gemini-3.5-flash", ResolvedBy::Policy),
+        (Some("openai:gpt-9"), &prefers(&["anthropic", "nobody"]), "openai:gpt-9", ResolvedBy::Configured),
+        (Some("openai:gpt-9"), &none, "openai:gpt-9", ResolvedBy::Configured),
         (Some("openai/gpt-5.5"), &none, "openai:gpt-5.5", ResolvedBy::Configured),
         (Some("gemini"), &none, "gemini:gemini-3.5-flash", ResolvedBy::Configured),
         (Some("here"), &none, "here:handy", ResolvedBy::Configured),
@@ -145,19 +147,94 @@ async fn what_nobody_has_said_does_not_pass_a_policy() {
 
 #[tokio::test]
 async fn a_named_default_is_taken_with_a_warning() {
-    let seeing = ModelPolicy { require: vec![Ability::Vision], ..ModelPolicy::default() };
     let default = Some("deepseek:deepseek-v4-pro");
-    let resolution = choose(vec![preset("deepseek", true)], &seeing, default).await.unwrap();
-    assert_eq!(resolution.reason, ResolvedBy::Configured);
-    assert!(
-        resolution.detail.contains("beware: it does not have the ability `vision`"),
-        "{}",
-        resolution.detail
-    );
     let locked = choose(vec![preset("deepseek", false)], &ModelPolicy::default(), default).await.unwrap();
+    assert_eq!(locked.reason, ResolvedBy::Configured);
     assert!(locked.detail.contains("beware: set DEEPSEEK_API_KEY"), "{}", locked.detail);
     let error = choose(Vec::new(), &ModelPolicy::default(), default).await.unwrap_err();
     assert_eq!(error.code, "unknown_model");
+}
+
+#[tokio::test]
+async fn a_named_default_that_the_policy_excludes_is_passed_over() {
+    let default = Some("deepseek:deepseek-v4-pro");
+    let both = || vec![preset("deepseek", true), preset("anthropic", true)];
+    let seeing = ModelPolicy { require: vec![Ability::Vision], ..ModelPolicy::default() };
+    let chosen = choose(both(), &seeing, default).await.unwrap();
+    assert_eq!((chosen.model.as_str(), chosen.reason), ("anthropic:claude-sonnet-5", ResolvedBy::Policy));
+    let why = "the default deepseek:deepseek-v4-pro: it does not have the ability `vision`";
+    assert!(chosen.detail.contains(why), "{}", chosen.detail);
+    let modest = ModelPolicy { max_output_price: Some(5.0), ..ModelPolicy::default() };
+    let chosen = choose(both(), &modest, Some("anthropic")).await.unwrap();
+    assert_eq!((chosen.model.as_str(), chosen.reason), ("deepseek:deepseek-v4-pro", ResolvedBy::Policy));
+    assert!(chosen.detail.contains("the default anthropic:claude-sonnet-5: a million"), "{}", chosen.detail);
+    let first = ModelPolicy { prefer: vec!["anthropic:claude-haiku-4-5".to_owned()], ..modest };
+    assert_eq!(shown(choose(both(), &first, default).await).0, "anthropic:claude-haiku-4-5");
+}
+
+/// A provider with a key, and a server of this machine that lists these models.
+async fn keyed(name: &str, models: &'static str) -> (ProviderConfig, JoinHandle<()>) {
+    let (here, task) = server(models).await;
+    let key = Key::Fixed(Secret::new("sk-1"));
+    (ProviderConfig { name: name.to_owned(), api_key: key, ..here }, task)
+}
+
+#[tokio::test]
+async fn a_provider_with_a_key_and_no_list_is_asked() {
+    let (mine, task) = keyed("mine", TWO).await;
+    let models = Models::new(vec![mine]);
+    let chosen = shown(models.choose(&ModelPolicy::default(), None).await);
+    assert_eq!(chosen, ("mine:handy".to_owned(), ResolvedBy::KeyFound));
+    let named = shown(models.choose(&ModelPolicy::default(), Some("mine")).await);
+    assert_eq!(named, ("mine:handy".to_owned(), ResolvedBy::Configured));
+    task.abort();
+    let (empty, task) = keyed("mine", r#"{"data": []}"#).await;
+    let demo = choose(vec![empty], &ModelPolicy::default(), None).await.unwrap();
+    assert_eq!(demo.reason, ResolvedBy::Demo);
+    assert!(
+        demo.detail.contains("mine: it has a key, but no model of it is known (it lists no models)"),
+        "{}",
+        demo.detail
+    );
+    task.abort();
+    let gone = ProviderConfig { preset: None, name: "mine".to_owned(), ..preset("openai", true) };
+    let demo = choose(vec![gone.clone()], &ModelPolicy::default(), None).await.unwrap();
+    assert!(
+        demo.detail.contains("(provider `mine` does not run: nothing answers at 127.0.0.1:9)"),
+        "{}",
+        demo.detail
+    );
+    assert!(demo.detail.contains("`models` in [providers.mine]"), "{}", demo.detail);
+    let off = ModelSettings { discover: false, ..ModelSettings::default() };
+    let demo = Models::with_settings(vec![gone], off).choose(&ModelPolicy::default(), None).await.unwrap();
+    assert!(demo.detail.contains("`models.discover` is off"), "{}", demo.detail);
+    let (silent, task) = server(r#"{"data": []}"#).await;
+    let demo = choose(vec![silent], &ModelPolicy::default(), None).await.unwrap();
+    assert!(demo.detail.contains("here: its server answers, but lists no models"), "{}", demo.detail);
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_default_does_not_depend_on_who_asked_before() {
+    for (list, expected) in [
+        (r#"{"data": [{"id": "new"}, {"id": "gpt-5.5"}]}"#, "openai:gpt-5.5"),
+        (r#"{"data": [{"id": "new"}, {"id": "gpt-4.1"}]}"#, "openai:gpt-4.1"),
+        (r#"{"data": [{"id": "new"}]}"#, "openai:new"),
+    ] {
+        let (server, task) = keyed("openai", list).await;
+        let provider = ProviderConfig { preset: Some("openai"), ..server };
+        for before in [false, true] {
+            let models = Models::new(vec![provider.clone()]);
+            if before {
+                models.list(false).await;
+            }
+            let chosen = shown(models.choose(&ModelPolicy::default(), None).await);
+            assert_eq!(chosen, (expected.to_owned(), ResolvedBy::KeyFound), "listed before: {before}");
+        }
+        task.abort();
+    }
+    let away = choose(vec![preset("openai", true)], &ModelPolicy::default(), None).await;
+    assert_eq!(shown(away).0, "openai:gpt-5.5", "a server that cannot be asked");
 }
 
 #[tokio::test]

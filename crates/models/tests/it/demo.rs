@@ -184,7 +184,7 @@ async fn it_explains_itself() {
         let answer = ask(text).await;
         assert_eq!((answer.calls.len(), answer.stop()), (0, "end_turn"), "{text}");
         for words in
-            ["embedded demo model", "- `read README.md`", "ostler config show", "[providers.NAME]", "--model"]
+            ["embedded demo model", "- `read README.md`", "`ostler models`", "--model PROVIDER:MODEL"]
         {
             assert!(answer.text.contains(words), "{words} is missing after {text:?}: {}", answer.text);
         }

@@ -12,6 +12,8 @@ mod discovery;
 mod faults;
 mod openai_responses;
 mod raw;
+mod recording;
+mod refusals;
 mod replay;
 mod request;
 mod retry;

@@ -55,9 +55,13 @@ impl Outcome {
 
 /// Asks with jitter at its largest, so that waits are what they can be at most.
 async fn ask(answers: Vec<Vec<Piece>>, policy: RetryPolicy) -> Outcome {
+    ask_for(ModelRequest::new(Vec::new()), answers, policy).await
+}
+
+async fn ask_for(request: ModelRequest, answers: Vec<Vec<Piece>>, policy: RetryPolicy) -> Outcome {
     let scripted = Arc::new(Scripted { answers: Mutex::new(answers.into()), asked: AtomicUsize::new(0) });
     let (model, start) = (Retrying::new(scripted.clone(), policy), Instant::now());
-    let pieces = model.stream(ModelRequest::new(Vec::new())).collect().await;
+    let pieces = model.stream(request).collect().await;
     Outcome { pieces, asked: scripted.asked.load(Ordering::Relaxed), took: start.elapsed() }
 }
 
@@ -173,6 +177,38 @@ async fn a_wait_that_was_asked_for_is_kept_to() {
     let outcome = ask(vec![limited(121), vec![stop()]], policy()).await;
     assert_eq!((outcome.asked, outcome.took, outcome.code()), (1, Duration::ZERO, Some("rate_limited")));
     assert!(outcome.message().contains("121s"), "{}", outcome.message());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_wait_is_left_to_the_model_that_takes_over() {
+    let request =
+        || ModelRequest { hand_over_after: Some(Duration::from_secs(10)), ..ModelRequest::new(Vec::new()) };
+    let outcome = ask_for(request(), vec![limited(11), vec![stop()]], policy()).await;
+    assert_eq!((outcome.asked, outcome.took, outcome.code()), (1, Duration::ZERO, Some("rate_limited")));
+    assert!(outcome.message().contains("11s"), "{}", outcome.message());
+    let outcome = ask_for(request(), vec![limited(10), vec![stop()]], policy()).await;
+    assert_eq!((outcome.asked, outcome.code()), (2, None), "a short one is worth waiting for");
+    let patient = RetryPolicy { longest_asked: Duration::from_secs(5), ..policy() };
+    let outcome = ask_for(request(), vec![limited(6), vec![stop()]], patient).await;
+    assert_eq!((outcome.asked, outcome.code()), (1, Some("rate_limited")), "the shorter limit counts");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_attempts_cost_is_not_lost() {
+    let spent = |input_tokens, output_tokens| {
+        Ok(ModelEvent::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }))
+    };
+    let answers = vec![
+        [vec![spent(5, 0), spent(5, 1)], fails("cut_stream")].concat(),
+        fails("overloaded"),
+        [vec![spent(7, 0)], fails("timeout")].concat(),
+        vec![spent(10, 1), text("a"), spent(10, 4), stop()],
+    ];
+    let outcome = ask(answers, policy()).await;
+    let told: Vec<&Piece> =
+        outcome.pieces.iter().filter(|piece| matches!(piece, Ok(ModelEvent::Usage(_)))).collect();
+    let expected = [spent(5, 0), spent(5, 1), spent(12, 1), spent(22, 2), spent(22, 5)];
+    assert_eq!(told, expected.iter().collect::<Vec<_>>());
 }
 
 #[tokio::test(start_paused = true)]

@@ -117,7 +117,7 @@ pub(super) struct WireCall<'a> {
     pub(super) r#type: &'static str,
     pub(super) function: WireCallFunction<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) extra_content: Option<&'a Value>,
+    pub(super) extra_content: Option<Cow<'a, Value>>,
 }
 
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use crate::ModelRequest;
 use crate::outgoing::fixture::{
     assistant, call, field, file, image, json_of, message, model, reasoning, request, result, user,
 };
-use crate::outgoing::quirks::{OPENAI, OPENROUTER, PLAIN, Quirks, ReasoningBack};
+use crate::outgoing::quirks::{GOOGLE, MISTRAL, OPENAI, OPENROUTER, PLAIN, Quirks, ReasoningBack};
 use crate::profile::Thinking;
 
 fn messages(quirks: Quirks, messages: Vec<Arc<Message>>) -> String {
@@ -48,6 +48,76 @@ fn each_host_gets_the_fields_that_it_knows() {
         assert_eq!(sent(&wished), around(fields));
         assert_eq!(sent(&plain), around(""));
     }
+}
+
+#[test]
+fn no_effort_is_said_only_where_there_is_a_word_for_it() {
+    let request = ModelRequest { effort: Some(Effort::None), ..request(vec![user("hi")]) };
+    for (quirks, id, effort, nested) in [
+        (PLAIN, "m", "null", "null"),
+        (GOOGLE, "gemini-3.5-flash", "null", "null"),
+        (MISTRAL, "m", r#""none""#, "null"),
+        (OPENAI, "gpt-5.5", r#""none""#, "null"),
+        (OPENAI, "gpt-5", r#""minimal""#, "null"),
+        (OPENROUTER, "m", "null", r#"{"effort":"none"}"#),
+    ] {
+        let body = body("home", &model(id, Thinking::Effort), quirks, &request);
+        let said = (field(&body, "reasoning_effort"), field(&body, "reasoning"));
+        assert_eq!(said, (effort.to_owned(), nested.to_owned()), "{quirks:?} {id}");
+    }
+}
+
+#[test]
+fn a_word_stands_between_a_result_and_the_user_where_a_host_wants_it() {
+    let conversation = || {
+        vec![
+            user("go"),
+            assistant(vec![call("c1", "shell", json!({})), call("c2", "shell", json!({}))]),
+            result("c1", "shell", true, "1", &[]),
+            result("c2", "shell", true, "2", &[]),
+            user("stop"),
+        ]
+    };
+    let roles = |quirks: Quirks| {
+        let body = body("home", &model("m", Thinking::Unknown), quirks, &request(conversation()));
+        let messages = json_of(&body)["messages"].as_array().unwrap().clone();
+        messages.iter().map(|message| message["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(roles(PLAIN), ["user", "assistant", "tool", "tool", "user"]);
+    assert_eq!(roles(MISTRAL), ["user", "assistant", "tool", "tool", "assistant", "user"]);
+    let word = json_of(&body("home", &model("m", Thinking::Unknown), MISTRAL, &request(conversation())));
+    assert_eq!(word["messages"][4]["content"], "I have seen the results.");
+}
+
+#[test]
+fn calls_that_google_did_not_make_are_marked() {
+    let signed = json!({"google": {"thought_signature": "x"}});
+    let own = json!({"provider": "openai-chat", "name": "home", "model": "gemini-3.5-flash", "extra_content": signed});
+    let conversation = || {
+        let two = |opaque: Option<Value>, first: &str, second: &str| {
+            let calls = vec![call(first, "shell", json!({})), call(second, "shell", json!({}))];
+            assistant(opaque.map(|opaque| reasoning("", Some(opaque))).into_iter().chain(calls).collect())
+        };
+        let results = |first: &str, second: &str| {
+            [result(first, "shell", true, "1", &[]), result(second, "shell", true, "2", &[])]
+        };
+        let mut messages = vec![user("go"), two(Some(own.clone()), "c1", "c2")];
+        messages.extend(results("c1", "c2"));
+        messages.push(two(None, "c3", "c4"));
+        messages.extend(results("c3", "c4"));
+        messages
+    };
+    let extras = |quirks: Quirks, id: &str| {
+        let body = json_of(&body("home", &model(id, Thinking::Unknown), quirks, &request(conversation())));
+        let calls = [1, 4].map(|place| body["messages"][place]["tool_calls"].as_array().unwrap().clone());
+        calls.concat().iter().map(|call| call["extra_content"].clone()).collect::<Vec<_>>()
+    };
+    let dummy = json!({"google": {"thought_signature": "skip_thought_signature_validator"}});
+    assert_eq!(extras(GOOGLE, "gemini-3.5-flash"), [signed, Value::Null, dummy.clone(), Value::Null]);
+    let other = [dummy.clone(), Value::Null, dummy, Value::Null];
+    assert_eq!(extras(GOOGLE, "models/gemini-3-pro"), other, "another model's signature is no good");
+    assert_eq!(extras(GOOGLE, "gemini-2.5-pro"), [const { Value::Null }; 4]);
+    assert_eq!(extras(PLAIN, "gemini-3-pro"), [const { Value::Null }; 4]);
 }
 
 #[test]

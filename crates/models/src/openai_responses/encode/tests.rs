@@ -11,7 +11,7 @@ use crate::outgoing::fixture::{
     assistant, call, field, file, image, json_of, message, model, reasoning, request, result, user,
 };
 use crate::outgoing::quirks::{OPENAI, PLAIN, Quirks};
-use crate::profile::Thinking;
+use crate::profile::{Profile, Thinking};
 
 fn input(quirks: Quirks, messages: Vec<Arc<Message>>) -> String {
     field(&body("home", &model("m", Thinking::Unknown), quirks, &request(messages)), "input")
@@ -108,11 +108,11 @@ fn sealed_reasoning_keeps_its_place_and_goes_back_to_its_provider_only() {
         let mut opaque = json!({"provider": "openai-responses", "item": {"type": "reasoning", "id": id}});
         if let Some(name) = name {
             opaque["name"] = name.into();
-            opaque["model"] = "another".into();
+            opaque["model"] = "m".into();
         }
         reasoning("hm", Some(opaque))
     };
-    let order = |name: Option<&str>| {
+    let order_for = |model: &Profile, name: Option<&str>| {
         let parts = vec![
             sealed("rs_1", name),
             Part::text("text"),
@@ -124,12 +124,13 @@ fn sealed_reasoning_keeps_its_place_and_goes_back_to_its_provider_only() {
         let results =
             [result("c1", "shell", true, "1", &[]), result("c2", "shell", true, "2", &[])].into_iter();
         let conversation = [user("go"), assistant(parts)].into_iter().chain(results).collect();
-        let body = json_of(&body("home", &model("m", Thinking::Effort), OPENAI, &request(conversation)));
+        let body = json_of(&body("home", model, OPENAI, &request(conversation)));
         let kinds = body["input"].as_array().unwrap().iter();
         kinds
             .map(|item| item["id"].as_str().or(item["type"].as_str()).unwrap().to_owned())
             .collect::<Vec<_>>()
     };
+    let order = |name: Option<&str>| order_for(&model("m", Thinking::Effort), name);
     let whole = [
         "message",
         "rs_1",
@@ -145,4 +146,7 @@ fn sealed_reasoning_keeps_its_place_and_goes_back_to_its_provider_only() {
     assert_eq!(order(Some("home")), whole);
     let bare: Vec<&str> = whole.iter().copied().filter(|item| !item.starts_with("rs_")).collect();
     assert_eq!(order(Some("work")), bare);
+    assert_eq!(order_for(&model("n", Thinking::Effort), Some("home")), bare, "another model made it");
+    assert_eq!(order_for(&model("m", Thinking::Never), Some("home")), bare, "it would be refused");
+    assert_eq!(order_for(&model("gpt-4o", Thinking::Unknown), None), bare, "it would be refused");
 }
