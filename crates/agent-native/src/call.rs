@@ -69,7 +69,8 @@ async fn run_prepared(
 ) -> Result<(ToolResult, bool), Failed> {
     let kind = tool.kind_of(&call.input);
     let risk = tool.warning(&call.input);
-    let changes = kind != ToolKind::Read;
+    // What a server calls reading is only its word.
+    let is_foreign = call.name.starts_with("mcp__");
     loop {
         let summary = tool.summary(&call.input);
         let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone()).await?;
@@ -77,7 +78,7 @@ async fn run_prepared(
             let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             return Ok((ToolResult::failed(call.id, format!("The user denied this call{why}")), false));
         }
-        if changes {
+        if kind != ToolKind::Read || is_foreign {
             before_change(turn).await?;
         }
         match turn.context.report(Report::CallStarted { tool_call: call.clone(), kind }).await {
@@ -88,6 +89,8 @@ async fn run_prepared(
         }
     }
     let outcome = run_tool(turn, &call, tool, risk.is_some()).await;
+    // Whether a server kept its word can be told where there is something to compare with.
+    let changes = kind != ToolKind::Read || (is_foreign && turn.checkpoints.before().is_some());
     Ok((result(turn.context, call.id, outcome).await?, changes))
 }
 

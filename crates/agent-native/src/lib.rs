@@ -27,6 +27,8 @@ use ostler_checkpoint::Store;
 use ostler_models::{Model, ModelError, Models};
 use ostler_tools::{Tool, Tools};
 
+use crate::checkpoint::Checkpoints;
+
 /// Finds the model of a name.
 type Resolve = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
 
@@ -74,11 +76,19 @@ impl Agent for NativeAgent {
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
         async move {
             let canceled = turn.canceled.clone();
+            let checkpoints = Checkpoints::new(self.checkpoints.clone(), &turn);
             // Whatever the turn holds, a stream or a child process, ends when its future is dropped.
-            tokio::select! {
+            let ended = tokio::select! {
                 () = canceled.cancelled() => Err(Failed::from(ReportError::Over)),
-                ended = turn::run(self, &turn) => ended,
+                ended = turn::run(self, &turn, &checkpoints) => ended,
+            };
+            // How a turn that was cut short left the workspace is seen when nothing of it runs any more.
+            if ended.is_err()
+                && let Err(error) = checkpoints.after_turn(&turn).await
+            {
+                tracing::debug!(reason = error.reason, "how the turn left the workspace is not recorded");
             }
+            ended
         }
         .boxed()
     }

@@ -1,81 +1,232 @@
-//! Patch review: the turn's whole change as one question. What a person does not want is put back, and
-//! what they say goes to the model.
+//! Patch review: the turn's whole change as one question. What a person does not want is put back, as far
+//! as it is still what they were shown, and what they say goes to the model.
+//!
+//! A change that cannot be shown is asked about all the same, and what changes while the answer is awaited
+//! is shown in a further review, a few times. A turn that fails or is stopped is not reviewed.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ostler_agent::Failed;
-use ostler_checkpoint::RestoreOptions;
+use ostler_checkpoint::{Against, Checkpoint, CheckpointId, RestoreOptions, Restored, Store};
 use ostler_types::{
-    FileChange, Message, PATCH_REVIEW, Part, PatchReviewMode, RejectedFile, Report, Reviewed, Role,
+    FileChange, Message, PATCH_REVIEW, Part, Patch, PatchReviewMode, RejectedFile, Report, Reviewed, Role,
 };
 
 use crate::turn::Turn;
 
 /// How much of the diffs one review may hold; a record must stay small.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
+/// How many files one review may show, and how long they may be altogether as they are recorded.
+const MAX_FILES: usize = 500;
+const MAX_BYTES: usize = 1024 * 1024;
+/// How often what has changed during a review is reviewed in turn.
+const MAX_AGAIN: usize = 3;
+/// How many files the model is told of, one by one.
+const MAX_LINES: usize = 100;
 
-/// Whether a turn that is picked up stood in a review.
-pub(crate) fn was_open(turn: &ostler_types::OpenTurn) -> bool {
-    turn.reviewed.is_some() || turn.calls.iter().any(|open| open.call.name == PATCH_REVIEW)
+/// What a turn remembers of its reviews.
+#[derive(Default)]
+pub(crate) struct Reviews {
+    /// The workspace as it was when it was last reviewed.
+    last: Option<CheckpointId>,
+    /// How many calls had begun when a change that could not be shown was last asked about.
+    unshown: Option<u64>,
+    /// The answer to a review of which the agent has not heard yet, because it was restarted.
+    answered: Option<Reviewed>,
+    /// Whether a review waited when the agent was restarted.
+    waits: bool,
+    /// Whether something changed during each of the reviews.
+    pub(crate) is_unsettled: bool,
+}
+
+impl Reviews {
+    /// Those of a turn that begins, or is picked up.
+    pub(crate) fn of(turn: &ostler_types::OpenTurn) -> Reviews {
+        let waits = turn.calls.iter().any(|open| open.call.name == PATCH_REVIEW);
+        Reviews { answered: turn.reviewed.clone(), waits, ..Reviews::default() }
+    }
+
+    /// Whether a turn that is picked up stood in a review.
+    pub(crate) fn was_open(&self) -> bool {
+        self.answered.is_some() || self.waits
+    }
 }
 
 /// Reviews the turn's change, if the policy asks for it and there is one. True if the model has been
 /// told something and is to go on.
 pub(crate) async fn review(turn: &mut Turn<'_>, steps_left: bool) -> Result<bool, Failed> {
     let waits = match turn.context.session.policy.patch_review.mode {
-        PatchReviewMode::Off => return Ok(false),
-        PatchReviewMode::Request => true,
+        PatchReviewMode::Off if !turn.reviews.was_open() => return Ok(false),
+        PatchReviewMode::Off | PatchReviewMode::Request => true,
         PatchReviewMode::Auto => false,
     };
-    let Some(now) = turn.checkpoints.now().await else { return Ok(false) };
-    let files = turn.checkpoints.changes(&now).await;
-    if files.is_empty() || turn.reviewed.as_ref() == Some(&now.id) {
-        return Ok(false);
+    for _ in 0..=MAX_AGAIN {
+        let Some(reviewed) = ask(turn, waits).await? else { return Ok(false) };
+        let is_late = changed_since(turn, &reviewed).await;
+        let put_back = put_back(turn, &reviewed).await;
+        turn.changed |= !put_back.is_empty();
+        if let Some(text) = feedback(&reviewed, &put_back) {
+            let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
+            let message = Message { id, role: Role::User, parts: vec![Part::text(text)], created_at };
+            turn.context.report(Report::ReviewSettled { feedback: message.clone() }).await?;
+            turn.conversation.push(Arc::new(message));
+            if steps_left {
+                return Ok(true);
+            }
+        }
+        if !is_late {
+            return Ok(false);
+        }
     }
-    let answer = turn.context.review(bounded(files.clone()), waits).await?;
-    turn.reviewed = Some(now.id);
-    let Some(reviewed) = answer else { return Ok(false) };
-    let put_back = put_back(turn, &reviewed, &files).await;
-    turn.changed |= !put_back.is_empty();
-    let Some(text) = feedback(&reviewed, &put_back).filter(|_| steps_left) else { return Ok(false) };
-    let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
-    let message = Message { id, role: Role::User, parts: vec![Part::text(text)], created_at };
-    turn.context.report(Report::ReviewSettled { feedback: message.clone() }).await?;
-    turn.conversation.push(Arc::new(message));
-    Ok(true)
+    turn.reviews.is_unsettled = true;
+    Ok(false)
+}
+
+/// Asks, and returns what a person said. None when there is nothing to review, or nobody is waited for.
+async fn ask(turn: &mut Turn<'_>, waits: bool) -> Result<Option<Reviewed>, Failed> {
+    if let Some(answered) = turn.reviews.answered.take() {
+        turn.reviews.last = answered.checkpoint_id.as_deref().and_then(|id| id.parse().ok());
+        return Ok(Some(answered));
+    }
+    // A review that waits already is the one that is answered, whatever is shown now.
+    let waited = std::mem::take(&mut turn.reviews.waits);
+    let Some(patch) = patch(turn).await.or_else(|| waited.then(Patch::default)) else { return Ok(None) };
+    let shown = patch.checkpoint_id.clone();
+    let answer = turn.context.review(patch, waits).await?;
+    let shown = answer.as_ref().map_or(shown, |reviewed| reviewed.checkpoint_id.clone());
+    turn.reviews.last = shown.and_then(|id| id.parse().ok());
+    Ok(answer)
+}
+
+/// What the turn changed, if that has not been reviewed yet.
+async fn patch(turn: &mut Turn<'_>) -> Option<Patch> {
+    let why = match turn.checkpoints.now().await {
+        None => turn.checkpoints.unknown()?,
+        Some(Err(why)) => why,
+        Some(Ok(now)) if turn.reviews.last == Some(now.id) => return None,
+        Some(Ok(now)) => match turn.checkpoints.changes(&now).await {
+            Ok(files) if files.is_empty() => return None,
+            Ok(files) => return Some(bounded(files, now.id)),
+            Err(why) => why,
+        },
+    };
+    let count = Some(turn.checkpoints.change_count());
+    if turn.reviews.unshown == count {
+        return None;
+    }
+    turn.reviews.unshown = count;
+    Some(Patch { note: Some(why), ..Patch::default() })
+}
+
+/// Whether the workspace is another than the one that was shown.
+async fn changed_since(turn: &Turn<'_>, reviewed: &Reviewed) -> bool {
+    let Some(shown) = &reviewed.checkpoint_id else { return false };
+    match turn.checkpoints.now().await {
+        Some(Ok(now)) => now.id.to_string() != *shown,
+        Some(Err(_)) => true,
+        None => false,
+    }
 }
 
 /// Puts back what was rejected: all of it, some files, or some hunks. Returns what was done, a line each.
-async fn put_back(turn: &Turn<'_>, reviewed: &Reviewed, files: &[FileChange]) -> Vec<String> {
-    let mut rejected = reviewed.answer.reject.clone();
-    if !reviewed.accepted && rejected.is_empty() {
-        rejected.extend(files.iter().map(|file| RejectedFile { path: file.path.clone(), hunks: None }));
+async fn put_back(turn: &Turn<'_>, reviewed: &Reviewed) -> Vec<String> {
+    let rejected = reviewed.answer.reject.clone();
+    if reviewed.accepted && rejected.is_empty() {
+        return Vec::new();
     }
-    let moved = |path: &str| files.iter().find(|file| file.path == path).and_then(|file| file.from.clone());
-    let mut done = Vec::new();
-    for RejectedFile { path, hunks } in rejected {
-        let mut only = vec![PathBuf::from(&path)];
-        only.extend(moved(&path).map(PathBuf::from));
-        let what = match &hunks {
-            Some(hunks) => format!("{path} (hunks {hunks:?})"),
-            None => path.clone(),
-        };
-        let restored = turn.checkpoints.blocking(move |store, workspace, before| match &hunks {
-            Some(hunks) => store.restore_hunks(workspace, &only[0], before, None, hunks),
-            None => {
-                let options = RestoreOptions { only: Some(only), force: true, ..RestoreOptions::default() };
-                store.restore(workspace, before, None, &options)
-            }
-        });
-        done.push(match restored.await {
-            Some(Ok(restored)) if restored.conflicts.is_empty() => format!("put back: {what}"),
-            Some(Ok(restored)) => format!("could not be put back: {what}: {}", restored.conflicts[0].why),
-            Some(Err(error)) => format!("could not be put back: {what}: {error}"),
-            None => format!("could not be put back: {what}"),
-        });
+    turn.checkpoints.hold().await;
+    let shown = reviewed.checkpoint_id.clone();
+    let restored = turn.checkpoints.blocking(move |store, workspace, before| {
+        let shown = shown.and_then(|id| id.parse().ok()).ok_or("the change is not known")?;
+        let shown = store.find(shown).map_err(|error| error.to_string())?;
+        let change = Change { store, workspace, before, shown: &shown };
+        if rejected.is_empty() { change.put_back_all() } else { change.put_back(&rejected) }
+    });
+    match restored.await {
+        Some(Ok(lines)) => lines,
+        Some(Err(why)) => vec![format!("nothing could be put back: {why}")],
+        None => vec!["nothing could be put back: there is no checkpoint of the workspace".to_owned()],
     }
-    done
+}
+
+/// What a person was shown.
+struct Change<'a> {
+    store: &'a Store,
+    workspace: &'a Path,
+    before: &'a Checkpoint,
+    shown: &'a Checkpoint,
+}
+
+impl Change<'_> {
+    fn put_back_all(&self) -> Result<Vec<String>, String> {
+        let options = RestoreOptions::default();
+        let restored = self.store.restore(self.workspace, self.before, Some(self.shown), &options);
+        let Restored { restored, deleted, recreated, conflicts, left_out } =
+            restored.map_err(|error| error.to_string())?;
+        let mut failed: Vec<String> = conflicts
+            .iter()
+            .map(|conflict| format!("could not be put back: {}: {}", conflict.path.display(), conflict.why))
+            .collect();
+        let too_large = |path: &Path| format!("could not be put back: {}: it was too large", path.display());
+        failed.extend(left_out.iter().map(|left_out| too_large(&left_out.path)));
+        let done = restored.iter().chain(&deleted).chain(&recreated);
+        let done: Vec<String> = done.map(|path| format!("put back: {}", path.display())).collect();
+        let mut lines: Vec<String> = failed.into_iter().chain(done).collect();
+        if lines.len() > MAX_LINES {
+            let more = lines.len() - MAX_LINES;
+            lines.truncate(MAX_LINES);
+            lines.push(format!("and {more} more"));
+        }
+        Ok(lines)
+    }
+
+    fn put_back(&self, rejected: &[RejectedFile]) -> Result<Vec<String>, String> {
+        let changes = self.store.diff(self.before, Against::Checkpoint(self.shown));
+        let changes = changes.map_err(|error| error.to_string())?;
+        let known: HashMap<String, _> =
+            changes.iter().map(|change| (change.path.to_string_lossy().into_owned(), change)).collect();
+        let mut lines = Vec::new();
+        for RejectedFile { path, hunks } in rejected {
+            let what = match hunks {
+                Some(hunks) => format!("{path} (hunks {hunks:?})"),
+                None => path.clone(),
+            };
+            let Some(change) = known.get(path) else {
+                lines.push(format!("could not be put back: {what}: it is no part of the change"));
+                continue;
+            };
+            let restored = match hunks {
+                Some(hunks) => {
+                    let since = Some(self.shown);
+                    self.store.restore_hunks(self.workspace, &change.path, self.before, since, hunks)
+                }
+                None => {
+                    let options = RestoreOptions { only: Some(paths(change)), ..RestoreOptions::default() };
+                    self.store.restore(self.workspace, self.before, Some(self.shown), &options)
+                }
+            };
+            lines.push(match restored {
+                Ok(restored) => match (restored.conflicts.first(), restored.left_out.first()) {
+                    (Some(conflict), _) => format!("could not be put back: {what}: {}", conflict.why),
+                    (None, Some(_)) => format!("could not be put back: {what}: it was too large"),
+                    (None, None) => format!("put back: {what}"),
+                },
+                Err(error) => format!("could not be put back: {what}: {error}"),
+            });
+        }
+        Ok(lines)
+    }
+}
+
+/// Where a file is, and where it was.
+fn paths(change: &ostler_checkpoint::FileChange) -> Vec<PathBuf> {
+    let mut paths = vec![change.path.clone()];
+    if let ostler_checkpoint::ChangeKind::Renamed { from } = &change.kind {
+        paths.push(from.clone());
+    }
+    paths
 }
 
 /// What the model hears of a review, if there is something to hear.
@@ -99,16 +250,67 @@ fn feedback(reviewed: &Reviewed, put_back: &[String]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The changes with as many of their diffs as there is room for.
-fn bounded(mut files: Vec<FileChange>) -> Vec<FileChange> {
-    let mut room = MAX_DIFF_BYTES;
-    for file in &mut files {
+/// As much of the change as a record has room for: of many files the largest changes, with as many of
+/// their diffs as there is room for.
+fn bounded(mut files: Vec<FileChange>, shown: CheckpointId) -> Patch {
+    let count = files.len();
+    if count > MAX_FILES {
+        files.sort_by_key(|file| std::cmp::Reverse(file.added + file.removed));
+        files.truncate(MAX_FILES);
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    let (mut diffs, mut room) = (MAX_DIFF_BYTES, MAX_BYTES);
+    let mut listed = Vec::new();
+    for mut file in files {
         let length = file.diff.as_ref().map_or(0, String::len);
-        if length > room {
+        if length > diffs || recorded_bytes(&file) > room {
             file.diff = None;
         } else {
-            room -= length;
+            diffs -= length;
+        }
+        let bytes = recorded_bytes(&file);
+        if bytes <= room {
+            room -= bytes;
+            listed.push(file);
         }
     }
-    files
+    let more = (count - listed.len()) as u64;
+    Patch { files: listed, more, checkpoint_id: Some(shown.to_string()), note: None }
+}
+
+fn recorded_bytes(file: &FileChange) -> usize {
+    serde_json::to_vec(file).map_or(usize::MAX, |bytes| bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_types::{ChangeKind, FileChange};
+
+    use super::{MAX_BYTES, MAX_FILES, bounded};
+
+    fn file(number: u64, path: &str, diff: &str) -> FileChange {
+        FileChange {
+            path: format!("{path}{number:06}"),
+            kind: ChangeKind::Added,
+            from: None,
+            added: number,
+            removed: 0,
+            binary: false,
+            diff: Some(diff.to_owned()),
+        }
+    }
+
+    #[test]
+    fn however_many_files_changed_a_review_stays_small_and_counts_the_rest() {
+        let id = "0".repeat(64).parse().unwrap();
+        let shown = bounded((0..120_000).map(|number| file(number, "f", "+x\n")).collect(), id);
+        assert_eq!((shown.files.len(), shown.more), (MAX_FILES, 120_000 - MAX_FILES as u64));
+        assert_eq!(shown.files[0].added, 119_500, "the largest changes are shown");
+        // Each of these takes six bytes for one when it is recorded.
+        let long = "\u{1}".repeat(4_000);
+        let shown = bounded((0..400).map(|number| file(number, &long, &long)).collect(), id);
+        assert_eq!(shown.files.len() as u64 + shown.more, 400);
+        let recorded = serde_json::to_vec(&shown.files).unwrap().len();
+        assert!(shown.more > 0 && recorded < MAX_BYTES + 1_000, "{recorded}");
+    }
 }

@@ -12,11 +12,15 @@ use ostler_tools::Tools;
 use ostler_types::{Accepted, Failure, Message, Part, Report, Role, ToolCallId, Usage, results};
 
 use crate::batch::{Batch, run_batch};
-use crate::checkpoint::{self, Checkpoints};
+use crate::checkpoint::Checkpoints;
 use crate::lineup::Lineup;
+use crate::review::Reviews;
 use crate::step::run_step;
 use crate::verify::Verdict;
 use crate::{NativeAgent, review, verify};
+
+/// Why a turn ended that had no steps left.
+const MAX_STEPS: &str = "max_steps";
 
 /// A turn at work.
 pub(crate) struct Turn<'a> {
@@ -32,41 +36,24 @@ pub(crate) struct Turn<'a> {
     /// Whether a call may have changed the workspace since it was last checked.
     pub(crate) changed: bool,
     /// The workspace before the turn, and later.
-    pub(crate) checkpoints: Checkpoints,
+    pub(crate) checkpoints: &'a Checkpoints,
     /// The workspace as it was when it was last checked and held.
     pub(crate) checked: Option<CheckpointId>,
-    /// The workspace as it was when it was last reviewed.
-    pub(crate) reviewed: Option<CheckpointId>,
+    /// What was asked about the turn's whole change.
+    pub(crate) reviews: Reviews,
 }
 
 /// Runs a turn from where it stands to its end.
-pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Completed, Failed> {
-    let models = Lineup::of(agent, &context.session);
-    let conversation = context.history.clone();
-    let call_ids =
-        conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
-    let (files, changed) = (Arc::default(), context.open.changed);
-    let workspace = PathBuf::from(&context.session.workspace_path);
-    let checkpoints =
-        Checkpoints::new(agent.checkpoints.clone(), workspace, context.open.checkpoint.as_deref());
-    let (checked, reviewed) = (None, None);
-    let tools = tools(agent, &context.session.workspace_path).await;
-    let mut turn = Turn {
-        context,
-        models,
-        tools,
-        files,
-        conversation,
-        call_ids,
-        changed,
-        checkpoints,
-        checked,
-        reviewed,
-    };
+pub(crate) async fn run(
+    agent: &NativeAgent,
+    context: &TurnContext,
+    checkpoints: &Checkpoints,
+) -> Result<Completed, Failed> {
+    let mut turn = begin(agent, context, checkpoints).await;
     let (mut steps, mut rounds) = (context.open.steps, context.open.rounds);
     let mut verdict = Verdict::default();
 
-    let mut in_review = review::was_open(&context.open);
+    let mut in_review = turn.reviews.was_open();
     if let Some(batch) = Batch::left_open(&context.open).filter(|_| !in_review) {
         run_batch(&mut turn, batch).await?;
     }
@@ -74,7 +61,8 @@ pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Co
         if steps >= agent.max_steps && !in_review {
             return stop_at_limit(&mut turn, &mut rounds).await;
         }
-        let mut stop_reason = "end_turn".to_owned();
+        // The words that end a turn at its limit are a step of their own.
+        let mut stop_reason = if steps > agent.max_steps { MAX_STEPS } else { "end_turn" }.to_owned();
         if !in_review {
             take_steering(&mut turn).await?;
             let (message, reason) = run_step(&mut turn).await?;
@@ -100,9 +88,25 @@ pub(crate) async fn run(agent: &NativeAgent, context: &TurnContext) -> Result<Co
         if steps_left && take_steering(&mut turn).await? {
             continue;
         }
-        checkpoint::after_turn(&turn).await?;
-        return Ok(completed(stop_reason, verdict));
+        turn.checkpoints.after_turn(context).await?;
+        return Ok(completed(&turn, stop_reason, verdict));
     }
+}
+
+/// A turn as it stands.
+async fn begin<'a>(
+    agent: &'a NativeAgent,
+    context: &'a TurnContext,
+    checkpoints: &'a Checkpoints,
+) -> Turn<'a> {
+    let models = Lineup::of(agent, &context.session);
+    let conversation = context.history.clone();
+    let call_ids =
+        conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
+    let (files, changed) = (Arc::default(), context.open.changed);
+    let (checked, reviews) = (None, Reviews::of(&context.open));
+    let tools = tools(agent, &context.session.workspace_path).await;
+    Turn { context, models, tools, files, conversation, call_ids, changed, checkpoints, checked, reviews }
 }
 
 /// The tools of a turn: those of every session, and those of this workspace.
@@ -130,7 +134,7 @@ async fn stop_at_limit(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Complete
         parts: vec![Part::text(results::MAX_STEPS)],
         created_at: turn.context.clock.now(),
     };
-    let stop_reason = "max_steps".to_owned();
+    let stop_reason = MAX_STEPS.to_owned();
     let (model, usage) = (turn.models.name().to_owned(), Usage::default());
     let report = Report::StepFinished { model, message, stop_reason: stop_reason.clone(), usage };
     turn.context.report(report).await?;
@@ -138,12 +142,26 @@ async fn stop_at_limit(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Complete
         verify::Outcome::Settled(verdict) => verdict,
         verify::Outcome::TryAgain => Verdict::default(),
     };
-    checkpoint::after_turn(turn).await?;
-    Ok(completed(stop_reason, verdict))
+    review::review(turn, false).await?;
+    turn.checkpoints.after_turn(turn.context).await?;
+    Ok(completed(turn, stop_reason, verdict))
 }
 
-fn completed(stop_reason: String, Verdict { verified, note }: Verdict) -> Completed {
-    Completed { stop_reason, verified, verification: note }
+/// The end of a turn, with what there is to say of its check, its review and its undoing.
+fn completed(turn: &Turn<'_>, stop_reason: String, Verdict { verified, note }: Verdict) -> Completed {
+    let is_outdated = verified == Some(true) && turn.changed;
+    let (verified, note) = if is_outdated {
+        (None, Some("not verified: files were put back after the check".to_owned()))
+    } else {
+        (verified, note)
+    };
+    let mut said: Vec<String> = note.into_iter().collect();
+    if turn.reviews.is_unsettled {
+        said.push("files changed again after the last review".to_owned());
+    }
+    said.extend(turn.checkpoints.failure().map(|why| format!("this turn cannot be undone: {why}")));
+    let verification = (!said.is_empty()).then(|| said.join("; "));
+    Completed { stop_reason, verified, verification }
 }
 
 /// A model that could not answer ends the turn; the text so far is kept.

@@ -45,7 +45,7 @@ pub(crate) async fn verify(
     rounds: &mut u32,
     steps_left: bool,
 ) -> Result<Outcome, Failed> {
-    let now = turn.checkpoints.now().await.map(|checkpoint| checkpoint.id);
+    let now = turn.checkpoints.now().await.and_then(Result::ok).map(|checkpoint| checkpoint.id);
     let before = turn.checkpoints.before().map(|before| before.id).filter(|_| *rounds == 0);
     let known = turn.checked.or(before);
     // Commands may have run without leaving anything behind. After a failure only a check can tell.
@@ -54,6 +54,7 @@ pub(crate) async fn verify(
         Plan::Run { commands, require_clean } => (commands, require_clean),
         Plan::Nothing(note) => return Ok(Outcome::Settled(Verdict { verified: None, note })),
     };
+    turn.checkpoints.hold().await;
     *rounds += 1;
     let (round, max_rounds) = (*rounds, turn.context.session.policy.verify.max_rounds);
     let mut shown = commands.clone();

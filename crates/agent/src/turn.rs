@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ostler_types::{
-    Accepted, Clock, Delta, FileChange, Message, MessageId, OpenTurn, RawLine, Refusal, Report, Reviewed,
-    Session, ToolCall, ToolKind, Verdict,
+    Accepted, Clock, Delta, Message, MessageId, OpenTurn, Patch, RawLine, Refusal, Report, Reviewed, Session,
+    ToolCall, ToolKind, Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -120,7 +120,14 @@ impl TurnContext {
         summary: String,
         risk: Option<String>,
     ) -> Result<(Verdict, Option<String>), ReportError> {
-        let report = Report::CallProposed { tool_call: call, kind, summary, standing: false, risk };
+        let report = Report::CallProposed {
+            tool_call: call,
+            kind,
+            summary,
+            standing: false,
+            risk,
+            trusted: self.trusted,
+        };
         match self.report(report).await? {
             Accepted::Denied { reason } => Ok((Verdict::Deny, reason)),
             _ => Ok((Verdict::Approve, None)),
@@ -129,8 +136,8 @@ impl TurnContext {
 
     /// Shows what the turn changed. When it is to wait, returns what a person said to it, however long
     /// that takes.
-    pub async fn review(&self, files: Vec<FileChange>, waits: bool) -> Result<Option<Reviewed>, ReportError> {
-        match self.report(Report::ReviewRequested { files, waits }).await? {
+    pub async fn review(&self, patch: Patch, waits: bool) -> Result<Option<Reviewed>, ReportError> {
+        match self.report(Report::ReviewRequested { patch, waits }).await? {
             Accepted::Reviewed(reviewed) => Ok(Some(*reviewed)),
             _ => Ok(None),
         }

@@ -19,6 +19,8 @@ use crate::digest::Digest;
 use crate::error::Error;
 use crate::manifest::{Node, Reason};
 
+/// No placeholder is larger.
+pub(crate) const MAX_PLACEHOLDER_BYTES: u64 = 16;
 /// How often an open is tried while somebody renames directories under it.
 const OPEN_ATTEMPTS: usize = 32;
 
@@ -27,7 +29,12 @@ const OPEN_ATTEMPTS: usize = 32;
 pub(crate) struct Tree {
     root: OwnedFd,
     path: PathBuf,
+    is_placeholder: IsPlaceholder,
 }
+
+/// Tells what only holds the place of something for a while from what belongs to the workspace, by its
+/// absolute path.
+pub(crate) type IsPlaceholder = fn(&Path) -> bool;
 
 /// By what a file is told from what it was: the kernel changes one of these with the content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,7 +50,7 @@ pub(crate) struct Stamp {
 impl Tree {
     /// Opens a workspace. Fails where the kernel cannot keep paths inside it: there is no second,
     /// weaker way.
-    pub(crate) fn open(path: &Path) -> Result<Tree, Error> {
+    pub(crate) fn open(path: &Path, is_placeholder: IsPlaceholder) -> Result<Tree, Error> {
         let cannot = |error: io::Error| Error::io("The workspace cannot be opened:", path, error);
         let path = std::fs::canonicalize(path).map_err(cannot)?;
         let root = open(&path, DIRECTORY, Mode::empty()).map_err(|errno| cannot(errno.into()))?;
@@ -51,7 +58,7 @@ impl Tree {
             Errno::NOSYS | Errno::PERM => cannot(io::ErrorKind::Unsupported.into()),
             other => cannot(other.into()),
         })?;
-        Ok(Tree { root, path })
+        Ok(Tree { root, path, is_placeholder })
     }
 
     /// Where it is, without links.
@@ -61,6 +68,12 @@ impl Tree {
 
     pub(crate) fn root(&self) -> &OwnedFd {
         &self.root
+    }
+
+    /// Whether what is at a path only holds its place. Asked of what has next to no content, since
+    /// nothing else can be one.
+    pub(crate) fn is_placeholder(&self, path: &Path) -> bool {
+        (self.is_placeholder)(&self.path.join(path))
     }
 
     /// Opens a directory; the empty path is the workspace itself.
@@ -82,7 +95,7 @@ impl Tree {
     }
 
     /// What is at a path now, and by what its change would be told. A link on the way means that there
-    /// is nothing: what lies behind it is not the workspace's.
+    /// is nothing: what lies behind it is not the workspace's. Nor is a placeholder.
     pub(crate) fn look(&self, path: &Path, max_file_bytes: u64) -> Result<Option<(Node, Stamp)>, Error> {
         let cannot = |errno: Errno| Error::io("Cannot look at", &self.path.join(path), errno);
         let (parent, name) = match self.parent(path) {
@@ -96,6 +109,9 @@ impl Tree {
             Err(errno) => return Err(cannot(errno)),
         };
         let stamp = Stamp::of(&stat);
+        if self.is_placeholder(path) {
+            return Ok(None);
+        }
         let node = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => Node::Directory { mode: stamp.mode },
             FileType::Symlink => match readlinkat(&parent, name, Vec::new()) {

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{ioctl_ficlone, syncfs};
@@ -24,6 +25,8 @@ const MAX_SINGLE_SYNCS: usize = 32;
 pub(crate) struct Blobs {
     files: Arc<Files>,
     state: Mutex<State>,
+    /// Bytes that were written since somebody last asked to forget them.
+    written: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +47,7 @@ pub(crate) enum BlobError {
 
 impl Blobs {
     pub(crate) fn new(files: Arc<Files>) -> Blobs {
-        Blobs { files, state: Mutex::default() }
+        Blobs { files, state: Mutex::default(), written: AtomicU64::new(0) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -106,9 +109,20 @@ impl Blobs {
             let _ = remove_if_there(path);
             return Err(error);
         }
+        self.written.fetch_add(self.size(&digest)?.unwrap_or(0), Ordering::Relaxed);
         // Again: another thread that wrote the same may have synced its own file in between.
         self.state().unsynced.insert(digest);
         Ok(digest)
+    }
+
+    /// How many bytes have been written.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Begins to count anew.
+    pub(crate) fn forget_written(&self) {
+        self.written.store(0, Ordering::Relaxed);
     }
 
     /// Whether a blob is there in its full length. From here on a sweep spares it.

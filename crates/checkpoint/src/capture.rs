@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
-use crate::beneath::Tree;
 use crate::digest::{CheckpointId, Digest};
 use crate::error::Error;
 use crate::files::read_if_there;
@@ -72,7 +71,7 @@ pub(crate) fn capture(
     workspace: &Path,
     options: &CaptureOptions,
 ) -> Result<Checkpoint, Error> {
-    let tree = Tree::open(workspace)?;
+    let tree = store.tree(workspace)?;
     let full = |error: std::io::Error| Error::io("No checkpoint was made of", tree.path(), error);
     let cache = StatCache::read(&store.files, tree.path());
     // Without it the turn's diff may show a file as deleted that git only came to ignore: no reason to

@@ -82,7 +82,7 @@ pub(crate) fn diff(store: &Store, from: &Checkpoint, against: Against<'_>) -> Re
             (store.manifest(checkpoint.id)?, Side::Checkpoint(store, checkpoint.id))
         }
         Against::Workspace(path) => {
-            let tree = Tree::open(path)?;
+            let tree = store.tree(path)?;
             (workspace_now(store, &tree, &before)?, Side::Workspace(tree))
         }
     };

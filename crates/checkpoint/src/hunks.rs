@@ -22,7 +22,7 @@ pub(crate) fn restore_hunks(
     since: Option<&Checkpoint>,
     hunks: &[usize],
 ) -> Result<Restored, Error> {
-    let tree = open(workspace, to)?;
+    let tree = open(store, workspace, to)?;
     let old = store.manifest(to.id)?;
     let now = tree.look(path, old.max_file_bytes)?;
     if let Some(since) = since
@@ -62,7 +62,7 @@ pub(crate) fn restore_hunks(
     };
     let seen = Node::File { mode: *mode, size: new.len() as u64, digest: Digest::of(&new) };
     let step = Step { path: path.to_owned(), before: Some((seen, *stamp)), target: Some(target) };
-    rewrite(store, &tree, to.id, since.map(|since| since.id), step)
+    rewrite(store, &tree, to, since, step)
 }
 
 /// A file that was added, deleted or has no lines is one hunk, and undone whole.

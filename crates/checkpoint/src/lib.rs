@@ -3,8 +3,9 @@
 //!
 //! A [`Store`] holds *blobs*, each named by its content and written once, and *manifests*, each a list
 //! of paths with what was there. [`Store::capture`] makes a checkpoint, [`Store::diff`] compares two,
-//! [`Store::restore`] brings a workspace back, [`Store::prune`] keeps the store within its limits. All
-//! calls block. When to capture, what a turn is and who may undo it is left to the callers.
+//! [`Store::restore`] brings a workspace back, [`Store::undo`] takes back what turns did to it,
+//! [`Store::prune`] keeps the store within its limits. All calls block, but those for a lease
+//! ([`Store::changing`], [`Store::undoing`]), which keep turns and undos in one workspace apart. When to capture, what a turn is and who may undo it is left to the callers.
 
 mod beneath;
 mod blobs;
@@ -17,6 +18,7 @@ mod digest;
 mod error;
 mod files;
 mod hunks;
+mod leases;
 mod lines;
 mod manifest;
 mod prune;
@@ -27,6 +29,7 @@ mod stat_cache;
 mod store;
 mod threads;
 mod tracked;
+mod upkeep;
 mod walk;
 
 pub use capture::{CaptureOptions, Checkpoint};
@@ -34,7 +37,9 @@ pub use check::{Checked, Damage};
 pub use diff::{Against, ChangeKind, FileChange};
 pub use digest::{CheckpointId, ParseIdError};
 pub use error::Error;
+pub use leases::{Changing, Undoing};
 pub use manifest::{LeftOut, Reason};
 pub use prune::{Limits, Pruned};
-pub use restore::{Conflict, Interrupted, RestoreOptions, Restored};
+pub use restore::{Conflict, Interrupted, RestoreOptions, Restored, Span};
 pub use store::Store;
+pub use upkeep::InUse;

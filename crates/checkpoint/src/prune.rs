@@ -85,6 +85,7 @@ fn choose(store: &Store, limits: &Limits, now: SystemTime) -> Result<(Kept, Vec<
     let failed = |error| Error::io("Cannot read the checkpoints in", store.files.root(), error);
     let (ids, mut pinned) = store.ids()?;
     pinned.extend(Journal::needed(&store.files).map_err(failed)?);
+    pinned.extend(store.upkeep.all_in_use());
     let mut all = Vec::new();
     for id in ids {
         let captured = std::fs::metadata(store.files.manifest(id)).and_then(|file| file.modified());

@@ -61,19 +61,68 @@ pub struct Conflict {
 /// A restore that was cut short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupted {
-    /// To which checkpoint.
+    /// To which checkpoint; the newest, when several turns were to be undone.
     pub to: CheckpointId,
     /// From which one, if it was named.
     pub since: Option<CheckpointId>,
 }
 
+/// What one turn did to a workspace: from which checkpoint to which.
+#[derive(Debug, Clone, Copy)]
+pub struct Span<'a> {
+    /// Before its first change.
+    pub before: &'a Checkpoint,
+    /// As it left the workspace. Where that is not known, nobody can tell its changes from others, so all
+    /// of them are conflicts.
+    pub after: Option<&'a Checkpoint>,
+}
+
 /// What was asked for; the same again completes what was cut short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
-    to: CheckpointId,
-    since: Option<CheckpointId>,
+    /// What is taken back, the newest first. Never empty.
+    passages: Vec<Passage>,
     only: Option<Vec<PathBuf>>,
     force: bool,
+}
+
+/// From which state to which one a workspace is brought back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Passage {
+    to: CheckpointId,
+    since: Since,
+}
+
+/// How the workspace was left by what is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// Like this.
+    Checkpoint(CheckpointId),
+    /// As it is now.
+    Now,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Order {
+    fn one(to: &Checkpoint, since: Option<&Checkpoint>, only: Option<Vec<PathBuf>>, force: bool) -> Order {
+        let since = since.map_or(Since::Now, |since| Since::Checkpoint(since.id));
+        Order { passages: vec![Passage { to: to.id, since }], only, force }
+    }
+
+    /// The checkpoint that is gone back to first.
+    fn first(&self) -> CheckpointId {
+        self.passages[0].to
+    }
+}
+
+impl Since {
+    fn checkpoint(self) -> Option<CheckpointId> {
+        match self {
+            Since::Checkpoint(id) => Some(id),
+            Since::Now | Since::Unknown => None,
+        }
+    }
 }
 
 /// One path, from what it is to what it is to be. At most one side is nothing.
@@ -103,31 +152,47 @@ pub(crate) fn restore(
     since: Option<&Checkpoint>,
     options: &RestoreOptions,
 ) -> Result<Restored, Error> {
-    let tree = open(workspace, to)?;
-    let order = Order {
-        to: to.id,
-        since: since.map(|since| since.id),
-        only: options.only.clone(),
-        force: options.force,
+    let tree = open(store, workspace, to)?;
+    let order = Order::one(to, since, options.only.clone(), options.force);
+    run(store, &tree, order, options.preview)
+}
+
+/// Takes back what turns did, the newest first, or says what that would do.
+pub(crate) fn undo(
+    store: &Store,
+    workspace: &Path,
+    spans: &[Span<'_>],
+    options: &RestoreOptions,
+) -> Result<Restored, Error> {
+    let Some(newest) = spans.first() else { return Ok(Restored::default()) };
+    let tree = open(store, workspace, newest.before)?;
+    let passage = |span: &Span<'_>| {
+        let since = span.after.map_or(Since::Unknown, |after| Since::Checkpoint(after.id));
+        Passage { to: span.before.id, since }
     };
+    let passages = spans.iter().map(passage).collect();
+    let order = Order { passages, only: options.only.clone(), force: options.force };
+    run(store, &tree, order, options.preview)
+}
+
+fn run(store: &Store, tree: &Tree, order: Order, preview: bool) -> Result<Restored, Error> {
     let begun = Journal::read(&store.files, tree.path())?;
     if let Some(begun) = &begun
-        && !options.preview
+        && !preview
     {
-        execute::remove_temporaries(&tree, begun);
-        execute::close_directories(&tree, begun);
+        clean(tree, begun);
     }
     let begun = begun.filter(|begun| begun.order == order);
-    let plan = Planner::new(store, &tree, &order, begun.as_ref())?.plan()?;
-    if options.preview {
+    let plan = Planner::new(store, tree, &order, begun.as_ref()).plan()?;
+    if preview {
         return Ok(plan.report);
     }
-    carry_out(store, &tree, order, plan)
+    carry_out(store, tree, order, plan)
 }
 
 /// Opens the workspace of a checkpoint.
-pub(crate) fn open(workspace: &Path, checkpoint: &Checkpoint) -> Result<Tree, Error> {
-    let tree = Tree::open(workspace)?;
+pub(crate) fn open(store: &Store, workspace: &Path, checkpoint: &Checkpoint) -> Result<Tree, Error> {
+    let tree = store.tree(workspace)?;
     if tree.path() != checkpoint.workspace {
         let (checkpoint, workspace) = (checkpoint.workspace.clone(), tree.path().to_owned());
         return Err(Error::OtherWorkspace { checkpoint, workspace });
@@ -139,22 +204,47 @@ pub(crate) fn open(workspace: &Path, checkpoint: &Checkpoint) -> Result<Tree, Er
 pub(crate) fn rewrite(
     store: &Store,
     tree: &Tree,
-    to: CheckpointId,
-    since: Option<CheckpointId>,
+    to: &Checkpoint,
+    since: Option<&Checkpoint>,
     step: Step,
 ) -> Result<Restored, Error> {
     let only = Some(vec![step.path.clone()]);
     let report = Restored { restored: vec![step.path.clone()], ..Restored::default() };
     let opened = plan::closed_directories(tree, std::slice::from_ref(&step));
     let plan = Plan { steps: vec![step], opened, report };
-    carry_out(store, tree, Order { to, since, only, force: true }, plan)
+    carry_out(store, tree, Order::one(to, since, only, true), plan)
 }
 
 /// The restore that was cut short in a workspace.
 pub(crate) fn interrupted(store: &Store, workspace: &Path) -> Result<Option<Interrupted>, Error> {
-    let tree = Tree::open(workspace)?;
+    let tree = store.tree(workspace)?;
     let begun = Journal::read(&store.files, tree.path())?;
-    Ok(begun.map(|begun| Interrupted { to: begun.order.to, since: begun.order.since }))
+    Ok(begun.map(|begun| {
+        let Passage { to, since } = begun.order.passages[0];
+        Interrupted { to, since: since.checkpoint() }
+    }))
+}
+
+/// Removes from all workspaces what runs that were cut short left lying in them. Their journals stay, so
+/// that the same call completes them. Says in how many workspaces there was one.
+pub(crate) fn clean_interrupted(store: &Store) -> Result<usize, Error> {
+    let failed = |error| Error::io("Cannot read the checkpoints in", store.files.root(), error);
+    let mut cleaned = 0;
+    for begun in Journal::all(&store.files).map_err(failed)? {
+        // A workspace that is gone, or of which no checkpoint is left, has nothing to be cleaned.
+        let Ok(tree) = store.head(begun.order.first()).and_then(|head| store.tree(&head.workspace)) else {
+            continue;
+        };
+        clean(&tree, &begun);
+        cleaned += 1;
+    }
+    Ok(cleaned)
+}
+
+/// Removes what a run left lying in the workspace.
+fn clean(tree: &Tree, begun: &Journal) {
+    execute::remove_temporaries(tree, begun);
+    execute::close_directories(tree, begun);
 }
 
 fn carry_out(store: &Store, tree: &Tree, order: Order, plan: Plan) -> Result<Restored, Error> {

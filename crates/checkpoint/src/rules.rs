@@ -159,9 +159,14 @@ impl Rules {
     }
 }
 
-/// The root of the repository in which a workspace lies.
+/// The root of the repository in which a workspace lies. An empty `.git` is none, as git has it: a
+/// sandbox may hold its place.
 pub(crate) fn repository_of(workspace: &Path) -> Option<&Path> {
-    let is_root = |directory: &&Path| std::fs::symlink_metadata(directory.join(".git")).is_ok();
+    let is_root = |directory: &&Path| {
+        let git = directory.join(".git");
+        let is_empty = || std::fs::read_dir(&git).is_ok_and(|mut names| names.next().is_none());
+        std::fs::symlink_metadata(&git).is_ok() && !is_empty()
+    };
     workspace.ancestors().take(MAX_ABOVE).find(is_root)
 }
 

@@ -170,7 +170,7 @@ mod tests {
         }
         let store = Store::open(&folder.path().join("s")).unwrap();
         let checkpoint = store.capture(&workspace, &CaptureOptions::default()).unwrap();
-        let tree = Tree::open(&workspace).unwrap();
+        let tree = store.tree(&workspace).unwrap();
         let first = scan(&tree, &StatCache::default());
         assert_eq!(first.read, names.len());
         let known = first.manifest.entries.iter().zip(&first.settled);

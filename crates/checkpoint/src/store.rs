@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 
+use crate::beneath::{IsPlaceholder, Tree};
 use crate::blobs::{BlobError, Blobs};
 use crate::capture::{CaptureOptions, Checkpoint, capture};
 use crate::check::{Checked, check};
@@ -14,9 +15,13 @@ use crate::digest::{CheckpointId, Digest};
 use crate::error::Error;
 use crate::files::{Files, read_if_there, remove_if_there};
 use crate::hunks::restore_hunks;
+use crate::leases::{Changing, Leases, Undoing};
 use crate::manifest::{Head, LeftOut, Manifest, is_sorted, read_page};
 use crate::prune::{Limits, Pruned, prune};
-use crate::restore::{Interrupted, RestoreOptions, Restored, interrupted, restore};
+use crate::restore::{
+    Interrupted, RestoreOptions, Restored, Span, clean_interrupted, interrupted, restore, undo,
+};
+use crate::upkeep::{InUse, Upkeep};
 
 /// The checkpoints of a data directory. One process has it open at a time; its threads may use it at
 /// the same time. All calls block, so an async caller gives them a thread of their own.
@@ -29,6 +34,9 @@ pub struct Store {
     gate: RwLock<()>,
     /// Held while a workspace is being changed.
     restoring: Mutex<()>,
+    is_placeholder: IsPlaceholder,
+    leases: Leases,
+    pub(crate) upkeep: Upkeep,
 }
 
 impl Store {
@@ -44,7 +52,32 @@ impl Store {
         left_alone.iter().for_each(|directory| files.leave_alone(directory));
         let files = Arc::new(files);
         let blobs = Blobs::new(Arc::clone(&files));
-        Ok(Store { files, blobs, gate: RwLock::default(), restoring: Mutex::default() })
+        Ok(Store {
+            files,
+            blobs,
+            gate: RwLock::default(),
+            restoring: Mutex::default(),
+            is_placeholder: |_| false,
+            leases: Leases::default(),
+            upkeep: Upkeep::default(),
+        })
+    }
+
+    /// The same with a way to tell what only holds a place in a workspace while programs run. It is asked,
+    /// by absolute path, of what is empty or next to it. Such things are never captured, removed or made.
+    #[must_use]
+    pub fn with_placeholders(self, is_placeholder: fn(&Path) -> bool) -> Store {
+        Store { is_placeholder, ..self }
+    }
+
+    /// Takes part in changing a workspace, together with others who do; waits while an undo runs in it.
+    pub async fn changing(&self, workspace: &Path) -> Changing {
+        self.leases.changing(workspace).await
+    }
+
+    /// Has a workspace alone, to undo something in it; waits for those who change it.
+    pub async fn undoing(&self, workspace: &Path) -> Undoing {
+        self.leases.undoing(workspace).await
     }
 
     /// Captures a workspace as it is now: all files, directories and links that git does not ignore,
@@ -52,7 +85,7 @@ impl Store {
     /// gives the same checkpoint again, and nothing new is stored.
     pub fn capture(&self, workspace: &Path, options: &CaptureOptions) -> Result<Checkpoint, Error> {
         let _gate = self.reading();
-        capture(self, workspace, options)
+        capture(self, workspace, options).inspect(|_| self.upkeep.captured())
     }
 
     /// The checkpoint of an id.
@@ -89,6 +122,20 @@ impl Store {
         restore(self, workspace, to, since, options)
     }
 
+    /// Takes back what turns did, the newest first, each from the state in which it left a path to the one
+    /// in which it found it. What somebody else changed after the last of them, or between two, is a
+    /// conflict, and a path that no turn changed is never touched. Forced, each path goes back to how the
+    /// oldest turn that changed it found it. A preview says exactly what a run would do.
+    pub fn undo(
+        &self,
+        workspace: &Path,
+        newest_first: &[Span<'_>],
+        options: &RestoreOptions,
+    ) -> Result<Restored, Error> {
+        let (_gate, _restoring) = (self.reading(), self.restoring());
+        undo(self, workspace, newest_first, options)
+    }
+
     /// Undoes some hunks of one file's diff, counted from 0 as [`Store::diff`] shows them from `to` to
     /// `since`, or to the workspace as it is now. A file that was changed after `since` is a conflict,
     /// because its hunks are others by now.
@@ -108,6 +155,19 @@ impl Store {
     /// the same checkpoints completes it.
     pub fn interrupted(&self, workspace: &Path) -> Result<Option<Interrupted>, Error> {
         interrupted(self, workspace)
+    }
+
+    /// Removes from all workspaces the files that restores which were cut short left lying there, and
+    /// closes the directories that they opened. The same restore, asked for again, still completes them.
+    /// Says in how many workspaces there was one.
+    pub fn clean_interrupted(&self) -> Result<usize, Error> {
+        let (_gate, _restoring) = (self.reading(), self.restoring());
+        clean_interrupted(self)
+    }
+
+    /// Keeps a checkpoint from being removed for as long as somebody works with it.
+    pub fn in_use(&self, id: CheckpointId) -> InUse {
+        self.upkeep.in_use(id)
     }
 
     /// Keeps a checkpoint from being removed by [`Store::prune`].
@@ -130,13 +190,30 @@ impl Store {
     /// Removes the oldest checkpoints until the store is within its limits, and what only they used.
     /// Captures may go on at the same time.
     pub fn prune(&self, limits: &Limits, now: SystemTime) -> Result<Pruned, Error> {
+        self.upkeep.pruned(now);
         prune(self, limits, now)
+    }
+
+    /// Prunes if that is due: something was captured, and the last time is ten minutes ago or a good part
+    /// of what a store may hold has been written since.
+    pub fn prune_if_due(&self, limits: &Limits, now: SystemTime) -> Result<Option<Pruned>, Error> {
+        if self.upkeep.is_due(now, self.blobs.written(), limits.max_bytes) {
+            self.blobs.forget_written();
+            self.prune(limits, now).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Reads all that is stored, and says which checkpoints cannot be restored and why.
     pub fn check(&self) -> Result<Checked, Error> {
         let _gate = self.reading();
         check(self)
+    }
+
+    /// Opens a workspace.
+    pub(crate) fn tree(&self, workspace: &Path) -> Result<Tree, Error> {
+        Tree::open(workspace, self.is_placeholder)
     }
 
     pub(crate) fn reading(&self) -> RwLockReadGuard<'_, ()> {

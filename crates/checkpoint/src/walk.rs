@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use rustix::io::Errno;
 
-use crate::beneath::{Stamp, Tree, is_git};
+use crate::beneath::{MAX_PLACEHOLDER_BYTES, Stamp, Tree, is_git};
 use crate::error::Error;
 use crate::manifest::{Manifest, Node, Reason};
 use crate::rules::{FILE, Standing, exclude_of, read_rules, repository_of};
@@ -123,9 +123,16 @@ impl Walk<'_> {
             }
             Err(errno) => return Err(cannot(errno)),
         };
+        if names.is_empty() && !is_root && self.tree.is_placeholder(&job.path) {
+            return Ok(());
+        }
         let standing = self.standing(job, &directory, &names, found);
         if !is_root {
             let stat = rustix::fs::fstat(&directory).map_err(cannot)?;
+            // It went away since it was opened, as places that are held do when a sandbox ends.
+            if stat.st_nlink == 0 {
+                return Ok(());
+            }
             let node = Node::Directory { mode: stat.st_mode & 0o7777 };
             found.entries.push(Entry { path: job.path.clone(), kind: Kind::Known(node) });
         }
@@ -141,11 +148,20 @@ impl Walk<'_> {
             }
             if is_directory {
                 self.queue.add(Job { path, ignored, above: standing.clone() });
-            } else if let Some(kind) = look(&directory, &name) {
+            } else if let Some(kind) = look(&directory, &name)
+                && !self.is_placeholder(&path, &kind)
+            {
                 found.entries.push(Entry { path, kind });
             }
         }
         Ok(())
+    }
+
+    fn is_placeholder(&self, path: &Path, kind: &Kind) -> bool {
+        match kind {
+            Kind::File(stamp) => stamp.size <= MAX_PLACEHOLDER_BYTES && self.tree.is_placeholder(path),
+            Kind::Known(_) => false,
+        }
     }
 
     /// How the directory stands to git, and whether it is a repository of its own.

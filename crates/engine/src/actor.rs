@@ -159,10 +159,10 @@ impl Actor {
     async fn turn_request(&mut self, turn_id: TurnId, request: TurnRequest) {
         match request {
             TurnRequest::Report { mut report, reply } => {
-                if let Report::CallProposed { tool_call, standing, .. } = &mut report {
+                if let Report::CallProposed { tool_call, standing, trusted, .. } = &mut report {
                     let session = &self.session.state.session;
                     let (policy, workspace) = (&session.policy.approval, &session.workspace_path);
-                    *standing = self.session.shared.rules.allow(policy, tool_call, workspace);
+                    *standing = self.session.shared.rules.allow(policy, tool_call, workspace, *trusted);
                 }
                 let (asked, reviews) = match &report {
                     Report::CallProposed { tool_call, .. } => (Some(tool_call.id.clone()), false),

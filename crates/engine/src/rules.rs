@@ -40,11 +40,17 @@ impl Rules {
     }
 
     /// Whether the rules, with those of the session's own policy, let this call through in this workspace.
-    pub(crate) fn allow(&self, policy: &ApprovalPolicy, call: &ToolCall, workspace: &str) -> bool {
+    pub(crate) fn allow(
+        &self,
+        policy: &ApprovalPolicy,
+        call: &ToolCall,
+        workspace: &str,
+        trusted: bool,
+    ) -> bool {
         let remembered = self.remembered.lock().expect("no code panics while it holds the rules");
         let here = |rule: &&Rule| rule.workspace.as_ref().is_none_or(|of| of == workspace);
         let standing = self.configured.iter().chain(remembered.iter().flatten()).filter(here);
-        policy.lets_through(call, standing)
+        policy.lets_through(call, trusted, standing)
     }
 
     /// Remembers a rule for ever. It holds once it is on disk.

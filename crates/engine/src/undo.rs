@@ -1,16 +1,23 @@
-//! Undo: brings a workspace back to how it was before a turn. The session is told by a message, so that
-//! the model does not believe in files that are no longer there.
+//! Undo: takes back what turns did to a workspace, the newest first, each from how it left a file to how
+//! it found it. What others did in between stays. The session is told by a message, so that the model does
+//! not believe in files that are no longer there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use ostler_checkpoint::{Checkpoint, RestoreOptions, Restored, Store};
+use ostler_checkpoint::{Checkpoint, LeftOut, Reason, RestoreOptions, Restored, Span, Store};
 use ostler_types::{
-    Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionView, TurnId, TurnSummary,
+    Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionStatus, SessionView, TurnId,
 };
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+
+/// How long an undo waits for turns that are at work in the workspace.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What no undo can bring back, whatever it did.
+const NOT_COVERED: &str = "Files that git ignores are in no checkpoint: they are as the turns left them.";
 
 /// How an undo is to be done.
 #[derive(Debug, Clone, Copy)]
@@ -32,30 +39,49 @@ pub struct Undone {
     pub recreated: Vec<String>,
     /// Files that are gone again.
     pub deleted: Vec<String>,
-    /// Files that were left alone, and why.
+    /// Files that were left alone, or brought back only in part of the way, and why.
     pub conflicts: Vec<(String, String)>,
+    /// Files that have changed and cannot be brought back, and why.
+    pub left_out: Vec<(String, String)>,
+    /// What else there is to know.
+    pub note: String,
 }
 
 impl Engine {
-    /// Brings the session's workspace back to how it was before a turn.
+    /// Brings the session's workspace back to how it was before a turn, as far as turns changed it. No turn
+    /// changes the workspace meanwhile, of whichever session.
     pub async fn undo(&self, id: SessionId, undo: Undo, by: String) -> Result<Undone, EngineError> {
-        let view = self.view(id).await?;
         let store = self.shared.checkpoints.clone().ok_or_else(|| {
             Refusal::conflict("no_checkpoints", "this daemon keeps no checkpoints, so nothing can be undone")
         })?;
-        if let Some(turn) = view.running_turn_id {
-            return Err(Refusal::conflict("turn_running", format!("turn {turn} is running"))
-                .hint("wait for it to end, or cancel it")
-                .into());
-        }
-        let span = Span::of(&view, undo.turn_id)?;
+        let view = self.view(id).await?;
+        refuse_if_running(&view)?;
         let workspace = PathBuf::from(&view.session.workspace_path);
-        let work = move || span.restore(&store, &workspace, undo);
+        let lease = match tokio::time::timeout(PATIENCE, store.undoing(&workspace)).await {
+            Ok(lease) => Some(lease),
+            Err(_) if undo.preview => None,
+            Err(_) => return Err(busy()),
+        };
+        // A turn that was stopped has said how it left the workspace by now.
+        let view = self.view(id).await?;
+        refuse_if_running(&view)?;
+        let chain = Chain::of(&view, undo.turn_id)?;
+        let note = chain.note();
+        // The lease goes along: who asked may be gone before the work is done.
+        let work = move || {
+            let _lease = lease;
+            chain.undo(&store, &workspace, undo)
+        };
         let restored = tokio::task::spawn_blocking(work).await;
         let restored = restored.map_err(|error| failed(&error.to_string()))?.map_err(|why| failed(&why))?;
-        let undone = Undone::from(restored);
-        if !undo.preview && undone.changes() > 0 {
-            self.tell(id, undo.turn_id, &undone, by).await?;
+        let mut undone = Undone::new(restored, note);
+        let is_closed = view.session.status == SessionStatus::Completed;
+        if !undo.preview && undone.changes() > 0 && !is_closed {
+            // What is done is done, whether or not the model can be told.
+            if let Err(error) = self.tell(id, undo.turn_id, &undone, by).await {
+                tracing::warn!(%id, %error, "the session was not told of an undo");
+                undone.note.push_str(" The session could not be told.");
+            }
         }
         Ok(undone)
     }
@@ -91,57 +117,87 @@ impl Engine {
     }
 }
 
-/// From which checkpoint to which: before the turn, and after the last one that is known to have ended.
-struct Span {
+/// The turns that are taken back, the newest first.
+struct Chain {
+    turns: Vec<Captured>,
+    /// Those that changed the workspace without a checkpoint, and why there is none.
+    unknown: Vec<(TurnId, String)>,
+}
+
+/// By which checkpoints a turn is known.
+struct Captured {
     before: String,
     after: Option<String>,
 }
 
-impl Span {
-    fn of(view: &SessionView, turn_id: TurnId) -> Result<Span, Refusal> {
+impl Chain {
+    fn of(view: &SessionView, turn_id: TurnId) -> Result<Chain, Refusal> {
         let from = view.turns.iter().position(|turn| turn.id == turn_id).ok_or_else(|| {
             let message = format!("turn {turn_id} is not among the newest of this session");
             Refusal::not_found("turn_not_found", message)
         })?;
-        let changing: Vec<&TurnSummary> =
-            view.turns[from..].iter().filter(|turn| turn.checkpoint_before.is_some()).collect();
-        let (Some(first), Some(last)) = (changing.first(), changing.last()) else {
-            return Err(Refusal::conflict(
+        let (mut turns, mut unknown) = (Vec::new(), Vec::new());
+        for turn in view.turns[from..].iter().rev() {
+            match (&turn.checkpoint_before, &turn.checkpoint_error) {
+                (Some(before), _) => {
+                    turns.push(Captured { before: before.clone(), after: turn.checkpoint_after.clone() });
+                }
+                (None, Some(why)) => unknown.push((turn.id, why.clone())),
+                (None, None) => {}
+            }
+        }
+        match (turns.is_empty(), unknown.first()) {
+            (false, _) => Ok(Chain { turns, unknown }),
+            (true, Some((turn, why))) => {
+                let message = format!("turn {turn} was not captured, so it cannot be undone: {why}");
+                Err(Refusal::conflict("not_captured", message))
+            }
+            (true, None) => Err(Refusal::conflict(
                 "nothing_to_undo",
                 "neither this turn nor a later one changed the workspace, as far as is known",
-            ));
-        };
-        let before = first.checkpoint_before.clone().unwrap_or_default();
-        Ok(Span { before, after: last.checkpoint_after.clone() })
+            )),
+        }
     }
 
-    fn restore(&self, store: &Store, workspace: &Path, undo: Undo) -> Result<Restored, String> {
+    fn note(&self) -> String {
+        let unknown = |(turn, why): &(TurnId, String)| {
+            format!(" Turn {turn} was not captured, so what it did stays: {why}")
+        };
+        self.unknown.iter().map(unknown).fold(NOT_COVERED.to_owned(), |note, more| note + &more)
+    }
+
+    fn undo(&self, store: &Store, workspace: &Path, undo: Undo) -> Result<Restored, String> {
         let find = |id: &str| -> Result<Checkpoint, String> {
             let id = id.parse().map_err(|_| format!("`{id}` is no checkpoint"))?;
             store.find(id).map_err(|error| error.to_string())
         };
-        let before = find(&self.before)?;
-        let after = self.after.as_deref().map(find).transpose()?;
-        // Where it is not known how the turn left the files, nobody can tell whose they are.
-        let preview = undo.preview || (after.is_none() && !undo.force);
-        let options = RestoreOptions { only: None, preview, force: undo.force };
-        let restored = store.restore(workspace, &before, after.as_ref(), &options);
-        let mut restored = restored.map_err(|error| error.to_string())?;
-        if after.is_none() && !undo.force {
-            let unknown = |path: PathBuf| ostler_checkpoint::Conflict {
-                path,
-                why: "the turn did not end in order, so it may hold a change of your own".to_owned(),
-            };
-            let all = std::mem::take(&mut restored.restored).into_iter();
-            let all = all.chain(std::mem::take(&mut restored.recreated));
-            let all = all.chain(std::mem::take(&mut restored.deleted)).map(unknown);
-            restored.conflicts.extend(all);
+        let mut found = Vec::new();
+        for Captured { before, after } in &self.turns {
+            found.push((find(before)?, after.as_deref().map(find).transpose()?));
         }
-        Ok(restored)
+        let spans: Vec<Span<'_>> =
+            found.iter().map(|(before, after)| Span { before, after: after.as_ref() }).collect();
+        let options = RestoreOptions { only: None, preview: undo.preview, force: undo.force };
+        store.undo(workspace, &spans, &options).map_err(|error| error.to_string())
     }
 }
 
 impl Undone {
+    fn new(restored: Restored, note: String) -> Undone {
+        let name = |path: PathBuf| path.to_string_lossy().into_owned();
+        let names = |paths: Vec<PathBuf>| -> Vec<String> { paths.into_iter().map(name).collect() };
+        let conflict = |it: ostler_checkpoint::Conflict| (name(it.path), it.why);
+        let left_out = |it: LeftOut| (name(it.path), why_left_out(it.reason).to_owned());
+        Undone {
+            restored: names(restored.restored),
+            recreated: names(restored.recreated),
+            deleted: names(restored.deleted),
+            conflicts: restored.conflicts.into_iter().map(conflict).collect(),
+            left_out: restored.left_out.into_iter().map(left_out).collect(),
+            note,
+        }
+    }
+
     fn changes(&self) -> usize {
         self.restored.len() + self.recreated.len() + self.deleted.len()
     }
@@ -157,19 +213,27 @@ impl Undone {
     }
 }
 
-impl From<Restored> for Undone {
-    fn from(restored: Restored) -> Undone {
-        let names = |paths: Vec<PathBuf>| -> Vec<String> {
-            paths.into_iter().map(|path| path.to_string_lossy().into_owned()).collect()
-        };
-        let conflict = |it: ostler_checkpoint::Conflict| (it.path.to_string_lossy().into_owned(), it.why);
-        Undone {
-            restored: names(restored.restored),
-            recreated: names(restored.recreated),
-            deleted: names(restored.deleted),
-            conflicts: restored.conflicts.into_iter().map(conflict).collect(),
-        }
+fn why_left_out(reason: Reason) -> &'static str {
+    match reason {
+        Reason::TooLarge => "it was too large to be kept",
+        Reason::Unreadable => "it could not be read",
+        Reason::Special => "it is no file",
+        _ => "its content was not kept",
     }
+}
+
+fn refuse_if_running(view: &SessionView) -> Result<(), Refusal> {
+    match view.running_turn_id {
+        Some(turn) => Err(Refusal::conflict("turn_running", format!("turn {turn} is running"))
+            .hint("wait for it to end, or cancel it")),
+        None => Ok(()),
+    }
+}
+
+fn busy() -> EngineError {
+    Refusal::conflict("workspace_busy", "a turn of another session is changing this workspace")
+        .hint("wait for it to end, or cancel it")
+        .into()
 }
 
 fn failed(why: &str) -> EngineError {

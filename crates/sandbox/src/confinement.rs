@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::cgroup::Cgroup;
+use crate::embedded::{ArmedRepository, Embedded};
 use crate::placeholders::Held;
 use crate::snapshot::Snapshot;
 use crate::supervise::OVER;
@@ -40,6 +41,10 @@ pub struct Aftermath {
     /// Protected paths that the program changed and that were put back. Only where the report says that
     /// they cannot be held; worth telling the model and its owner.
     pub restored: Vec<PathBuf>,
+    /// Repositories inside the workspace that now have settings or hooks which run programs and had none
+    /// when the command began. They are left as they are; people must be told, because their own git would
+    /// run those programs.
+    pub armed: Vec<ArmedRepository>,
 }
 
 impl Confinement {
@@ -88,6 +93,8 @@ pub(crate) struct Parts {
     pub(crate) placeholders: Option<Held>,
     pub(crate) snapshot: Snapshot,
     pub(crate) cgroup: Option<Cgroup>,
+    /// The repositories inside the workspace as they were; none where the program only reads.
+    pub(crate) repositories: Option<Embedded>,
 }
 
 /// How far a sandbox has got.
@@ -133,12 +140,13 @@ impl Parts {
     }
 
     fn clean(self) -> Aftermath {
-        let Parts { directory, placeholders, snapshot, cgroup } = self;
+        let Parts { directory, placeholders, snapshot, cgroup, repositories } = self;
         drop(cgroup);
         let restored = snapshot.restore();
         drop(placeholders);
         drop(directory);
-        Aftermath { restored }
+        let armed = repositories.map(|before| before.armed_since()).unwrap_or_default();
+        Aftermath { restored, armed }
     }
 
     fn lease(&self) -> PathBuf {

@@ -9,7 +9,7 @@ pub enum SandboxError {
     #[error("This machine cannot confine a program: {0} Run `ostler doctor` to see what is missing.")]
     Unavailable(String),
     /// A directory that would let a program out if it could write there.
-    #[error("{} cannot be opened to a confined program: {reason} Choose a directory below it.", path.display())]
+    #[error("{} cannot be opened to a confined program: {reason} Choose another directory.", path.display())]
     Unfit {
         /// The directory.
         path: PathBuf,

@@ -23,6 +23,23 @@ impl GitConfig {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// The names of settings that `is_suspect` names, and of all that is written in a way that this reading
+    /// and git's could take differently: whoever hides a setting from it is found out by that.
+    pub(crate) fn suspects(path: &Path, is_suspect: impl Fn(&str) -> bool) -> Vec<String> {
+        let Ok(metadata) = std::fs::metadata(path) else { return Vec::new() };
+        if !metadata.is_file() || metadata.len() > MAXIMUM_BYTES {
+            return vec!["settings that cannot be read".to_owned()];
+        }
+        let text = std::fs::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let mut found: Vec<String> = GitConfig::parse(&text).0.into_iter().map(|(name, _)| name).collect();
+        found.retain(|name| is_suspect(name));
+        if !text.lines().all(is_plain) {
+            found.push("settings written in an unusual way".to_owned());
+        }
+        found
+    }
+
     fn parse(text: &str) -> GitConfig {
         let mut section = String::new();
         let mut settings = Vec::new();
@@ -44,9 +61,57 @@ impl GitConfig {
     }
 }
 
+/// Whether a line is an empty one, a comment, a whole header, or a whole setting.
+fn is_plain(line: &str) -> bool {
+    let line = line.trim();
+    let is_name = |text: &str| {
+        !text.is_empty()
+            && text.chars().all(|character| character.is_ascii_alphanumeric() || "-.".contains(character))
+    };
+    if line.is_empty() || line.starts_with(['#', ';']) {
+        return true;
+    }
+    if line.ends_with('\\') {
+        return false;
+    }
+    if let Some(header) = line.strip_prefix('[') {
+        let Some(inside) = header.strip_suffix(']') else { return false };
+        let (section, rest) = inside.split_once(' ').unwrap_or((inside, "\"\""));
+        let subsection = rest.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        return is_name(section) && subsection.is_some_and(|name| !name.contains(['"', '\\', '[', ']']));
+    }
+    let (key, _) = line.split_once('=').unwrap_or((line, ""));
+    is_name(key.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::GitConfig;
+
+    #[test]
+    fn what_could_hide_a_setting_is_suspect() {
+        let place = tempfile::tempdir().unwrap();
+        let suspects = |text: &str| {
+            let path = place.path().join("config");
+            std::fs::write(&path, text).unwrap();
+            GitConfig::suspects(&path, |name| name == "core.fsmonitor")
+        };
+        let usual =
+            "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://x/[y].git\n# a\n[a \"b/c\"]\nx\n";
+        assert!(suspects(usual).is_empty());
+        assert_eq!(suspects("[core]\n\tfsmonitor = x\n"), ["core.fsmonitor"]);
+        for hidden in [
+            "[a][core]fsmonitor=x",
+            "[core]\n a = b\\\n[c]\n fsmonitor = x",
+            "[a \"]\"][core]\nfsmonitor=x",
+            "\u{feff}[core]\nfsmonitor=x",
+            "[a \"\\\"]\"]\nfsmonitor=x",
+        ] {
+            assert!(!suspects(hidden).is_empty(), "{hidden:?}");
+        }
+        std::fs::remove_file(place.path().join("config")).unwrap();
+        assert!(GitConfig::suspects(&place.path().join("config"), |_| true).is_empty());
+    }
 
     #[test]
     fn settings_are_found_however_they_are_written() {

@@ -89,7 +89,7 @@ fn one(directory: &Path, found: &mut Vec<(PathBuf, Missing)>) {
 }
 
 /// Where a pointer file leads, resolved. None for anything but a small regular file.
-fn follow(file: &Path, prefix: &str) -> Option<PathBuf> {
+pub(crate) fn follow(file: &Path, prefix: &str) -> Option<PathBuf> {
     let metadata = fs::symlink_metadata(file).ok()?;
     (metadata.is_file() && metadata.len() <= POINTER_BYTES).then_some(())?;
     let text = fs::read_to_string(file).ok()?;

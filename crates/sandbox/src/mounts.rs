@@ -82,6 +82,14 @@ fn mounts(layout: &Layout) -> Vec<(PathBuf, Mount)> {
     let mut mounts: Vec<(PathBuf, Mount)> = Vec::new();
     for path in &layout.hidden {
         mounts.push((path.clone(), if path.is_dir() { Mount::Empty } else { Mount::Nothing }));
+        // Moved away with a directory above it, it would not be found, and so not be hidden, next time.
+        let root = layout.writable.iter().find(|root| path.starts_with(root));
+        let between = root.map(|root| path.ancestors().skip(1).take_while(move |path| *path != root));
+        let between: Vec<&Path> = between.into_iter().flatten().collect();
+        // One that is hidden itself holds what is in it.
+        if !between.iter().any(|path| layout.hidden.iter().any(|hidden| hidden == path)) {
+            mounts.extend(between.into_iter().map(|path| (path.to_owned(), Mount::Writable)));
+        }
     }
     for path in layout.readable.iter().filter(|path| !layout.writable.contains(path)) {
         mounts.push((path.clone(), Mount::ReadOnly));

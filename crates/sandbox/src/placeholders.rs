@@ -86,7 +86,9 @@ fn make(path: &Path, missing: Missing) -> std::io::Result<bool> {
     }
 }
 
-fn is_placeholder(path: &Path) -> bool {
+/// Whether a path is one that a sandbox has put there to hold the place of something protected. It is gone
+/// when the sandbox has ended, so whoever looks at a workspace meanwhile passes over it.
+pub fn is_placeholder(path: &Path) -> bool {
     let marked = |metadata: fs::Metadata| {
         metadata.mtime().unsigned_abs() == MARK
             && !metadata.is_symlink()

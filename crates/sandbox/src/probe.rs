@@ -49,9 +49,12 @@ pub(crate) async fn run(settings: Settings) -> Sandbox {
             }
         };
         let report = Report::new(backend, found, reasons.clone());
-        let sandbox = Sandbox::new(settings.clone(), Some(means), report, cgroups.clone());
-        match try_out(&sandbox, &settings.scratch).await {
-            Ok(()) => return sandbox,
+        // The try runs inside the data directory, where nothing else may.
+        let data_dir = settings.scratch.join("nothing");
+        let trial = Settings { data_dir, ..settings.clone() };
+        let trial = Sandbox::new(trial, Some(means.clone()), report.clone(), cgroups.clone());
+        match try_out(&trial, &settings.scratch).await {
+            Ok(()) => return Sandbox::new(settings, Some(means), report, cgroups),
             Err(reason) => reasons.push(format!("{name} does not work here: {reason}.")),
         }
     }

@@ -4,13 +4,15 @@
 //! settings of agents and editors. `AGENTS.md`, build scripts and `.gitattributes` are ordinary content:
 //! editing them is what an agent is for, and they are seen in a diff.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::git_directory;
 
-/// Names that are protected at the top of a workspace, besides `.git`.
+/// Names that are protected at the top of a workspace, besides `.git`. Further down they are not held here:
+/// there they count only for somebody who opens that directory by itself. Tools that write files refuse them
+/// at any depth.
 pub const PROTECTED_NAMES: &[&str] = &[
     ".ostler",
     ".claude",
@@ -31,6 +33,8 @@ pub const PROTECTED_NAMES: &[&str] = &[
 const NESTED_DEPTH: usize = 3;
 /// How many directories are looked into for them.
 const NESTED_DIRECTORIES: usize = 512;
+/// How many names are looked at for them.
+const NESTED_NAMES: usize = 50_000;
 /// Directories that are large and whose repositories are nobody's work.
 const NOT_LOOKED_INTO: &[&str] = &[".git", "node_modules", "target", ".venv"];
 
@@ -114,16 +118,18 @@ fn add(path: &Path, missing: Missing, roots: &[PathBuf], found: &mut BTreeSet<Pr
 
 /// Repositories below a directory, as far as is looked. One that is deeper, or that a program makes
 /// later, is not found.
-fn nested_repositories(root: &Path) -> Vec<PathBuf> {
+pub(crate) fn nested_repositories(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut waiting = vec![(root.to_owned(), 0)];
-    let mut looked = 0;
-    while let Some((place, depth)) = waiting.pop() {
+    // The nearest first, so that many directories far below do not keep it from being found.
+    let mut waiting = VecDeque::from([(root.to_owned(), 0)]);
+    let (mut looked, mut names) = (0, NESTED_NAMES);
+    while let Some((place, depth)) = waiting.pop_front() {
         looked += 1;
         if looked > NESTED_DIRECTORIES {
             break;
         }
-        for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(&place).into_iter().flatten().flatten().take(names) {
+            names -= 1;
             let name = entry.file_name();
             if name == ".git" && depth > 0 {
                 found.push(place.clone());
@@ -131,7 +137,7 @@ fn nested_repositories(root: &Path) -> Vec<PathBuf> {
             let enter = entry.file_type().is_ok_and(|kind| kind.is_dir())
                 && !NOT_LOOKED_INTO.iter().any(|skipped| name == *skipped);
             if enter && depth < NESTED_DEPTH {
-                waiting.push((entry.path(), depth + 1));
+                waiting.push_back((entry.path(), depth + 1));
             }
         }
     }

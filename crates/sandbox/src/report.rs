@@ -69,7 +69,7 @@ impl Report {
             "Files outside the workspace and the private /tmp, /var/tmp, /run and /dev/shm are read-only.",
         );
         self.holds(
-            "Git hooks and settings and the settings of agents and editors in the workspace are read-only, also \
+            "Git hooks and settings and the settings of agents and editors at the top of the workspace are read-only, also \
              where they do not exist yet.",
         );
         self.holds("Ostler's data and the usual places of keys, tokens and browser profiles are hidden.");
@@ -83,7 +83,12 @@ impl Report {
         );
         self.gap(
             "A git repository that a command makes inside the workspace, or one more than three directories deep, \
-             has no protected settings: do not run git of your own in it unseen.",
+             has no protected settings. Your own git enters it from the workspace's top once it is added there, \
+             so `git status` can run a program that it names. A command after which such settings are found \
+             says so; a repository without them can still get them later, or be too deep to be found.",
+        );
+        self.gap(
+            "The settings of agents and editors are protected at the top of the workspace, not in directories below.",
         );
         self.gap("A protected path that is a link is put back after a command, not held while it runs.");
         if !found.user_namespace {
@@ -104,6 +109,11 @@ impl Report {
         self.gap(
             "Git hooks and settings and the settings of agents in the workspace can be changed while a command \
              runs; they are put back when it has ended.",
+        );
+        self.gap(
+            "A git repository that a command makes inside the workspace is not put back. Your own git enters it \
+             once it is added, so `git status` can run a program that it names; a command after which such \
+             settings are found says so.",
         );
         self.gap("The names of hidden files can be listed, and the mode and times of the user's own files changed.");
         self.gap("Other processes and their arguments can be seen, though not their memory or environment.");

@@ -9,6 +9,7 @@ use tokio::process::Command;
 
 use crate::cgroup::Cgroups;
 use crate::confinement::{Confinement, LEASE, Leftovers, Parts};
+use crate::embedded::Embedded;
 use crate::error::SandboxError;
 use crate::helper::{CONFINE, SUPERVISE};
 use crate::layout::{Layout, PRIVATE};
@@ -85,6 +86,11 @@ impl Sandbox {
         &self.0.report
     }
 
+    /// What it was given to know of this installation.
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
     /// Whether anything confines programs here.
     pub fn is_available(&self) -> bool {
         self.0.report.backend != Backend::None
@@ -159,7 +165,9 @@ impl Inner {
         let cgroup = cgroup.map_err(|error| failed("Making a cgroup", error))?;
         std::fs::create_dir(directory.path().join("tmp"))
             .map_err(|error| failed("Making its /tmp", error))?;
-        Ok(Parts { directory, placeholders, snapshot, cgroup })
+        let repositories =
+            layout.writable.contains(&layout.workspace).then(|| Embedded::look(&layout.workspace));
+        Ok(Parts { directory, placeholders, snapshot, cgroup, repositories })
     }
 
     /// The helper outside.

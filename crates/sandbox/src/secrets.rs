@@ -77,8 +77,9 @@ const IN_SYSTEM: &[&str] = &[
     "/sys/fs/bpf",
 ];
 
-/// All of them, whether they exist or not.
-pub(crate) fn places(home: &Path) -> impl Iterator<Item = PathBuf> {
-    let in_home = IN_HOME.iter().map(move |place| home.join(place));
-    in_home.chain(IN_SYSTEM.iter().map(PathBuf::from))
+/// The places where programs of this user and of the system keep secrets, whether they exist or not. What
+/// reads files without the sandbox asks for them too, so that both hide the same.
+pub fn secret_places(home: &Path) -> Vec<PathBuf> {
+    let in_home = IN_HOME.iter().map(|place| home.join(place));
+    in_home.chain(IN_SYSTEM.iter().map(PathBuf::from)).collect()
 }

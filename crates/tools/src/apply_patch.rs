@@ -1,6 +1,8 @@
 //! The tool that changes several files by one patch. Reading the patch, working out what it does and
 //! making the changes are left to `patch` and `change`.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_types::{ToolKind, ToolSpec};
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{commit, report};
+use crate::hidden::Hidden;
 use crate::patch::plan::plan;
 use crate::patch::read::read;
 use crate::patch::{FileAction, FilePatch};
@@ -36,7 +39,15 @@ lines occur more than once, write after `@@` the line of the class or function t
 after a hunk says that it is at the end. Unified diffs (`---`, `+++`, `@@ -1,3 +1,4 @@`) are understood as well.";
 
 /// Applies a patch to files of the workspace.
-pub(crate) struct ApplyPatch;
+pub(crate) struct ApplyPatch {
+    hidden: Arc<Hidden>,
+}
+
+impl ApplyPatch {
+    pub(crate) fn new(hidden: Arc<Hidden>) -> ApplyPatch {
+        ApplyPatch { hidden }
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -70,9 +81,10 @@ impl Tool for ApplyPatch {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        let hidden = Arc::clone(&self.hidden);
         run_blocking(move |stop| {
             let input: ApplyPatchInput = input::parse(input)?;
-            apply_patch(&Workspace::open(&context.workspace)?, &input, stop)
+            apply_patch(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
         })
         .boxed()
     }

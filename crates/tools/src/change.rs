@@ -224,6 +224,7 @@ mod tests {
 
     use super::{Action, Change, commit};
     use crate::blocking::Stop;
+    use crate::hidden::Hidden;
     use crate::path::Workspace;
     use crate::place::Place;
     use crate::replace::Seen;
@@ -238,7 +239,7 @@ mod tests {
             std::fs::write(folder.join(name), name).unwrap();
         }
         std::fs::set_permissions(folder.join("update"), std::fs::Permissions::from_mode(0o750)).unwrap();
-        let workspace = Workspace::open(folder).unwrap();
+        let workspace = Workspace::open(folder, &Hidden::default()).unwrap();
         let new = || b"new".to_vec();
         let seen = |path| seen(&workspace, path);
         let changes = vec![

@@ -4,11 +4,13 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ostler_sandbox::{Confinement, Profile, Sandbox, WorkspaceAccess};
 use tokio::process::Command;
 
 use crate::environment::{child_environment, terminal_environment};
+use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::{Failed, ToolContext};
 
@@ -19,6 +21,7 @@ pub(crate) struct Confines {
     pub(crate) allow_unconfined: bool,
     pub(crate) network: bool,
     pub(crate) writable: Vec<PathBuf>,
+    pub(crate) hidden: Arc<Hidden>,
 }
 
 /// A program to run in a workspace.
@@ -102,9 +105,14 @@ impl Confines {
         let mut profile = Profile::new(&context.workspace);
         profile.network = self.network;
         profile.writable.clone_from(&self.writable);
-        let prepared = tokio::task::spawn_blocking(move || match sandbox {
-            Some(sandbox) => confined(&sandbox, profile, &program),
-            None => in_the_open(&profile.workspace, &program),
+        profile.hidden = self.hidden.places().to_vec();
+        let hidden = Arc::clone(&self.hidden);
+        let prepared = tokio::task::spawn_blocking(move || {
+            let directory = Workspace::open(&profile.workspace, &hidden)?.directory(&program.cwd)?;
+            match sandbox {
+                Some(sandbox) => confined(&sandbox, profile, &program, directory),
+                None => Ok(in_the_open(&program, directory)),
+            }
         });
         prepared.await.unwrap_or_else(|error| {
             Err(Failed::new(format!("preparing it broke down ({error}). This is a fault of the daemon.")))
@@ -120,8 +128,12 @@ impl Confines {
     }
 }
 
-fn confined(sandbox: &Sandbox, mut profile: Profile, program: &Program) -> Result<Prepared, Failed> {
-    let directory = Workspace::open(&profile.workspace)?.directory(&program.cwd)?;
+fn confined(
+    sandbox: &Sandbox,
+    mut profile: Profile,
+    program: &Program,
+    directory: OwnedFd,
+) -> Result<Prepared, Failed> {
     // The descriptor was opened beneath the workspace, so the path that it has now is inside.
     let current_dir = std::fs::read_link(own_descriptor(&directory));
     profile.current_dir =
@@ -139,8 +151,7 @@ fn confined(sandbox: &Sandbox, mut profile: Profile, program: &Program) -> Resul
     Ok(Prepared { command: confined.command, confinement, profile: Some(profile), _directory: directory })
 }
 
-fn in_the_open(workspace: &Path, program: &Program) -> Result<Prepared, Failed> {
-    let directory = Workspace::open(workspace)?.directory(&program.cwd)?;
+fn in_the_open(program: &Program, directory: OwnedFd) -> Prepared {
     let mut command = Command::new(&program.words[0]);
     command
         .args(&program.words[1..])
@@ -150,7 +161,7 @@ fn in_the_open(workspace: &Path, program: &Program) -> Result<Prepared, Failed> 
         .envs(environment(program.terminal))
         .process_group(0)
         .kill_on_drop(true);
-    Ok(Prepared { command, confinement: None, profile: None, _directory: directory })
+    Prepared { command, confinement: None, profile: None, _directory: directory }
 }
 
 fn own_descriptor(directory: &OwnedFd) -> String {

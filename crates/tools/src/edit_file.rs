@@ -1,6 +1,8 @@
 //! The tool that replaces a text in one file. It looks for the text exactly as given, and where it is
 //! not there says what came nearest; how the file is written is left to `change`.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_types::{ToolKind, ToolSpec};
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
+use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::patch::find::Finder;
 use crate::patch::likeness::{Likeness, fold};
@@ -26,7 +29,15 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 const MAX_NAMED: usize = 20;
 
 /// Replaces a text in a file of the workspace.
-pub(crate) struct EditFile;
+pub(crate) struct EditFile {
+    hidden: Arc<Hidden>,
+}
+
+impl EditFile {
+    pub(crate) fn new(hidden: Arc<Hidden>) -> EditFile {
+        EditFile { hidden }
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,9 +85,10 @@ impl Tool for EditFile {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        let hidden = Arc::clone(&self.hidden);
         run_blocking(move |stop| {
             let input: EditFileInput = input::parse(input)?;
-            edit(&Workspace::open(&context.workspace)?, &input, stop)
+            edit(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
         })
         .boxed()
     }

@@ -83,7 +83,7 @@ impl Tool for GitStatus {
 
 async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
     let GitStatusInput {} = input::parse(input)?;
-    let directory = Workspace::open(&context.workspace)?.directory(".")?;
+    let directory = Workspace::open(&context.workspace, &confines.hidden)?.directory(".")?;
     let git = Git::open(&directory, &context.workspace, confines.sandbox()).await?;
     let status = git.run(STATUS).await?.expect_success("status")?;
     let log = git.run(LOG).await?;

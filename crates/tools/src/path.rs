@@ -6,14 +6,16 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2};
 use rustix::io::Errno;
 
 use crate::Failed;
+use crate::hidden::{Closed, Hidden};
 use crate::text::reveal_line;
 
 /// How often an open is tried while somebody renames directories under it.
@@ -26,6 +28,7 @@ pub(crate) struct Workspace {
     /// Without links, so that absolute paths are known in both spellings.
     real_root: PathBuf,
     directory: OwnedFd,
+    closed: Arc<Closed>,
 }
 
 /// Which symbolic links a path may hold.
@@ -39,16 +42,22 @@ pub(crate) enum Links {
 
 impl Workspace {
     /// Opens a workspace. Fails where the kernel cannot keep paths inside it: there is no second,
-    /// weaker way.
-    pub(crate) fn open(root: &Path) -> Result<Workspace, Failed> {
+    /// weaker way. Fails also where the workspace is itself hidden.
+    pub(crate) fn open(root: &Path, hidden: &Hidden) -> Result<Workspace, Failed> {
         let cannot = |error: std::io::Error| {
             Failed::new(format!("The workspace {} cannot be opened: {error}.", root.display()))
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = open(root, flags, Mode::empty()).map_err(|errno| cannot(errno.into()))?;
         let real_root = std::fs::canonicalize(root).map_err(cannot)?;
+        let closed = hidden.close(&real_root).ok_or_else(|| {
+            Failed::new(format!(
+                "The workspace {} is in a place that tools leave alone: {HIDDEN} Choose another workspace.",
+                root.display()
+            ))
+        })?;
         match open_beneath(&directory, Path::new("."), flags, Links::Inside) {
-            Ok(_) => Ok(Workspace { root: root.to_owned(), real_root, directory }),
+            Ok(_) => Ok(Workspace { root: root.to_owned(), real_root, directory, closed: Arc::new(closed) }),
             Err(Errno::NOSYS | Errno::PERM) => Err(no_openat2()),
             Err(errno) => Err(cannot(errno.into())),
         }
@@ -73,21 +82,55 @@ impl Workspace {
     /// Opens a regular file for reading.
     pub(crate) fn read(&self, path: &str) -> Result<(File, Stat), Failed> {
         let relative = self.relative(path)?;
-        read_beneath(&self.directory, &relative, Links::Inside).map_err(|error| match error {
+        self.refuse_spelling(path, &relative)?;
+        let opened = read_beneath(&self.directory, &relative, Links::Inside);
+        let (file, stat) = opened.map_err(|error| match error {
             ReadError::Errno(errno) => self.explain(path, errno),
             ReadError::NotAFile(kind) => {
                 Failed::new(format!("`{}` is {}, not a file.", reveal_line(path), describe(kind)))
             }
-        })
+        })?;
+        if self.closed.is(&stat) {
+            return Err(hidden_refused(path));
+        }
+        self.refuse_hidden(path, &self.real_path(path, &file)?)?;
+        Ok((file, stat))
     }
 
     /// Opens a directory, to list it or to run something in it.
     pub(crate) fn directory(&self, path: &str) -> Result<OwnedFd, Failed> {
         let relative = self.relative(path)?;
-        self.open_directory(&relative).map_err(|errno| self.explain(path, errno))
+        self.refuse_spelling(path, &relative)?;
+        let directory = self.open_directory(&relative).map_err(|errno| self.explain(path, errno))?;
+        self.refuse_hidden(path, &self.real_path(path, &directory)?)?;
+        Ok(directory)
     }
 
-    /// Opens a directory by its relative path.
+    /// What is hidden here.
+    pub(crate) fn closed(&self) -> Arc<Closed> {
+        Arc::clone(&self.closed)
+    }
+
+    /// Where something that was opened is now, without links.
+    pub(crate) fn real_path(&self, path: &str, opened: impl AsFd) -> Result<PathBuf, Failed> {
+        let link = format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd());
+        std::fs::read_link(link).map_err(|error| {
+            Failed::new(format!("Where `{}` leads cannot be found out: {error}.", reveal_line(path)))
+        })
+    }
+
+    /// Refuses what is hidden, by where a path has led.
+    pub(crate) fn refuse_hidden(&self, path: &str, real: &Path) -> Result<(), Failed> {
+        if self.closed.covers(real) { Err(hidden_refused(path)) } else { Ok(()) }
+    }
+
+    /// The same by how a path is spelled, so that what is hidden need not be opened to be refused.
+    fn refuse_spelling(&self, path: &str, relative: &Path) -> Result<(), Failed> {
+        let named = self.closed.names(&self.real_root.join(relative));
+        if named { Err(hidden_refused(path)) } else { Ok(()) }
+    }
+
+    /// Opens a directory by its relative path, hidden or not.
     pub(crate) fn open_directory(&self, relative: &Path) -> Result<OwnedFd, Errno> {
         open_beneath(&self.directory, relative, DIRECTORY, Links::Inside)
     }
@@ -209,6 +252,15 @@ pub(crate) fn is_git(name: &OsStr) -> bool {
     name.as_bytes().eq_ignore_ascii_case(b".git")
 }
 
+const HIDDEN: &str = "Ostler keeps its own data there, or programs keep keys and tokens there.";
+
+fn hidden_refused(path: &str) -> Failed {
+    Failed::new(format!(
+        "`{}` is in a place that tools leave alone: {HIDDEN} Ask the user for what you need from it.",
+        reveal_line(path)
+    ))
+}
+
 fn no_openat2() -> Failed {
     Failed::new(
         "Files cannot be used here: the kernel does not offer openat2, without which paths cannot be kept \
@@ -223,11 +275,12 @@ mod tests {
     use rustix::io::Errno;
 
     use super::Workspace;
+    use crate::hidden::Hidden;
 
     #[test]
     fn paths_become_relative() {
         let folder = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(folder.path()).unwrap();
+        let workspace = Workspace::open(folder.path(), &Hidden::default()).unwrap();
         let inside = folder.path().join("a/b");
         for (path, expected) in
             [("a/b", "a/b"), ("./a/./b", "a/b"), ("", "."), (".", "."), (inside.to_str().unwrap(), "a/b")]
@@ -247,7 +300,7 @@ mod tests {
     #[test]
     fn a_kernel_without_openat2_is_refused_in_words() {
         let folder = tempfile::tempdir().unwrap();
-        let failed = Workspace::open(folder.path()).unwrap().explain("a", Errno::NOSYS);
+        let failed = Workspace::open(folder.path(), &Hidden::default()).unwrap().explain("a", Errno::NOSYS);
         assert!(failed.0.contains("does not offer openat2"), "{}", failed.0);
     }
 }

@@ -1,26 +1,22 @@
-//! Where in a workspace a file is or is to be: the open directory and the name in it. It decides
-//! where writing is forbidden, which is outside the workspace and in git's own folder; how a file
-//! gets there is left to `replace`.
+//! Where in a workspace a file is or is to be: the open directory and the name in it. Where writing is
+//! forbidden is for `forbidden` to say; how a file gets there is left to `replace`.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, Mode, Stat, fstat, mkdirat, readlinkat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::Failed;
-use crate::path::{Workspace, describe, is_git};
+use crate::forbidden::{refuse_place, refuse_spelling};
+use crate::path::{Workspace, describe};
 use crate::text::reveal_line;
 
 /// How many links in a row a path may end in.
 const MAX_LINKS: usize = 8;
-/// How deep a directory may lie.
-const MAX_DEPTH: usize = 256;
 
 /// Where a file is or is to be: an open directory and a name in it.
 pub(crate) struct Place {
@@ -66,9 +62,7 @@ impl Place {
     ) -> Result<Option<Place>, Failed> {
         let mut relative = workspace.relative(path)?;
         for links in 0..MAX_LINKS {
-            if relative.components().any(|part| is_git(part.as_os_str())) {
-                return Err(git_refused(path));
-            }
+            refuse_spelling(path, &relative)?;
             let (parent, name) = split(&relative).ok_or_else(|| {
                 Failed::new(format!("`{}` does not name a file; give the path of a file.", reveal_line(path)))
             })?;
@@ -79,7 +73,7 @@ impl Place {
                     result => result.map_err(|errno| workspace.explain(path, errno))?,
                 },
             });
-            refuse_git(path, &directory, workspace)?;
+            refuse_place(workspace, path, &directory, &name)?;
             let is_link = links > 0;
             let existing = match statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
@@ -164,7 +158,7 @@ fn make_directory(
         walked.push(component);
         let mut opened = workspace.open_directory(&walked);
         if let (Err(Errno::NOENT), Component::Normal(name)) = (&opened, component) {
-            refuse_git(path, &directory, workspace)?;
+            refuse_place(workspace, path, &directory, name)?;
             match mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => made.push(walked.clone()),
                 Err(Errno::EXIST) => {}
@@ -182,47 +176,6 @@ fn make_directory(
         })?;
     }
     Ok(directory)
-}
-
-/// Refuses what lies in git's own folder, whatever links led there: each directory above is compared
-/// with the `.git` of the next one, by identity and not by name.
-fn refuse_git(path: &str, directory: &OwnedFd, workspace: &Workspace) -> Result<(), Failed> {
-    if in_git(directory, workspace).map_err(|errno| workspace.explain(path, errno))? {
-        return Err(git_refused(path));
-    }
-    Ok(())
-}
-
-fn in_git(directory: &OwnedFd, workspace: &Workspace) -> Result<bool, Errno> {
-    let root = fstat(workspace.open_directory(Path::new("."))?)?;
-    let mut child = fstat(directory)?;
-    let mut current = directory.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
-    for _ in 0..MAX_DEPTH {
-        if same(&child, &root) {
-            return Ok(false);
-        }
-        let above =
-            openat(&current, "..", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        match statat(&above, ".git", AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(git) if same(&git, &child) => return Ok(true),
-            Ok(_) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno),
-        }
-        child = fstat(&above)?;
-        current = above;
-    }
-    Err(Errno::NAMETOOLONG)
-}
-
-fn same(one: &Stat, other: &Stat) -> bool {
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
-}
-
-fn git_refused(path: &str) -> Failed {
-    Failed::new(format!(
-        "`{}` is inside `.git`, which is git's own and is not written here; use git commands to change it.",
-        reveal_line(path)
-    ))
 }
 
 /// Where a link at the end of a path leads.

@@ -11,11 +11,10 @@ mod group;
 mod kept;
 mod terminal;
 
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use ostler_sandbox::{Profile, explain_denial};
+use ostler_sandbox::{Aftermath, Profile, explain_denial};
 use rustix::process::Signal;
 use tokio::time::Instant;
 
@@ -27,6 +26,7 @@ pub(crate) use self::kept::Processes;
 use crate::ToolContext;
 use crate::confine::{Confines, Program};
 use crate::output::Capture;
+use crate::text::reveal_line;
 
 /// Runs a shell command in a workspace and waits for it.
 pub(crate) async fn run_command(
@@ -70,7 +70,7 @@ pub struct CommandOutcome {
     pub whole: Option<Vec<u8>>,
     /// Whether it left processes behind that held its output open and were killed.
     pub left_processes: bool,
-    /// What the sandbox has to say of it: what it denied, and what it put back.
+    /// What the sandbox has to say of it: what it denied, what it put back, and what to beware of.
     pub notes: Vec<String>,
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Ran {
     duration_ms: u64,
     left_processes: bool,
     profile: Option<Profile>,
-    restored: Vec<PathBuf>,
+    aftermath: Aftermath,
 }
 
 /// Runs a program to its end, and gives what it prints to `take`. The error says why it did not start.
@@ -188,14 +188,14 @@ pub(crate) async fn run(
     let ended = group.end().await;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let ending = attended.cut.map_or_else(|| Ending::of(ended.status), Ending::from);
-    Ok(Ran { ending, duration_ms, left_processes: attended.left_open, profile, restored: ended.restored })
+    Ok(Ran { ending, duration_ms, left_processes: attended.left_open, profile, aftermath: ended.aftermath })
 }
 
 impl Ran {
     /// The same with what it printed, and what the sandbox has to say of that.
     pub(crate) fn outcome(self, output: String, whole: Option<Vec<u8>>) -> CommandOutcome {
-        let Ran { ending, duration_ms, left_processes, profile, restored } = self;
-        let notes = notes(&ending, profile.as_ref(), &restored, &output);
+        let Ran { ending, duration_ms, left_processes, profile, aftermath } = self;
+        let notes = notes(&ending, profile.as_ref(), &aftermath, &output);
         CommandOutcome { ending, duration_ms, output, whole, left_processes, notes }
     }
 }
@@ -219,16 +219,25 @@ impl From<Cut> for Ending {
 }
 
 /// What the sandbox has to say of a program that has ended.
-fn notes(ending: &Ending, profile: Option<&Profile>, restored: &[PathBuf], output: &str) -> Vec<String> {
+fn notes(ending: &Ending, profile: Option<&Profile>, aftermath: &Aftermath, output: &str) -> Vec<String> {
     let denial = match (ending, profile) {
         (Ending::Exited(code), Some(profile)) => explain_denial(profile, Some(*code), output),
         (_, Some(_) | None) => None,
     };
-    let put_back = restored.iter().map(|path| {
+    let put_back = aftermath.restored.iter().map(|path| {
         format!(
             "[sandbox] {} is protected; what the command did to it was undone. Ask the user to change it.",
             path.display()
         )
     });
-    denial.into_iter().chain(put_back).collect()
+    let armed = aftermath.armed.iter().map(|repository| {
+        format!(
+            "[sandbox] warning: {} is a git repository that can run programs by {}, which were not there before this \
+             command. The user's own git would run them outside the sandbox, also by `git status` at the top of the \
+             workspace. Remove them unless the user wants them, and tell the user before git is used there.",
+            reveal_line(&repository.path.to_string_lossy()),
+            reveal_line(&repository.reasons.join(", "))
+        )
+    });
+    denial.into_iter().chain(put_back).chain(armed).collect()
 }

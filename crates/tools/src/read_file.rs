@@ -8,6 +8,8 @@ mod utf16;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_types::{ToolKind, ToolSpec};
@@ -19,6 +21,7 @@ use self::kind::{Encoding, FileKind};
 use self::lines::Lines;
 use self::utf16::Utf16Reader;
 use crate::blocking::{Stop, run_blocking};
+use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::reveal_line;
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
@@ -29,7 +32,15 @@ const MAX_IMAGE_BYTES: u64 = 3_750_000;
 const SAMPLE_BYTES: u64 = 8 * 1024;
 
 /// Reads a file of the workspace.
-pub(crate) struct ReadFile;
+pub(crate) struct ReadFile {
+    hidden: Arc<Hidden>,
+}
+
+impl ReadFile {
+    pub(crate) fn new(hidden: Arc<Hidden>) -> ReadFile {
+        ReadFile { hidden }
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -69,9 +80,10 @@ impl Tool for ReadFile {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        let hidden = Arc::clone(&self.hidden);
         run_blocking(move |stop| {
             let input: ReadFileInput = input::parse(input)?;
-            read(&Workspace::open(&context.workspace)?, &input, stop)
+            read(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
         })
         .boxed()
     }

@@ -12,6 +12,7 @@ use crate::confine::Confines;
 use crate::diagram::Diagram;
 use crate::edit_file::EditFile;
 use crate::git_status::GitStatus;
+use crate::hidden::Hidden;
 use crate::process::{self, CommandOutcome, Processes};
 use crate::read_file::ReadFile;
 use crate::repo_map::RepoMap;
@@ -46,6 +47,13 @@ pub struct ToolSettings {
     /// Directories besides the workspace that confined programs may write, such as a build cache. They
     /// must exist.
     pub writable: Vec<PathBuf>,
+    /// Files and directories that no tool and no program sees, wherever the workspace is: Ostler's data, its
+    /// configuration, files with keys. Those that the sandbox was given are added. A workspace in one of
+    /// them has no tools.
+    pub hidden: Vec<PathBuf>,
+    /// The user's home directory, in which the places of secrets are known and hidden too. That of the
+    /// sandbox when it is left out.
+    pub home: Option<PathBuf>,
     /// Where to remember, beyond the end of the process, what maps of workspaces are made from. It holds
     /// parts of their sources.
     pub map_cache: Option<PathBuf>,
@@ -56,18 +64,22 @@ pub struct ToolSettings {
 impl Tools {
     /// The built-in tools.
     pub fn new(settings: ToolSettings) -> Tools {
-        let ToolSettings { sandbox, allow_unconfined, sandbox_network, writable, map_cache, web } = settings;
-        let confines = Arc::new(Confines { sandbox, allow_unconfined, network: sandbox_network, writable });
+        let hidden = Arc::new(hidden(&settings));
+        let ToolSettings { sandbox, allow_unconfined, sandbox_network, writable, map_cache, web, .. } =
+            settings;
+        let network = sandbox_network;
+        let confines =
+            Arc::new(Confines { sandbox, allow_unconfined, network, writable, hidden: hidden.clone() });
         let processes = Arc::new(Processes::default());
         let mut tools: Vec<Arc<dyn Tool>> = vec![
-            Arc::new(RepoTree),
-            Arc::new(RepoMap::new(map_cache)),
-            Arc::new(ReadFile),
-            Arc::new(Search),
+            Arc::new(RepoTree::new(hidden.clone())),
+            Arc::new(RepoMap::new(map_cache, hidden.clone())),
+            Arc::new(ReadFile::new(hidden.clone())),
+            Arc::new(Search::new(hidden.clone())),
             Arc::new(GitStatus::new(confines.clone())),
-            Arc::new(ApplyPatch),
-            Arc::new(EditFile),
-            Arc::new(WriteFile),
+            Arc::new(ApplyPatch::new(hidden.clone())),
+            Arc::new(EditFile::new(hidden.clone())),
+            Arc::new(WriteFile::new(hidden)),
             Arc::new(Shell::new(confines.clone(), processes.clone())),
             Arc::new(ShellProcess::new(processes.clone())),
             Arc::new(Verify::new(confines.clone())),
@@ -150,4 +162,15 @@ impl Tools {
     pub fn kinds(&self) -> impl Iterator<Item = (&str, ToolKind)> {
         self.tools.iter().map(|(name, tool)| (name.as_str(), tool.kind()))
     }
+}
+
+/// What the settings hide, and what the sandbox hides by its own.
+fn hidden(settings: &ToolSettings) -> Hidden {
+    let mut places = settings.hidden.clone();
+    let of_sandbox = settings.sandbox.as_ref().map(Sandbox::settings);
+    if let Some(known) = of_sandbox {
+        places.extend(known.hidden.iter().chain([&known.data_dir, &known.scratch]).cloned());
+    }
+    let home = settings.home.clone().or_else(|| of_sandbox.map(|known| known.home.clone()));
+    Hidden::new(places, home)
 }

@@ -241,6 +241,7 @@ impl Drop for Temporary {
 #[cfg(test)]
 mod tests {
     use super::{Expected, FileMode};
+    use crate::hidden::Hidden;
     use crate::path::Workspace;
     use crate::place::Place;
 
@@ -250,7 +251,7 @@ mod tests {
     fn what_somebody_else_changed_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
-        let workspace = Workspace::open(folder.path()).unwrap();
+        let workspace = Workspace::open(folder.path(), &Hidden::default()).unwrap();
         let same_length = || std::fs::write(&file, "two").unwrap();
         let longer = || std::fs::write(&file, "longer").unwrap();
         let gone = || std::fs::remove_file(&file).unwrap();
@@ -287,7 +288,7 @@ mod tests {
     #[test]
     fn a_file_that_appeared_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(folder.path()).unwrap();
+        let workspace = Workspace::open(folder.path(), &Hidden::default()).unwrap();
         let place = Place::look(&workspace, "a").unwrap().unwrap();
         let staged = place.stage("a", b"new", FileMode::New { executable: false }).unwrap();
         std::fs::write(folder.path().join("a"), "theirs").unwrap();

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
+use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::{cut, reveal_line};
 use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk, in_threads, stamp};
@@ -38,12 +39,13 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// Shows the definitions of the workspace that matter.
 pub(crate) struct RepoMap {
     cache: Arc<Cache>,
+    hidden: Arc<Hidden>,
 }
 
 impl RepoMap {
     /// With a cache directory, what is known of a workspace outlives the process.
-    pub(crate) fn new(cache_directory: Option<PathBuf>) -> RepoMap {
-        RepoMap { cache: Arc::new(Cache::new(cache_directory)) }
+    pub(crate) fn new(cache_directory: Option<PathBuf>, hidden: Arc<Hidden>) -> RepoMap {
+        RepoMap { cache: Arc::new(Cache::new(cache_directory)), hidden }
     }
 }
 
@@ -84,12 +86,12 @@ impl Tool for RepoMap {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        let cache = Arc::clone(&self.cache);
+        let (cache, hidden) = (Arc::clone(&self.cache), Arc::clone(&self.hidden));
         run_blocking(move |stop| {
             let input: RepoMapInput = input::parse(input)?;
             let focus = words(input.focus.as_ref())?;
             let max_tokens = input.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
-            let workspace = Workspace::open(&context.workspace)?;
+            let workspace = Workspace::open(&context.workspace, &hidden)?;
             let survey = survey(&workspace, &context.workspace, &cache, stop)?;
             let map = survey.known.index().map(&focus, max_tokens * BYTES_PER_TOKEN);
             Ok(outcome(&map, &survey))

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_types::{ToolKind, ToolSpec};
@@ -12,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
+use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::reveal_line;
 use crate::walk::{Entry, Omitted, Until, Walk};
@@ -23,7 +26,15 @@ const DEFAULT_MAX_FILES: usize = 500;
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Lists a directory of the workspace.
-pub(crate) struct RepoTree;
+pub(crate) struct RepoTree {
+    hidden: Arc<Hidden>,
+}
+
+impl RepoTree {
+    pub(crate) fn new(hidden: Arc<Hidden>) -> RepoTree {
+        RepoTree { hidden }
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -59,9 +70,10 @@ impl Tool for RepoTree {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        let hidden = Arc::clone(&self.hidden);
         run_blocking(move |stop| {
             let input: RepoTreeInput = input::parse(input)?;
-            list(&Workspace::open(&context.workspace)?, &input, stop)
+            list(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
         })
         .boxed()
     }

@@ -8,6 +8,8 @@ mod merge;
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -21,6 +23,7 @@ use serde_json::Value;
 use self::lines::{FileSearch, Hits};
 use self::merge::Merge;
 use crate::blocking::{Stop, run_blocking};
+use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::reveal_line;
 use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk, in_threads};
@@ -35,7 +38,15 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 const CHUNK: usize = 16;
 
 /// Finds lines in the files of the workspace.
-pub(crate) struct Search;
+pub(crate) struct Search {
+    hidden: Arc<Hidden>,
+}
+
+impl Search {
+    pub(crate) fn new(hidden: Arc<Hidden>) -> Search {
+        Search { hidden }
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -90,9 +101,10 @@ impl Tool for Search {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        let hidden = Arc::clone(&self.hidden);
         run_blocking(move |stop| {
             let input: SearchInput = input::parse(input)?;
-            search(&Workspace::open(&context.workspace)?, &input, stop, TIME_LIMIT)
+            search(&Workspace::open(&context.workspace, &hidden)?, &input, stop, TIME_LIMIT)
         })
         .boxed()
     }
@@ -198,13 +210,14 @@ mod tests {
 
     use super::{SearchInput, search};
     use crate::blocking::Stop;
+    use crate::hidden::Hidden;
     use crate::path::Workspace;
 
     #[test]
     fn a_search_out_of_time_says_so() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "x\n").unwrap();
-        let workspace = Workspace::open(folder.path()).unwrap();
+        let workspace = Workspace::open(folder.path(), &Hidden::default()).unwrap();
         let input: SearchInput = serde_json::from_value(serde_json::json!({"query": "x"})).unwrap();
         let late = search(&workspace, &input, &Stop::default(), Duration::ZERO).unwrap();
         assert!(late.text.contains("took too long"), "{}", late.text);

@@ -16,11 +16,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ostler_repo_map::Stamp;
-use rustix::fs::{AtFlags, Dir, FileType, Stat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::io::Errno;
 
 use self::rules::Rules;
 use crate::Failed;
 use crate::blocking::Stop;
+use crate::hidden::Closed;
 use crate::path::{Links, ReadError, Workspace, directory_beneath, is_git, read_listed};
 
 /// How many names a walk looks at before it gives up.
@@ -37,6 +39,7 @@ pub(crate) struct Walk<'a> {
     max_depth: usize,
     until: &'a Until,
     rules: Option<Arc<Rules>>,
+    closed: Arc<Closed>,
     /// Which files are to have a stamp.
     needs_stamp: fn(&Path) -> bool,
 }
@@ -61,7 +64,7 @@ pub(crate) struct Entry {
 /// What a walk left out.
 #[derive(Debug, Default)]
 pub(crate) struct Omitted {
-    /// Files and directories that are ignored.
+    /// Files and directories that are ignored, or hidden.
     pub(crate) ignored: usize,
     /// Directories below the depth.
     pub(crate) too_deep: usize,
@@ -105,7 +108,8 @@ impl<'a> Walk<'a> {
             }
         }
         let max_depth = max_depth.min(MAX_DEPTH);
-        Ok(Walk { base, base_path, max_depth, until, rules, needs_stamp: |_| false })
+        let closed = workspace.closed();
+        Ok(Walk { base, base_path, max_depth, until, rules, closed, needs_stamp: |_| false })
     }
 
     /// The same walk, with a stamp for the files that `needs_stamp` names.
@@ -137,7 +141,8 @@ impl<'a> Walk<'a> {
     /// Opens a regular file that the walk has met.
     pub(crate) fn read(&self, entry: &Entry) -> Result<(File, Stat), ReadError> {
         let inner = entry.path.strip_prefix(&self.base_path).unwrap_or(&entry.path);
-        read_listed(&self.base, inner)
+        let (file, stat) = read_listed(&self.base, inner)?;
+        if self.closed.is(&stat) { Err(ReadError::Errno(Errno::ACCESS)) } else { Ok((file, stat)) }
     }
 
     fn visit(&self, job: &Job, found: &mut Found<'_>) {
@@ -147,6 +152,10 @@ impl<'a> Walk<'a> {
             found.omitted.unreadable += 1;
             return;
         };
+        if fstat(&directory).is_ok_and(|stat| self.closed.is(&stat)) {
+            found.omitted.ignored += 1;
+            return;
+        }
         let path = if is_base { self.base_path.clone() } else { self.base_path.join(&job.inner) };
         let names = self.names(&directory, found);
         let has_rules = names.iter().any(|(name, _)| rules::FILES.iter().any(|file| name == file));
@@ -160,7 +169,8 @@ impl<'a> Walk<'a> {
             if is_git(&name) {
                 continue;
             }
-            if Rules::ignore(rules.as_deref(), &path, kind == FileType::Directory) {
+            let is_hidden = self.closed.inside.contains(&path);
+            if is_hidden || Rules::ignore(rules.as_deref(), &path, kind == FileType::Directory) {
                 found.omitted.ignored += 1;
                 continue;
             }

@@ -1,5 +1,7 @@
 //! The tool that writes a whole file. How it is put there is left to `change`.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_types::{ToolKind, ToolSpec};
@@ -9,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
+use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::place::Place;
 use crate::text::reveal_line;
@@ -20,7 +23,15 @@ const MAX_CONTENT_BYTES: usize = 1024 * 1024;
 const MAX_COMPARED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Creates or replaces a file of the workspace.
-pub(crate) struct WriteFile;
+pub(crate) struct WriteFile {
+    hidden: Arc<Hidden>,
+}
+
+impl WriteFile {
+    pub(crate) fn new(hidden: Arc<Hidden>) -> WriteFile {
+        WriteFile { hidden }
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -58,9 +69,10 @@ impl Tool for WriteFile {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
+        let hidden = Arc::clone(&self.hidden);
         run_blocking(move |stop| {
             let input: WriteFileInput = input::parse(input)?;
-            write(&Workspace::open(&context.workspace)?, &input, stop)
+            write(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
         })
         .boxed()
     }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use crate::{
-    Answered, Batch, CallStatus, Delivery, Event, FileChange, Limits, Message, Moment, OpenCall, OpenTurn,
-    PATCH_REVIEW, PendingApproval, Queued, Record, Reviewed, Rule, Scope, Session, SessionStatus, State,
-    ToolCall, ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
+    Answered, Batch, CallStatus, Delivery, Event, Limits, Message, Moment, OpenCall, OpenTurn, PATCH_REVIEW,
+    Patch, PendingApproval, Queued, Record, Reviewed, Rule, Scope, Session, SessionStatus, State, ToolCall,
+    ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
 };
 
 impl State {
@@ -61,6 +61,7 @@ impl State {
                 self.end_turn(TurnStatus::Failed, record.ts, None, Some(short(&error.message)));
             }
             Event::TurnCanceled { .. } => self.end_turn(TurnStatus::Canceled, record.ts, None, None),
+            Event::CheckpointCreated { .. } | Event::CheckpointFailed { .. } => self.apply_checkpoint(record),
             _ => self.apply_to_turn(record),
         }
         self.settle_status();
@@ -110,7 +111,31 @@ impl State {
         }
     }
 
-    /// The rest of them: what people answered, what was captured and what was used.
+    /// What was captured of the workspace, or why not. It may come when the turn is over: one that was
+    /// stopped is captured when nothing of it runs any more.
+    fn apply_checkpoint(&mut self, record: &Record) {
+        let mut open = self.turn.as_mut().filter(|turn| Some(turn.id) == record.turn_id);
+        let summary = self.turns.iter_mut().rev().find(|summary| Some(summary.id) == record.turn_id);
+        match &record.event {
+            Event::CheckpointCreated { checkpoint_id, moment: Moment::Before, .. } => {
+                open.iter_mut().for_each(|turn| turn.checkpoint = Some(checkpoint_id.clone()));
+                summary.into_iter().for_each(|turn| turn.checkpoint_before = Some(checkpoint_id.clone()));
+            }
+            Event::CheckpointCreated { checkpoint_id, moment: Moment::After, .. } => {
+                summary.into_iter().for_each(|turn| turn.checkpoint_after = Some(checkpoint_id.clone()));
+            }
+            Event::CheckpointFailed { moment, reason } => {
+                let reason = short(reason);
+                if *moment == Moment::Before {
+                    open.iter_mut().for_each(|turn| turn.checkpoint_error = Some(reason.clone()));
+                }
+                summary.into_iter().for_each(|turn| turn.checkpoint_error = Some(reason.clone()));
+            }
+            _ => unreachable!("State::apply hands only checkpoints to apply_checkpoint"),
+        }
+    }
+
+    /// The rest of them: what people answered and what was used.
     fn apply_to_answers(&mut self, record: &Record) {
         let Some(turn) = &mut self.turn else { return };
         match &record.event {
@@ -120,23 +145,12 @@ impl State {
                 self.session.usage += *usage;
             }
             Event::UsageRecorded { message_id: Some(_), .. } => {}
-            Event::CheckpointCreated { checkpoint_id, moment, .. } => {
-                let summary = self.turns.iter_mut().rev().find(|summary| summary.id == turn.id);
-                let known = match moment {
-                    Moment::Before => {
-                        turn.checkpoint = Some(checkpoint_id.clone());
-                        summary.map(|summary| &mut summary.checkpoint_before)
-                    }
-                    Moment::After => summary.map(|summary| &mut summary.checkpoint_after),
-                };
-                if let Some(known) = known {
-                    *known = Some(checkpoint_id.clone());
-                }
-            }
-            Event::PatchReviewRequested { tool_call_id, files, waits } => {
+            Event::PatchReviewRequested { tool_call_id, files, waits, more, checkpoint_id, note } => {
                 turn.reviewed = None;
                 if *waits {
-                    turn.review(record, tool_call_id, files);
+                    let (files, checkpoint_id, note) = (files.clone(), checkpoint_id.clone(), note.clone());
+                    let patch = Patch { files, more: *more, checkpoint_id, note };
+                    turn.review(record, tool_call_id, &patch);
                 }
             }
             Event::ApprovalGranted { tool, reason, review, by, tool_call_id, .. }
@@ -145,7 +159,10 @@ impl State {
             {
                 let accepted = matches!(record.event, Event::ApprovalGranted { .. });
                 let answer = review.clone().unwrap_or_default();
-                turn.reviewed = Some(Reviewed { accepted, reason: reason.clone(), answer });
+                let shown =
+                    turn.call(tool_call_id).and_then(|open| open.call.input["checkpoint_id"].as_str());
+                let checkpoint_id = shown.map(str::to_owned);
+                turn.reviewed = Some(Reviewed { accepted, reason: reason.clone(), answer, checkpoint_id });
                 turn.calls.clear();
                 let answered = Answered::new(turn.id, tool_call_id, accepted, by);
                 self.remember_answer(answered);
@@ -214,6 +231,7 @@ impl State {
             usage: crate::Usage::default(),
             checkpoint_before: None,
             checkpoint_after: None,
+            checkpoint_error: None,
         });
         bound(&mut self.turns, Limits::TURNS);
         self.turn = Some(OpenTurn {
@@ -229,6 +247,7 @@ impl State {
             changed: false,
             usage: crate::Usage::default(),
             checkpoint: None,
+            checkpoint_error: None,
             reviewed: None,
         });
     }
@@ -295,8 +314,12 @@ impl OpenTurn {
     }
 
     /// Lets the whole change of the turn wait for an answer, like a call.
-    fn review(&mut self, record: &Record, id: &ToolCallId, files: &[FileChange]) {
-        let input = serde_json::json!({ "files": files });
+    fn review(&mut self, record: &Record, id: &ToolCallId, patch: &Patch) {
+        let mut input = serde_json::json!({ "files": patch.files, "more": patch.more });
+        let named = [("checkpoint_id", &patch.checkpoint_id), ("note", &patch.note)];
+        for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
+            input[name] = serde_json::Value::from(value.as_str());
+        }
         let call = ToolCall { id: id.clone(), name: PATCH_REVIEW.to_owned(), input };
         let rule = Rule {
             tool: PATCH_REVIEW.to_owned(),
@@ -306,7 +329,7 @@ impl OpenTurn {
             commands: Vec::new(),
         };
         self.calls = vec![OpenCall::proposed(call.clone())];
-        self.wait(record, &call, ToolKind::Write, &review_summary(files), &rule);
+        self.wait(record, &call, ToolKind::Write, &review_summary(patch), &rule);
     }
 
     fn set(&mut self, id: &ToolCallId, status: CallStatus) {
@@ -334,12 +357,16 @@ impl Answered {
 }
 
 /// A review in a line.
-fn review_summary(files: &[FileChange]) -> String {
+fn review_summary(Patch { files, more, note, .. }: &Patch) -> String {
+    if let Some(note) = note {
+        return format!("keep the change of this turn, which cannot be shown: {}", short(note));
+    }
     let (added, removed) =
         files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
-    let count = files.len();
+    let count = files.len() as u64 + more;
     let noun = if count == 1 { "file" } else { "files" };
-    format!("keep the change of this turn: {count} {noun}, +{added} −{removed} lines")
+    let shown = if *more == 0 { String::new() } else { format!(" in the {} that are shown", files.len()) };
+    format!("keep the change of this turn: {count} {noun}, +{added} −{removed} lines{shown}")
 }
 
 /// A title from the first line that says something, at most 80 characters.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandResult, Effort, Event, Failure, FileChange, Message, MessageId, Moment, Policy, Resolution,
+    CommandResult, Effort, Event, Failure, Message, MessageId, Moment, Patch, Policy, Resolution,
     ReviewAnswer, Reviewed, Scope, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
@@ -168,6 +168,8 @@ pub enum Report {
         standing: bool,
         /// Why somebody must be asked whatever the policy says.
         risk: Option<String>,
+        /// Whether the workspace is trusted.
+        trusted: bool,
     },
     /// The call is about to take effect.
     CallStarted {
@@ -198,10 +200,17 @@ pub enum Report {
         /// How many files it does not hold, because they are too large.
         left_out: u64,
     },
+    /// The workspace could not be captured.
+    CheckpointFailed {
+        /// Before or after the turn's changes.
+        moment: Moment,
+        /// Why not.
+        reason: String,
+    },
     /// This is what the turn changed; leads to a question when it is to wait.
     ReviewRequested {
         /// The changes.
-        files: Vec<FileChange>,
+        patch: Patch,
         /// Whether somebody has to say yes.
         waits: bool,
     },

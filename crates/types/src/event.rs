@@ -107,8 +107,20 @@ pub enum Event {
     },
     /// The workspace was captured, so that it can be brought back.
     CheckpointCreated { checkpoint_id: String, moment: Moment, files: u64, bytes: u64, left_out: u64 },
+    /// The workspace could not be captured, so the turn cannot be undone.
+    CheckpointFailed { moment: Moment, reason: String },
     /// What the turn changed waits for a person, or is shown to one.
-    PatchReviewRequested { tool_call_id: ToolCallId, files: Vec<FileChange>, waits: bool },
+    PatchReviewRequested {
+        tool_call_id: ToolCallId,
+        files: Vec<FileChange>,
+        waits: bool,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        more: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint_id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
     /// The workspace is being checked.
     VerificationStarted { round: u32, commands: Vec<String> },
     /// The check is over.
@@ -146,6 +158,7 @@ impl Event {
             Event::ApprovalGranted { .. } => "approval_granted",
             Event::ApprovalDenied { .. } => "approval_denied",
             Event::CheckpointCreated { .. } => "checkpoint_created",
+            Event::CheckpointFailed { .. } => "checkpoint_failed",
             Event::PatchReviewRequested { .. } => "patch_review_requested",
             Event::VerificationStarted { .. } => "verification_started",
             Event::VerificationCompleted { .. } => "verification_completed",
@@ -173,6 +186,10 @@ impl Event {
             _ => None,
         }
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A call without its input.

@@ -39,7 +39,7 @@ pub use raw::RawLine;
 pub use record::{NewRecord, Record};
 pub use refusal::{Refusal, RefusalKind};
 pub use review::{
-    ChangeKind, FileChange, Moment, PATCH_REVIEW, RejectedFile, ReviewAnswer, ReviewComment, Reviewed,
+    ChangeKind, FileChange, Moment, PATCH_REVIEW, Patch, RejectedFile, ReviewAnswer, ReviewComment, Reviewed,
 };
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ostler_command_line::{Pattern, allowed, parse, suggest};
+use ostler_command_line::{Pattern, allowed_with, parse, suggest_with};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,16 +53,22 @@ impl Default for ApprovalPolicy {
 }
 
 impl ApprovalPolicy {
-    /// Whether this call has to wait for an answer.
-    pub fn asks(&self, call: &ToolCall, kind: ToolKind) -> bool {
+    /// Whether this call has to wait for an answer. Git starts programs that a repository's settings name,
+    /// so it only counts as reading where the workspace is trusted.
+    pub fn asks(&self, call: &ToolCall, kind: ToolKind, trusted: bool) -> bool {
         let by_name = self.require_for_tools.contains(&call.name);
         let named = by_name || self.require_for_kinds.contains(&kind);
-        named && !self.lets_through(call, std::iter::empty())
+        named && !self.lets_through(call, trusted, std::iter::empty())
     }
 
     /// Whether this call is let through by a rule of this policy or one of these, or because all that it
     /// runs is known to only read. Each command of a line may be covered by another rule.
-    pub fn lets_through<'a>(&'a self, call: &ToolCall, others: impl Iterator<Item = &'a Rule>) -> bool {
+    pub fn lets_through<'a>(
+        &'a self,
+        call: &ToolCall,
+        trusted: bool,
+        others: impl Iterator<Item = &'a Rule>,
+    ) -> bool {
         let rules: Vec<&Rule> = self.rules.iter().chain(others).collect();
         let (subject, whole) = subject(call);
         if rules.iter().any(|rule| rule.names(call, &subject, whole)) {
@@ -74,7 +80,7 @@ impl ApprovalPolicy {
         }
         let of_tool = rules.iter().filter(|rule| rule.tool == call.name);
         let patterns: Vec<Pattern> = of_tool.flat_map(|rule| &rule.commands).map(Into::into).collect();
-        allowed(&parse(line), &patterns)
+        allowed_with(&parse(line), &patterns, trusted)
     }
 }
 
@@ -127,7 +133,8 @@ impl Rule {
     /// The rule that allows exactly this call, in any workspace.
     pub fn of(call: &ToolCall) -> Rule {
         let (subject, whole) = subject(call);
-        let suggested = shell_line(call).and_then(|line| suggest(&parse(line))).unwrap_or_default();
+        let suggested = shell_line(call).and_then(|line| suggest_with(&parse(line), false));
+        let suggested = suggested.unwrap_or_default();
         let pattern = |Pattern { argv, open }| CommandPattern { argv, open };
         let commands = suggested.into_iter().map(pattern).collect();
         Rule { tool: call.name.clone(), subject, whole, workspace: None, commands }

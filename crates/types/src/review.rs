@@ -6,6 +6,19 @@ use serde::{Deserialize, Serialize};
 /// The name under which a review waits among the approvals.
 pub const PATCH_REVIEW: &str = "patch_review";
 
+/// What a turn changed, as far as there is room to show it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Patch {
+    /// The changes, the largest of them when there are many.
+    pub files: Vec<FileChange>,
+    /// How many more files changed that are not shown.
+    pub more: u64,
+    /// The workspace that is shown; what is rejected is put back only from how it was then.
+    pub checkpoint_id: Option<String>,
+    /// Why the change cannot be shown, when it cannot.
+    pub note: Option<String>,
+}
+
 /// What happened to one file of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
@@ -91,6 +104,9 @@ pub struct Reviewed {
     pub reason: Option<String>,
     /// The particulars.
     pub answer: ReviewAnswer,
+    /// The workspace that was shown.
+    #[serde(default)]
+    pub checkpoint_id: Option<String>,
 }
 
 /// When a checkpoint of the workspace was made.

@@ -95,6 +95,9 @@ pub struct OpenTurn {
     /// The workspace as it was before the turn's first change, once there was one.
     #[serde(default)]
     pub checkpoint: Option<String>,
+    /// Why the workspace could not be captured before its first change, if it could not.
+    #[serde(default)]
+    pub checkpoint_error: Option<String>,
     /// How its last review was answered, until the agent has heard it.
     #[serde(default)]
     pub reviewed: Option<Reviewed>,
@@ -232,6 +235,9 @@ pub struct TurnSummary {
     /// The workspace as the turn left it.
     #[serde(default)]
     pub checkpoint_after: Option<String>,
+    /// Why the workspace could not be captured, if it could not: the turn cannot be undone, or not safely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_error: Option<String>,
 }
 
 impl State {

@@ -14,33 +14,36 @@ use tempfile::TempDir;
 
 use crate::fixture::{World, agent, completed, world_with};
 
-struct Kept {
-    world: World,
-    store: TempDir,
+pub(crate) struct Kept {
+    pub(crate) world: World,
+    pub(crate) store: TempDir,
 }
 
-fn kept(mode: PatchReviewMode, commands: &[&str], answers: Vec<Vec<Cue>>) -> Kept {
+pub(crate) fn kept(mode: PatchReviewMode, commands: &[&str], answers: Vec<Vec<Cue>>) -> Kept {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     policy.patch_review.mode = mode;
     policy.verify.commands = commands.iter().map(|&command| command.to_owned()).collect();
     let mut world = world_with(policy, answers);
     let store = tempfile::tempdir().unwrap();
-    give_store(&mut world, &store);
+    give_store(&mut world, &store, 10);
     Kept { world, store }
 }
 
-fn give_store(world: &mut World, dir: &TempDir) {
-    let agent = Arc::try_unwrap(agent(&world.model, &world.bench, 10)).ok().unwrap();
+pub(crate) fn give_store(world: &mut World, dir: &TempDir, max_steps: u32) -> Arc<Store> {
+    // The process that held the store is gone.
+    world.agent = agent(&world.model, &world.bench, max_steps);
+    let agent = Arc::try_unwrap(agent(&world.model, &world.bench, max_steps)).ok().unwrap();
     let store = Arc::new(Store::open(dir.path()).unwrap());
-    world.agent = Arc::new(agent.with_checkpoints(store));
+    world.agent = Arc::new(agent.with_checkpoints(Arc::clone(&store)));
+    store
 }
 
-fn write(id: &str, path: &str, content: &str) -> Vec<Cue> {
+pub(crate) fn write(id: &str, path: &str, content: &str) -> Vec<Cue> {
     call(id, "touch", &json!({"path": path, "text": content}))
 }
 
-fn moments(world: &World) -> Vec<Moment> {
+pub(crate) fn moments(world: &World) -> Vec<Moment> {
     let moment = |event| match event {
         Event::CheckpointCreated { moment, .. } => Some(moment),
         _ => None,
@@ -159,9 +162,7 @@ async fn a_review_waits_through_a_restart_and_a_cancel_ends_it() {
     world.host.recorded("patch_review_requested", 1).await;
     turn.abort();
     _ = turn.await;
-    // The process that held the store is gone.
-    world.agent = agent(&world.model, &world.bench, 10);
-    give_store(&mut world, &store);
+    give_store(&mut world, &store, 10);
     let turn = world.resume();
     let id = world.host.state().pending_approvals().next().unwrap().tool_call_id.0.clone();
     tokio::task::yield_now().await;

@@ -11,6 +11,7 @@ mod fixture;
 mod limits;
 mod lineup;
 mod resume;
+mod reviews;
 mod steering;
 mod tools;
 mod verify;

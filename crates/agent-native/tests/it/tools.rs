@@ -54,6 +54,7 @@ pub(crate) fn tools(bench: &Arc<Bench>) -> Arc<Tools> {
         tool("fail", ToolKind::Read),
         tool("gate", ToolKind::Read),
         tool("touch", ToolKind::Write),
+        tool("mcp__far__read", ToolKind::Read),
         tool("exec", ToolKind::Exec),
         tool("panic", ToolKind::Read),
         tool("panic_at_once", ToolKind::Read),
@@ -96,7 +97,7 @@ impl Fake {
             "echo" | "exec" => ToolOutcome::done(text, Value::Null),
             "fail" => ToolOutcome::failed("it did not work"),
             "gate" => self.wait(input["gate"].as_str().unwrap(), text).await,
-            "touch" => {
+            "touch" | "mcp__far__read" => {
                 std::fs::write(context.workspace.join(input["path"].as_str().unwrap()), &text).unwrap();
                 ToolOutcome::done("written", Value::Null)
             }

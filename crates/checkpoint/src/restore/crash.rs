@@ -248,3 +248,38 @@ fn what_somebody_changes_meanwhile_is_kept_and_named() {
         assert!(names.iter().all(|path| !path.to_string_lossy().contains(".ostler-")), "{names:?}");
     }
 }
+
+#[test]
+fn an_undo_of_several_turns_cut_short_anywhere_is_completed_by_the_same_call() {
+    let mut cuts = 0;
+    loop {
+        let first = turn();
+        let edited = first.workspace.join("edited");
+        fs::write(&edited, "by the second turn").unwrap();
+        fs::write(first.workspace.join("made later"), "new").unwrap();
+        let options = CaptureOptions { since: Some(first.after.id), ..CaptureOptions::default() };
+        let last = first.store.capture(&first.workspace, &options).unwrap();
+        let spans = [
+            super::Span { before: &first.after, after: Some(&last) },
+            super::Span { before: &first.before, after: Some(&first.after) },
+        ];
+        let cut = || -> Result<(), Error> { Err(Error::Hunks("cut short by a test".to_owned())) };
+        EVENT.set(Some((cuts, Box::new(cut))));
+        let ended = first.store.undo(&first.workspace, &spans, &RestoreOptions::default());
+        EVENT.set(None);
+        if ended.is_ok() {
+            break;
+        }
+        let left =
+            || snapshot(&first.workspace).keys().any(|path| path.to_string_lossy().contains(".ostler-"));
+        let was_left = left();
+        assert_eq!(first.store.clean_interrupted().unwrap(), 1);
+        assert!(!left(), "nothing is left lying about; there was before: {was_left}");
+        let done = first.store.undo(&first.workspace, &spans, &RestoreOptions::default()).unwrap();
+        assert_eq!(done.conflicts, [], "{cuts}");
+        assert_eq!(snapshot(&first.workspace), first.tree, "cut short after {cuts} changes");
+        assert_eq!(first.store.clean_interrupted().unwrap(), 0);
+        cuts += 1;
+    }
+    assert!(cuts > 10, "{cuts}");
+}

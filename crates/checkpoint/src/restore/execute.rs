@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
                 None
             }
             Some(Node::File { mode, digest, .. }) => {
-                let bytes = self.store.blob(self.journal.order.to, digest).map_err(Stopped::Broken)?;
+                let bytes = self.store.blob(self.journal.order.first(), digest).map_err(Stopped::Broken)?;
                 let flags =
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = openat(&parent, &temporary, flags, Mode::from_raw_mode(0o600)).map_err(stop)?;

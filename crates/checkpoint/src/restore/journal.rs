@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::files::{Files, read_if_there, remove_if_there, sync_directory_of};
 use crate::manifest::Node;
 
-use super::{Order, Step};
+use super::{Order, Passage, Since, Step};
 
-const HEADER: &[u8] = b"ostler restore 1\n";
+const HEADER: &[u8] = b"ostler restore 2\n";
 const NAME: &str = "restore";
 
 /// What a run is to do.
@@ -51,25 +51,32 @@ impl Journal {
         removed.map_err(|error| Error::io("All was restored, but cannot remove", &path, error))
     }
 
+    /// All journals of a store.
+    pub(crate) fn all(files: &Files) -> std::io::Result<Vec<Journal>> {
+        let mut all = Vec::new();
+        for directory in std::fs::read_dir(files.workspaces())? {
+            let bytes = read_if_there(&directory?.path().join(NAME))?;
+            all.extend(bytes.and_then(|bytes| decode(&bytes)));
+        }
+        Ok(all)
+    }
+
     /// The checkpoints that journals of a store still need.
     pub(crate) fn needed(files: &Files) -> std::io::Result<Vec<CheckpointId>> {
-        let mut needed = Vec::new();
-        for directory in std::fs::read_dir(files.workspaces())? {
-            if let Some(journal) =
-                read_if_there(&directory?.path().join(NAME))?.and_then(|bytes| decode(&bytes))
-            {
-                needed.push(journal.order.to);
-                needed.extend(journal.order.since);
-            }
-        }
-        Ok(needed)
+        let passages = Journal::all(files)?.into_iter().flat_map(|journal| journal.order.passages);
+        Ok(passages.flat_map(|passage| [Some(passage.to), passage.since.checkpoint()]).flatten().collect())
+    }
+
+    /// What the run was to do at a path.
+    pub(crate) fn step(&self, path: &Path) -> Option<&Step> {
+        let wanted = path.as_os_str().as_bytes();
+        let found = self.steps.binary_search_by(|step| step.path.as_os_str().as_bytes().cmp(wanted));
+        found.ok().map(|place| &self.steps[place])
     }
 
     /// Whether a path may be found in this state because the run was cut short.
     pub(crate) fn explains(&self, path: &Path, now: Option<&Node>) -> bool {
-        let wanted = path.as_os_str().as_bytes();
-        let found = self.steps.binary_search_by(|step| step.path.as_os_str().as_bytes().cmp(wanted));
-        let Ok(step) = found.map(|place| &self.steps[place]) else { return false };
+        let Some(step) = self.step(path) else { return false };
         let before = step.before.as_ref().map(|(node, _)| node);
         let was_directory =
             before.is_some_and(Node::is_directory) || step.target.as_ref().is_some_and(Node::is_directory);
@@ -86,14 +93,23 @@ impl Journal {
 
     /// How all these names begin.
     pub(crate) fn temporary_prefix(&self) -> String {
-        format!(".ostler-restore-{}-", &self.order.to.to_string()[..16])
+        format!(".ostler-restore-{}-", &self.order.first().to_string()[..16])
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut body = Writer::default();
-        body.digest(&self.order.to.0);
-        body.byte(u8::from(self.order.since.is_some()));
-        self.order.since.iter().for_each(|since| body.digest(&since.0));
+        body.count(self.order.passages.len());
+        for Passage { to, since } in &self.order.passages {
+            body.digest(&to.0);
+            match since {
+                Since::Now => body.byte(0),
+                Since::Checkpoint(id) => {
+                    body.byte(1);
+                    body.digest(&id.0);
+                }
+                Since::Unknown => body.byte(2),
+            }
+        }
         body.byte(u8::from(self.order.only.is_some()));
         let only = self.order.only.as_deref().unwrap_or_default();
         body.count(only.len());
@@ -124,8 +140,20 @@ fn decode(bytes: &[u8]) -> Option<Journal> {
     if reader.u64()? != sum(reader.0) {
         return None;
     }
-    let to = CheckpointId(reader.digest()?);
-    let since = if reader.byte()? == 1 { Some(CheckpointId(reader.digest()?)) } else { None };
+    let mut passages = Vec::new();
+    for _ in 0..reader.u32()? {
+        let to = CheckpointId(reader.digest()?);
+        let since = match reader.byte()? {
+            0 => Since::Now,
+            1 => Since::Checkpoint(CheckpointId(reader.digest()?)),
+            2 => Since::Unknown,
+            _ => return None,
+        };
+        passages.push(Passage { to, since });
+    }
+    if passages.is_empty() {
+        return None;
+    }
     let has_only = reader.byte()? == 1;
     let only = (0..reader.u32()?).map(|_| reader.path().map(Path::to_owned)).collect::<Option<Vec<_>>>()?;
     let force = reader.byte()? == 1;
@@ -143,5 +171,5 @@ fn decode(bytes: &[u8]) -> Option<Journal> {
     let opened = (0..reader.u32()?)
         .map(|_| Some((reader.path()?.to_owned(), reader.u32()?)))
         .collect::<Option<Vec<_>>>()?;
-    Some(Journal { order: Order { to, since, only: has_only.then_some(only), force }, steps, opened })
+    Some(Journal { order: Order { passages, only: has_only.then_some(only), force }, steps, opened })
 }

@@ -1,6 +1,8 @@
 //! Decides what a restore does, path by path, before anything is touched. A path is brought back only
-//! from the state in which the turn left it; everything else is a conflict. Directories go only when
-//! nothing is left in them, so what no checkpoint holds is never lost.
+//! from the state in which a turn left it; everything else is a conflict. Where several turns are taken
+//! back, each path goes back through those that changed it, the newest first, and stops at the first
+//! state that is somebody else's. Directories go only when nothing is left in them, so what no checkpoint
+//! holds is never lost.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -17,11 +19,13 @@ use crate::manifest::{Manifest, Node};
 use crate::store::Store;
 use crate::walk::names;
 
-use super::{Conflict, Journal, Order, Restored, Step};
+use super::{Conflict, Journal, Order, Passage, Restored, Since, Step};
 
 const CREATED: &str = "was created since";
 const DELETED: &str = "was deleted since";
 const CHANGED: &str = "was changed since";
+const BETWEEN: &str = "was changed between the turns, and is brought back no further than that";
+const UNKNOWN: &str = "may hold a change of your own: it is not known how the turn left it";
 const IN_THE_WAY: &str = "cannot be made again, because something else is where its directory was";
 const NOT_EMPTY: &str = "still holds files that are no part of what is restored";
 
@@ -39,9 +43,28 @@ pub(crate) struct Planner<'a> {
     tree: &'a Tree,
     order: &'a Order,
     begun: Option<&'a Journal>,
-    to: Manifest,
+    /// Larger files are left out.
+    max_file_bytes: u64,
+    /// The directories above what is to be made, as they were.
+    directories: HashMap<PathBuf, Node>,
     steps: BTreeMap<Vec<u8>, Step>,
     report: Restored,
+}
+
+/// What one turn did at a path.
+#[derive(Debug)]
+struct Done {
+    /// What was there before.
+    target: Option<Node>,
+    /// How the turn left it, as far as that is known.
+    since: Option<Option<Node>>,
+}
+
+/// What the turns did at a path, the newest first.
+#[derive(Debug)]
+struct Candidate {
+    path: PathBuf,
+    done: Vec<Done>,
 }
 
 impl<'a> Planner<'a> {
@@ -50,15 +73,15 @@ impl<'a> Planner<'a> {
         tree: &'a Tree,
         order: &'a Order,
         begun: Option<&'a Journal>,
-    ) -> Result<Planner<'a>, Error> {
-        let to = store.manifest(order.to)?;
-        Ok(Planner { store, tree, order, begun, to, steps: BTreeMap::new(), report: Restored::default() })
+    ) -> Planner<'a> {
+        let (directories, steps, report) = (HashMap::new(), BTreeMap::new(), Restored::default());
+        Planner { store, tree, order, begun, max_file_bytes: 0, directories, steps, report }
     }
 
     /// Makes the plan.
     pub(crate) fn plan(mut self) -> Result<Plan, Error> {
-        for change in self.candidates()? {
-            self.consider(change)?;
+        for candidate in self.candidates()?.into_values() {
+            self.consider(candidate)?;
         }
         self.add_directories()?;
         self.keep_full_directories();
@@ -77,21 +100,62 @@ impl<'a> Planner<'a> {
         Ok(Plan { steps, opened, report: self.report })
     }
 
-    /// The paths that the turn changed, among those that were asked for.
-    fn candidates(&self) -> Result<Vec<Change>, Error> {
-        let since = match self.order.since {
-            Some(since) => self.store.manifest(since)?,
-            None => workspace_now(self.store, self.tree, &self.to)?,
-        };
-        let mut ignored = Ignored::new(&self.to, &self.store.blobs, self.tree.path(), Some(self.tree));
-        let mut changes = changes(&self.to, &since, &mut ignored);
+    /// The paths that the turns changed, among those that were asked for.
+    fn candidates(&mut self) -> Result<BTreeMap<Vec<u8>, Candidate>, Error> {
+        let mut candidates: BTreeMap<Vec<u8>, Candidate> = BTreeMap::new();
+        let mut newer: Option<Manifest> = None;
+        for Passage { to, since } in &self.order.passages {
+            let to = self.store.manifest(*to)?;
+            self.max_file_bytes = self.max_file_bytes.max(to.max_file_bytes);
+            let is_known = *since != Since::Unknown;
+            let after = match since {
+                Since::Checkpoint(since) => self.store.manifest(*since)?,
+                Since::Now => workspace_now(self.store, self.tree, &to)?,
+                // Whatever became different until the next turn may be this one's doing.
+                Since::Unknown => match newer.take() {
+                    Some(newer) => newer,
+                    None => workspace_now(self.store, self.tree, &to)?,
+                },
+            };
+            for Change { path, before: target, after } in self.changes(&to, &after) {
+                self.remember_directories(&to, &path, target.as_ref());
+                let done = Done { target, since: is_known.then_some(after) };
+                candidates
+                    .entry(key(&path))
+                    .or_insert_with(|| Candidate { path, done: Vec::new() })
+                    .done
+                    .push(done);
+            }
+            newer = Some(to);
+        }
+        Ok(candidates)
+    }
+
+    fn changes(&self, to: &Manifest, after: &Manifest) -> Vec<Change> {
+        let mut ignored = Ignored::new(to, &self.store.blobs, self.tree.path(), Some(self.tree));
+        let mut changes = changes(to, after, &mut ignored);
         if let Some(only) = &self.order.only {
             changes.retain(|change| only.iter().any(|asked| change.path.starts_with(asked)));
         }
         changes.retain(|change| !self.is_temporary(change.path.file_name()));
         let left_alone = self.store.files.left_alone(self.tree.path());
         changes.retain(|change| !left_alone.iter().any(|directory| change.path.starts_with(directory)));
-        Ok(changes)
+        changes
+    }
+
+    /// Keeps how the directories above a path were, should they have to be made again.
+    fn remember_directories(&mut self, to: &Manifest, path: &Path, target: Option<&Node>) {
+        if target.is_none() {
+            return;
+        }
+        for directory in ancestors(path).into_iter().rev() {
+            if self.directories.contains_key(directory) {
+                return;
+            }
+            if let Some(node) = to.get(directory).filter(|node| node.is_directory()) {
+                self.directories.insert(directory.to_owned(), node.clone());
+            }
+        }
     }
 
     /// Whether a name was given by the run that was cut short.
@@ -102,31 +166,42 @@ impl<'a> Planner<'a> {
     }
 
     fn look(&self, path: &Path) -> Result<Option<(Node, Stamp)>, Error> {
-        self.tree.look(path, self.to.max_file_bytes)
+        self.tree.look(path, self.max_file_bytes)
     }
 
-    /// Decides about one path that the turn changed.
-    fn consider(&mut self, change: Change) -> Result<(), Error> {
-        let Change { path, before: target, after: since } = change;
+    /// Decides about one path that turns changed: goes back through them for as long as each finds the
+    /// path as it left it.
+    fn consider(&mut self, candidate: Candidate) -> Result<(), Error> {
+        let Candidate { path, done } = candidate;
         let before = self.look(&path)?;
         let now = before.as_ref().map(|(node, _)| node);
-        if now == target.as_ref() {
+        let begun = self.begun.and_then(|begun| begun.step(&path).filter(|_| begun.explains(&path, now)));
+        // A run that was cut short had decided already.
+        if let Some(step) = begun.filter(|step| done.iter().any(|done| done.target == step.target)) {
+            let target = step.target.clone();
+            if target.as_ref() != now {
+                self.steps.insert(key(&path), Step { path, before, target });
+            }
             return Ok(());
         }
-        if let Some(left_out) = target.as_ref().and_then(|target| target.left_out(&path)) {
-            self.report.left_out.push(left_out);
-            return Ok(());
+        let mut current = now.cloned();
+        let (mut moved, from) = (false, already_undone(&current, &done));
+        for Done { target, since } in &done[from..] {
+            if current == *target {
+                continue;
+            }
+            if let Some(left_out) = target.as_ref().and_then(|target| target.left_out(&path)) {
+                self.report.left_out.push(left_out);
+                break;
+            }
+            if since.as_ref() != Some(&current) && !self.order.force {
+                self.conflict(&path, why(moved, current.as_ref(), since.as_ref()));
+                break;
+            }
+            (current, moved) = (target.clone(), true);
         }
-        let is_ours = now == since.as_ref() || self.begun.is_some_and(|begun| begun.explains(&path, now));
-        if is_ours || self.order.force {
-            self.steps.insert(key(&path), Step { path, before, target });
-        } else {
-            let why = match (now, &since) {
-                (None, _) => DELETED,
-                (Some(_), None) => CREATED,
-                (Some(_), Some(_)) => CHANGED,
-            };
-            self.conflict(&path, why);
+        if current.as_ref() != now {
+            self.steps.insert(key(&path), Step { path, before, target: current });
         }
         Ok(())
     }
@@ -167,7 +242,7 @@ impl<'a> Planner<'a> {
             return Ok(step.target.as_ref().is_some_and(Node::is_directory));
         }
         let before = self.look(directory)?;
-        let target = self.to.get(directory).filter(|node| node.is_directory()).cloned();
+        let target = self.directories.get(directory).cloned();
         match &before {
             Some((node, _)) if node.is_directory() => return Ok(true),
             Some(_) if !self.order.force => return Ok(false),
@@ -210,10 +285,30 @@ impl<'a> Planner<'a> {
         let mut seen = HashSet::new();
         for digest in self.steps.values().filter_map(|step| step.target.as_ref()?.digest()) {
             if seen.insert(digest) {
-                self.store.blob(self.order.to, &digest)?;
+                self.store.blob(self.order.first(), &digest)?;
             }
         }
         Ok(())
+    }
+}
+
+/// How many of the turns at a path are taken back already: a path that is as none of them left it, but
+/// as one of them found it, has been brought back before.
+fn already_undone(current: &Option<Node>, done: &[Done]) -> usize {
+    if done.first().is_some_and(|newest| newest.since.as_ref() == Some(current)) {
+        return 0;
+    }
+    done.iter().rposition(|done| done.target == *current).map_or(0, |place| place + 1)
+}
+
+/// Why a path is not brought back, or no further.
+fn why(moved: bool, current: Option<&Node>, since: Option<&Option<Node>>) -> &'static str {
+    match (moved, since, current) {
+        (_, None, _) => UNKNOWN,
+        (true, Some(_), _) => BETWEEN,
+        (false, Some(_), None) => DELETED,
+        (false, Some(None), Some(_)) => CREATED,
+        (false, Some(Some(_)), Some(_)) => CHANGED,
     }
 }
 

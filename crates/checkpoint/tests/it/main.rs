@@ -7,3 +7,4 @@ mod property;
 mod restore;
 mod store;
 mod tree;
+mod undo;

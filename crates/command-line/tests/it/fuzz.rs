@@ -128,7 +128,7 @@ const PIECES: &[&str] = &[
 fn random_pieces_of_shell_are_read_without_panic() {
     let mut random = Random(2);
     for _ in 0..60_000 {
-        let line: String = (0..random.below(24)).map(|_| *random.pick(&PIECES)).collect();
+        let line: String = (0..random.below(24)).map(|_| *random.pick(PIECES)).collect();
         check(&line);
     }
 }

@@ -35,14 +35,18 @@ pub(super) struct Undone {
     recreated: Vec<String>,
     /// Files that are gone again.
     deleted: Vec<String>,
-    /// Files that were left alone.
-    conflicts: Vec<Conflict>,
+    /// Files that were left alone, because somebody else changed them.
+    conflicts: Vec<NotUndone>,
+    /// Files that have changed and cannot be brought back, because no checkpoint holds them.
+    left_out: Vec<NotUndone>,
+    /// What no undo covers, in words.
+    note: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Conflict {
+struct NotUndone {
     path: String,
-    /// Why it was left alone.
+    /// Why it is not as it was.
     why: String,
 }
 
@@ -55,12 +59,14 @@ pub(super) async fn undo(
     let (preview, force) = (body.preview.unwrap_or(false), body.force.unwrap_or(false));
     let undo = Undo { turn_id: body.turn_id, preview, force };
     let undone = door.engine.undo(id, undo, by(&headers)).await?;
-    let conflict = |(path, why)| Conflict { path, why };
+    let not_undone = |(path, why)| NotUndone { path, why };
     Ok(Json(Undone {
         preview,
         restored: undone.restored,
         recreated: undone.recreated,
         deleted: undone.deleted,
-        conflicts: undone.conflicts.into_iter().map(conflict).collect(),
+        conflicts: undone.conflicts.into_iter().map(not_undone).collect(),
+        left_out: undone.left_out.into_iter().map(not_undone).collect(),
+        note: undone.note,
     }))
 }

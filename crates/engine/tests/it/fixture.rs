@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::Agent;
+use ostler_checkpoint::Store;
 use ostler_engine::{Engine, EngineConfig, EngineError};
 use ostler_eventlog::{Disk, FileLog, Log, OpenError, RealDisk};
 use ostler_index::Index;
@@ -24,6 +25,7 @@ pub(crate) struct Place {
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) idle_after: Duration,
     pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) checkpoints: Option<Arc<Store>>,
 }
 
 /// An engine with its agent.
@@ -37,7 +39,8 @@ pub(crate) struct Daemon {
 impl Place {
     pub(crate) fn new() -> Place {
         let (dir, clock) = (tempfile::tempdir().unwrap(), Arc::default());
-        Place { dir, clock, idle_after: Duration::from_secs(600), disk: Arc::new(RealDisk) }
+        let (idle_after, disk) = (Duration::from_secs(600), Arc::new(RealDisk));
+        Place { dir, clock, idle_after, disk, checkpoints: None }
     }
 
     pub(crate) fn with_disk(disk: Arc<dyn Disk>) -> Place {
@@ -76,7 +79,7 @@ impl Place {
             data_dir: self.data().to_owned(),
             agents: names.iter().map(known).collect::<HashMap<_, _>>(),
             clock: self.clock.clone(),
-            checkpoints: None,
+            checkpoints: self.checkpoints.clone(),
             closed: Arc::new(|_| {}),
             rules: Vec::new(),
             idle_after: self.idle_after,

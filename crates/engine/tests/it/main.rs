@@ -12,5 +12,6 @@ mod restarts;
 mod sessions;
 mod streams;
 mod turns;
+mod undo;
 mod usage;
 mod views;

@@ -8,7 +8,7 @@ mod snapshot;
 
 use jiff::Timestamp;
 use ostler_types::{
-    Accepted, Command, Delivery, Event, EventFor, Message, MessageId, NewSession, Part, Policy, Record, Role,
+    Accepted, Command, Delivery, Event, EventFor, Message, MessageId, NewSession, Part, Record, Role,
     SessionId, State, TurnId, create, decide,
 };
 use uuid::Uuid;

@@ -3,11 +3,17 @@
 use std::fs;
 use std::path::Path;
 
-use ostler_sandbox::{Choice, Profile, SandboxError};
+use ostler_sandbox::{Choice, Profile, SandboxError, secret_places, unfit};
 
 use crate::fixture::{World, as_nobody, everywhere};
 
-everywhere! { directories_that_hold_too_much_are_refused, a_writable_directory_more, a_workspace_in_tmp }
+everywhere! {
+    directories_that_hold_too_much_are_refused,
+    a_workspace_in_the_data_directory_is_refused,
+    secrets_inside_a_workspace_are_hidden,
+    a_writable_directory_more,
+    a_workspace_in_tmp,
+}
 
 const NAMES: &[&str] =
     &["with space", "quote'\"`$(x)", "-rf", "ünï\u{202e}cødé 🐎", "new\nline", "*?[a]", "a:b,c=d"];
@@ -74,6 +80,54 @@ async fn directories_that_hold_too_much_are_refused(world: &World) {
     let project = world.home.join("project");
     fs::create_dir(&project).unwrap();
     assert_eq!(world.sh_with(&Profile::new(&project), "touch x && ls").await.ok(), "x\n");
+}
+
+async fn a_workspace_in_the_data_directory_is_refused(world: &World) {
+    let data = world.home.parent().unwrap().join("data");
+    let below = data.join("sessions/one");
+    fs::create_dir_all(&below).unwrap();
+    let link = world.outside.join("link");
+    std::os::unix::fs::symlink(&below, &link).unwrap();
+    for (path, why) in [
+        (&data, "Ostler keeps its own data"),
+        (&below, "Ostler keeps its own data"),
+        (&link, "Ostler keeps its own data"),
+        (&world.home, "your home directory"),
+        (&world.home.join(".ssh"), "keys and tokens"),
+    ] {
+        let refused = world.sandbox.command(&Profile::new(path), "true", [""; 0]);
+        assert!(matches!(refused, Err(SandboxError::Unfit { .. })), "{}: {refused:?}", path.display());
+        let told = unfit(path, &data, &world.home).unwrap();
+        assert_eq!(told, refused.unwrap_err().to_string());
+        assert!(told.contains(why), "{told}");
+    }
+    assert_eq!(unfit(&world.workspace, &data, &world.home), None);
+    assert!(unfit(&world.outside.join("missing"), &data, &world.home).is_some());
+}
+
+async fn secrets_inside_a_workspace_are_hidden(world: &World) {
+    let config = world.home.join(".config");
+    fs::create_dir_all(config.join("gh")).unwrap();
+    fs::write(config.join("gh/hosts.yml"), "canary").unwrap();
+    fs::create_dir_all(config.join("git")).unwrap();
+    fs::write(config.join("git/credentials"), "canary").unwrap();
+    assert!(secret_places(&world.home).contains(&config.join("gh")));
+    let profile = Profile::new(&config);
+    if world.is_landlock() {
+        let refused = world.sandbox.command(&profile, "true", [""; 0]);
+        assert!(matches!(refused, Err(SandboxError::Unfit { .. })), "{refused:?}");
+        return;
+    }
+    world.sh_with(&profile, "echo x > mine && cat mine").await.ok();
+    for script in [
+        "cat gh/hosts.yml",
+        "cat git/credentials",
+        "mv gh other; cat other/hosts.yml",
+        "mv git other; cat other/credentials",
+    ] {
+        assert!(!world.sh_with(&profile, script).await.failed().contains("canary"), "{script}");
+    }
+    assert_eq!(fs::read_to_string(config.join("git/credentials")).unwrap(), "canary");
 }
 
 async fn a_writable_directory_more(world: &World) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use ostler_sandbox::{PROTECTED_NAMES, explain_denial};
+use ostler_sandbox::{PROTECTED_NAMES, explain_denial, is_placeholder};
 
 use crate::fixture::{World, everywhere, names};
 
@@ -85,10 +85,13 @@ async fn commands_in_one_workspace_do_not_uncover_each_other(world: &World) {
     let second = world.sh("true").await;
     second.ok();
     let held = names(&world.workspace);
+    let mut placeholders = held.clone();
+    placeholders.retain(|name| is_placeholder(&world.workspace.join(name)));
     drop(first);
     if world.is_landlock() {
         assert!(held.is_empty(), "{held:?}");
     } else {
+        assert!(held.iter().all(|name| placeholders.contains(name)), "{held:?} {placeholders:?}");
         assert!(held.contains(&".claude".to_owned()) && held.contains(&".git".to_owned()), "{held:?}");
     }
     assert!(names(&world.workspace).is_empty());
@@ -105,4 +108,5 @@ async fn placeholders_of_a_crash_are_removed(world: &World) {
     fs::create_dir(world.workspace.join(".claude")).unwrap();
     after.sh("true").await.ok();
     assert_eq!(names(&world.workspace), [".claude"]);
+    assert!(!is_placeholder(&world.workspace.join(".claude")));
 }

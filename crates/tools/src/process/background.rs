@@ -188,10 +188,10 @@ async fn run(
         }
     };
     let attended = attend(&mut group, &mut input, cut, &mut take).await;
-    let Ended { status, restored } = group.end().await;
+    let Ended { status, aftermath } = group.end().await;
     let ending = attended.cut.map_or_else(|| Ending::of(status), Ending::from);
     let last = String::from_utf8_lossy(shared.unread().bytes.make_contiguous()).into_owned();
-    let notes = notes(&ending, profile.as_ref(), &restored, &last);
+    let notes = notes(&ending, profile.as_ref(), &aftermath, &last);
     shared.progress.send_modify(|progress| progress.ended = Some((ending, notes)));
 }
 

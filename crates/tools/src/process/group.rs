@@ -1,11 +1,10 @@
 //! One running program and all that it started: how it is started, killed and reaped. What it prints is
 //! left to `attend`.
 
-use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use ostler_sandbox::Confinement;
+use ostler_sandbox::{Aftermath, Confinement};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Child;
@@ -40,8 +39,8 @@ pub(super) struct Group {
 pub(super) struct Ended {
     /// None where it could not be reaped in time, as one that hangs in the kernel.
     pub(super) status: Option<ExitStatus>,
-    /// Protected paths that it had changed.
-    pub(super) restored: Vec<PathBuf>,
+    /// What its sandbox found when it was taken down.
+    pub(super) aftermath: Aftermath,
 }
 
 impl Group {
@@ -96,7 +95,7 @@ impl Group {
             return Ended::default();
         };
         self.child = None;
-        Ended { status: status.ok(), restored: finish(self.confinement.take()).await }
+        Ended { status: status.ok(), aftermath: finish(self.confinement.take()).await }
     }
 }
 
@@ -117,12 +116,12 @@ impl Drop for Group {
 }
 
 /// Takes down what a sandbox stood on, on a thread that may wait for the disk.
-async fn finish(confinement: Option<Confinement>) -> Vec<PathBuf> {
+async fn finish(confinement: Option<Confinement>) -> Aftermath {
     let Some(confinement) = confinement else {
-        return Vec::new();
+        return Aftermath::default();
     };
     let finished = tokio::task::spawn_blocking(move || confinement.finish());
-    finished.await.map(|aftermath| aftermath.restored).unwrap_or_default()
+    finished.await.unwrap_or_default()
 }
 
 /// Tells when a program is over without reaping it, so that its id stays its own.

@@ -1,6 +1,6 @@
 //! The tools with the machine's real sandbox, and a place that is outside of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -72,6 +72,12 @@ impl Sandboxed {
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> ToolOutcome {
         soon(self.tools.get(tool).unwrap().run(input, self.context())).await
+    }
+
+    /// Calls a tool in another workspace.
+    pub(crate) async fn call_in(&self, workspace: &Path, tool: &str, input: Value) -> ToolOutcome {
+        let context = ToolContext { workspace: workspace.to_owned(), ..self.context() };
+        soon(self.tools.get(tool).unwrap().run(input, context)).await
     }
 
     pub(crate) async fn shell(&self, command: &str) -> ToolOutcome {

@@ -58,7 +58,7 @@ pub(super) fn propose(
     turn: &OpenTurn,
     (tool_call, kind, summary): (ToolCall, ToolKind, String),
     standing: bool,
-    risk: Option<String>,
+    (risk, trusted): (Option<String>, bool),
 ) -> Result<Decision, Refusal> {
     let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
     match &open.status {
@@ -68,7 +68,7 @@ pub(super) fn propose(
         CallStatus::Waiting { .. } => return Ok(answered(Accepted::Waiting)),
         CallStatus::Started | CallStatus::Done { .. } => return Err(already_started(&tool_call.id)),
     }
-    if risk.is_none() && !state.session.policy.approval.asks(&tool_call, kind) {
+    if risk.is_none() && !state.session.policy.approval.asks(&tool_call, kind, trusted) {
         return Ok(answered(Accepted::Allowed));
     }
     let (event, accepted) = if standing && risk.is_none() {
@@ -107,7 +107,8 @@ pub(super) fn may_start(
             format!("call {} is not the one that was approved", call.id),
         )),
         CallStatus::Granted => Ok(()),
-        CallStatus::Proposed if !state.session.policy.approval.asks(call, kind) => Ok(()),
+        // Whether the workspace is trusted was asked about when the call was proposed.
+        CallStatus::Proposed if !state.session.policy.approval.asks(call, kind, true) => Ok(()),
         CallStatus::Proposed | CallStatus::Waiting { .. } | CallStatus::Denied { .. } => {
             Err(Refusal::conflict("call_not_approved", format!("call {} has not been approved", call.id)))
         }

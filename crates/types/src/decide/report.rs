@@ -7,13 +7,16 @@ use super::approval::{may_start, propose, unknown_call};
 use super::of_turn;
 use super::turn::{End, end};
 use crate::{
-    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, FileChange, Limits, Message,
-    OpenTurn, PATCH_REVIEW, Part, Refusal, Report, State, ToolCallId, ToolResult, TurnId, Usage,
+    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Limits, Message, Moment, OpenTurn,
+    PATCH_REVIEW, Part, Patch, Refusal, Report, Reviewed, State, ToolCallId, ToolResult, TurnId, Usage,
 };
 
 /// Takes a report of the running turn's agent.
 pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<Decision, Refusal> {
     let Some(open) = state.turn.as_ref().filter(|turn| turn.id == turn_id) else {
+        if let Some(event) = left_behind(state, turn_id, &report) {
+            return Ok(Decision::done(vec![of_turn(turn_id, event)]));
+        }
         return Err(Refusal::conflict("turn_over", format!("turn {turn_id} is over")));
     };
     let one = |event: Event| Ok(Decision::done(vec![of_turn(turn_id, event)]));
@@ -39,8 +42,8 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
             refuse_open_calls(open)?;
             one(Event::ToolBatchCompleted {})
         }
-        Report::CallProposed { tool_call, kind, summary, standing, risk } => {
-            propose(state, open, (tool_call, kind, summary), standing, risk)
+        Report::CallProposed { tool_call, kind, summary, standing, risk, trusted } => {
+            propose(state, open, (tool_call, kind, summary), standing, (risk, trusted))
         }
         Report::CallStarted { tool_call, kind } => {
             may_start(state, open, &tool_call, kind)?;
@@ -53,7 +56,8 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
         Report::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out } => {
             one(Event::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out })
         }
-        Report::ReviewRequested { files, waits } => review(open, files, waits),
+        Report::CheckpointFailed { moment, reason } => one(Event::CheckpointFailed { moment, reason }),
+        Report::ReviewRequested { patch, waits } => review(state, open, patch, waits),
         Report::ReviewSettled { feedback } => {
             refuse_open_calls(open)?;
             one(Event::MessageAdded { message: feedback, idempotency_key: None })
@@ -76,6 +80,26 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
         Report::Failed { error, reason, partial } => {
             Ok(Decision::done(end(state, open, partial, End::Failed { error, reason })))
         }
+    }
+}
+
+/// How a turn that is over left the workspace. That is the one thing that can be said of it still, once,
+/// because it can only be seen when nothing of the turn runs any more.
+fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event> {
+    let turn = state.turns.iter().find(|turn| turn.id == turn_id)?;
+    if turn.checkpoint_before.is_none() || turn.checkpoint_after.is_some() || turn.checkpoint_error.is_some()
+    {
+        return None;
+    }
+    match report.clone() {
+        Report::CheckpointCreated { checkpoint_id, moment: Moment::After, files, bytes, left_out } => {
+            let moment = Moment::After;
+            Some(Event::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out })
+        }
+        Report::CheckpointFailed { moment: Moment::After, reason } => {
+            Some(Event::CheckpointFailed { moment: Moment::After, reason })
+        }
+        _ => None,
     }
 }
 
@@ -134,8 +158,9 @@ fn reasoning(message: &Message) -> impl Iterator<Item = Event> + '_ {
 
 /// Shows what the turn changed. The same review, asked for again after a restart, is the one that waits
 /// or was answered.
-fn review(turn: &OpenTurn, files: Vec<FileChange>, waits: bool) -> Result<Decision, Refusal> {
-    if let Some(reviewed) = &turn.reviewed {
+fn review(state: &State, turn: &OpenTurn, patch: Patch, waits: bool) -> Result<Decision, Refusal> {
+    let same = |reviewed: &&Reviewed| reviewed.checkpoint_id == patch.checkpoint_id;
+    if let Some(reviewed) = turn.reviewed.as_ref().filter(same) {
         let accepted = Accepted::Reviewed(Box::new(reviewed.clone()));
         return Ok(Decision { events: Vec::new(), accepted });
     }
@@ -143,8 +168,11 @@ fn review(turn: &OpenTurn, files: Vec<FileChange>, waits: bool) -> Result<Decisi
         return Ok(Decision { events: Vec::new(), accepted: Accepted::Waiting });
     }
     refuse_open_calls(turn)?;
-    let tool_call_id = ToolCallId(format!("review_{}_{}", turn.id.uuid().simple(), turn.steps));
-    let requested = Event::PatchReviewRequested { tool_call_id: tool_call_id.clone(), files, waits };
+    let name = format!("review_{}_{}", turn.id.uuid().simple(), turn.steps);
+    let earlier = state.answers.iter().filter(|answer| answer.tool_call_id.0.starts_with(&name)).count();
+    let tool_call_id = ToolCallId(if earlier == 0 { name } else { format!("{name}_{earlier}") });
+    let Patch { files, more, checkpoint_id, note } = patch;
+    let requested = Event::PatchReviewRequested { tool_call_id, files, waits, more, checkpoint_id, note };
     let accepted = if waits { Accepted::Waiting } else { Accepted::Done };
     Ok(Decision { events: vec![of_turn(turn.id, requested)], accepted })
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::world::{call, new_session, shell};
 
 fn asks(policy: &ApprovalPolicy, line: &str) -> bool {
-    policy.asks(&shell("c", line), ToolKind::Exec)
+    policy.asks(&shell("c", line), ToolKind::Exec, true)
 }
 
 /// A policy that remembers the answer `session` to these lines.
@@ -58,9 +58,9 @@ fn an_answer_covers_its_commands_in_other_lines_and_no_other_commands() {
 fn another_directory_is_another_question() {
     let policy = remembering(&["cargo test"]);
     let elsewhere = call("c", "shell", json!({"command": "cargo test", "cwd": "other"}));
-    assert!(policy.asks(&elsewhere, ToolKind::Exec));
+    assert!(policy.asks(&elsewhere, ToolKind::Exec, true));
     let reads = call("c", "shell", json!({"command": "ls", "background": true}));
-    assert!(policy.asks(&reads, ToolKind::Exec), "what stays behind is asked about");
+    assert!(policy.asks(&reads, ToolKind::Exec, true), "what stays behind is asked about");
 }
 
 #[test]
@@ -89,4 +89,14 @@ fn a_rule_that_allows_anything_is_refused() {
         assert_eq!(with(pattern(argv)).unwrap_err().code, "bad_rule", "{argv:?}");
     }
     assert!(with(pattern(&["cargo", "test"])).is_ok());
+}
+
+#[test]
+fn git_only_counts_as_reading_where_the_workspace_is_trusted() {
+    let policy = ApprovalPolicy::default();
+    let status = shell("c", "git status | head");
+    assert!(!policy.asks(&status, ToolKind::Exec, true));
+    assert!(policy.asks(&status, ToolKind::Exec, false));
+    assert!(!policy.asks(&shell("c", "ls | head"), ToolKind::Exec, false));
+    assert!(!remembering(&["git status | head"]).asks(&status, ToolKind::Exec, false));
 }

@@ -247,7 +247,7 @@ impl Play {
         };
         let turn_id = self.last_turn();
         let call = as_tool_sees(&call);
-        let asks = self.world.state.session.policy.approval.asks(&call, kind_of(&call.name));
+        let asks = self.world.state.session.policy.approval.asks(&call, kind_of(&call.name), true);
         let report = match status {
             CallStatus::Proposed if asks => propose(&call),
             CallStatus::Proposed | CallStatus::Granted => start(&call),
@@ -285,7 +285,14 @@ impl Play {
             Saying::Propose { pick, standing } => {
                 let tool_call = as_tool_sees(&self.some_call(pick));
                 let kind = kind_of(&tool_call.name);
-                Report::CallProposed { tool_call, kind, summary: "do it".to_owned(), standing, risk: None }
+                Report::CallProposed {
+                    tool_call,
+                    kind,
+                    summary: "do it".to_owned(),
+                    standing,
+                    risk: None,
+                    trusted: true,
+                }
             }
             Saying::Start { pick, altered } => {
                 let mut tool_call = as_tool_sees(&self.some_call(pick));

@@ -2,7 +2,7 @@
 //! is listed beside a session. Fields may be added to these; a renamed one breaks every client.
 
 use ostler_types::{
-    CallName, CommandResult, Cost, Delivery, Event, Message, MessageId, Part, Policy, Queued, Record,
+    CallName, CommandResult, Cost, Delivery, Event, Message, MessageId, Moment, Part, Policy, Queued, Record,
     Refusal, Resolution, ResolvedBy, Role, Rule, Scope, SessionId, ToolCall, ToolCallId, ToolKind,
     ToolResult, TurnId, Usage,
 };
@@ -262,6 +262,40 @@ fn events_of_verification() {
     let done = Event::VerificationCompleted { round: 1, ok: false, results };
     let result = json!({"command": "make test", "exit_code": 2, "duration_ms": 7, "output": "no"});
     expect(&done, "verification_completed", &json!({"round": 1, "ok": false, "results": [result]}));
+}
+
+#[test]
+fn events_of_checkpoints_and_reviews() {
+    let moment = Moment::After;
+    let created = Event::CheckpointCreated {
+        checkpoint_id: "c0ffee".to_owned(),
+        moment,
+        files: 2,
+        bytes: 3,
+        left_out: 1,
+    };
+    let shape = json!({"checkpoint_id": "c0ffee", "moment": "after", "files": 2, "bytes": 3, "left_out": 1});
+    expect(&created, "checkpoint_created", &shape);
+    let failed = Event::CheckpointFailed { moment: Moment::Before, reason: "too many".to_owned() };
+    expect(&failed, "checkpoint_failed", &json!({"moment": "before", "reason": "too many"}));
+    let review = |more, checkpoint_id, note| Event::PatchReviewRequested {
+        tool_call_id: call_id(),
+        files: Vec::new(),
+        waits: true,
+        more,
+        checkpoint_id,
+        note,
+    };
+    let shape = json!({"tool_call_id": call_id(), "files": [], "waits": true});
+    expect(&review(0, None, None), "patch_review_requested", &shape);
+    let named = review(7, Some("c0ffee".to_owned()), Some("too large".to_owned()));
+    let mut shape = shape;
+    for (name, value) in
+        [("more", json!(7)), ("checkpoint_id", json!("c0ffee")), ("note", json!("too large"))]
+    {
+        shape[name] = value;
+    }
+    expect(&named, "patch_review_requested", &shape);
 }
 
 #[test]

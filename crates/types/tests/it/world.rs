@@ -272,6 +272,7 @@ pub(crate) fn propose(call: &ToolCall) -> Report {
         summary: call.name.clone(),
         standing: false,
         risk: None,
+        trusted: true,
     }
 }
 

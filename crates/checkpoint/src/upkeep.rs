@@ -1,0 +1,75 @@
+//! When a store is to be pruned, and what must not be removed because somebody works with it. How it is
+//! pruned is for `prune`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use crate::digest::CheckpointId;
+
+/// How long after the last time a store is pruned again.
+const EVERY: Duration = Duration::from_secs(10 * 60);
+/// Which part of a store's limit may be written before that.
+const SHARE: u64 = 8;
+
+/// What is known of a store's upkeep. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Upkeep(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    captured: bool,
+    pruned: Option<SystemTime>,
+    in_use: HashMap<CheckpointId, usize>,
+}
+
+/// Keeps a checkpoint until it is dropped.
+#[derive(Debug)]
+pub struct InUse {
+    id: CheckpointId,
+    upkeep: Upkeep,
+}
+
+impl Upkeep {
+    pub(crate) fn captured(&self) {
+        self.state().captured = true;
+    }
+
+    pub(crate) fn pruned(&self, now: SystemTime) {
+        let mut state = self.state();
+        (state.captured, state.pruned) = (false, Some(now));
+    }
+
+    /// Whether a store that has had so many bytes written since is to be pruned.
+    pub(crate) fn is_due(&self, now: SystemTime, written: u64, max_bytes: u64) -> bool {
+        let state = self.state();
+        let since = state.pruned.map(|pruned| now.duration_since(pruned).unwrap_or_default());
+        state.captured && (written >= max_bytes / SHARE || since.is_none_or(|since| since >= EVERY))
+    }
+
+    pub(crate) fn in_use(&self, id: CheckpointId) -> InUse {
+        *self.state().in_use.entry(id).or_default() += 1;
+        InUse { id, upkeep: self.clone() }
+    }
+
+    /// The checkpoints that somebody works with.
+    pub(crate) fn all_in_use(&self) -> Vec<CheckpointId> {
+        self.state().in_use.keys().copied().collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut state = self.upkeep.state();
+        if let Some(count) = state.in_use.get_mut(&self.id) {
+            *count -= 1;
+            if *count == 0 {
+                state.in_use.remove(&self.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Repositories inside a workspace whose settings or hooks run programs.
+//!
+//! A program in the sandbox may make one. The user's own git would run what it names, even from the top of
+//! the workspace, where it enters every repository that the index names. Nothing is done about it here but
+//! to tell it: a repository is somebody's work. The search is bounded by counts, so one may be missed.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::git_config::GitConfig;
+use crate::protected::nested_repositories;
+use crate::{git_directory, git_index};
+
+/// How many repositories are looked at.
+const MAXIMUM_REPOSITORIES: usize = 128;
+/// How many reasons are given for one.
+const MAXIMUM_REASONS: usize = 8;
+
+/// Settings that start nothing. Any other makes a repository suspect: git has very many that name a program,
+/// and more with each version.
+const HARMLESS: &[&str] = &[
+    "core.repositoryformatversion",
+    "core.filemode",
+    "core.bare",
+    "core.logallrefupdates",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+    "core.worktree",
+    "core.autocrlf",
+    "core.eol",
+    "core.safecrlf",
+    "extensions.objectformat",
+    "extensions.refstorage",
+    "extensions.worktreeconfig",
+    "remote.url",
+    "remote.fetch",
+    "remote.pushurl",
+    "remote.tagopt",
+    "branch.remote",
+    "branch.merge",
+    "branch.rebase",
+    "branch.description",
+    "branch.vscode-merge-base",
+    "submodule.url",
+    "submodule.active",
+    "submodule.branch",
+    "submodule.ignore",
+    "user.name",
+    "user.email",
+    "init.defaultbranch",
+    "pull.rebase",
+    "pull.ff",
+    "push.default",
+    "push.autosetupremote",
+    "gc.auto",
+    "commit.gpgsign",
+    "tag.gpgsign",
+    "advice.detachedhead",
+    "lfs.repositoryformatversion",
+];
+
+/// A repository in which git runs programs that it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArmedRepository {
+    /// Its worktree.
+    pub path: PathBuf,
+    /// The settings and hooks that are, or may be, programs.
+    pub reasons: Vec<String>,
+}
+
+/// The repositories of a workspace at one time, and why each of them is suspect.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    workspace: PathBuf,
+    armed: BTreeMap<PathBuf, BTreeSet<String>>,
+}
+
+impl Embedded {
+    /// Looks for them. Reads directories and small files, changes nothing.
+    pub(crate) fn look(workspace: &Path) -> Embedded {
+        let mut armed = BTreeMap::new();
+        let mut seen = BTreeSet::from([workspace.to_owned()]);
+        let mut waiting: VecDeque<PathBuf> = VecDeque::from([workspace.to_owned()]);
+        waiting.extend(nested_repositories(workspace));
+        let mut looked = 0;
+        while let Some(worktree) = waiting.pop_front().filter(|_| looked < MAXIMUM_REPOSITORIES) {
+            looked += 1;
+            let Some(directory) = repository(&worktree) else { continue };
+            // The settings of the workspace itself are protected.
+            if worktree != workspace {
+                armed.insert(worktree.clone(), reasons(&directory, workspace));
+                seen.insert(worktree.clone());
+            }
+            for link in git_index::gitlinks(&directory, object_bytes(&directory)) {
+                let inside = link.components().all(|part| matches!(part, Component::Normal(_)));
+                let path = worktree.join(link);
+                if inside && seen.insert(path.clone()) {
+                    waiting.push_back(path);
+                }
+            }
+        }
+        armed.retain(|_, reasons: &mut BTreeSet<String>| !reasons.is_empty());
+        Embedded { workspace: workspace.to_owned(), armed }
+    }
+
+    /// Those that have become suspect, or more so, since.
+    pub(crate) fn armed_since(&self) -> Vec<ArmedRepository> {
+        let now = Embedded::look(&self.workspace);
+        let news = now.armed.into_iter().filter_map(|(path, reasons)| {
+            let known = self.armed.get(&path);
+            let is_new = |reason: &String| known.is_none_or(|known| !known.contains(reason));
+            let reasons: Vec<String> = reasons.into_iter().filter(is_new).take(MAXIMUM_REASONS).collect();
+            (!reasons.is_empty()).then_some(ArmedRepository { path, reasons })
+        });
+        news.collect()
+    }
+}
+
+/// The directory that a worktree's `.git` is or leads to.
+fn repository(worktree: &Path) -> Option<PathBuf> {
+    let marker = worktree.join(".git");
+    let directory = if marker.is_dir() { marker } else { git_directory::follow(&marker, "gitdir:")? };
+    // A worktree of another one keeps no objects of its own.
+    (directory.join("HEAD").exists() || directory.join("config").exists()).then_some(directory)
+}
+
+fn reasons(directory: &Path, workspace: &Path) -> BTreeSet<String> {
+    let Some(shared) = shared(directory) else {
+        return BTreeSet::from(["settings elsewhere (commondir)".to_owned()]);
+    };
+    let mut reasons = BTreeSet::new();
+    let mut places = vec![directory.to_owned()];
+    // A worktree of the workspace's own repository has its settings, which are protected.
+    let own = repository(workspace).and_then(|own| self::shared(&own));
+    if Some(&shared) != own.as_ref() && directory.canonicalize().is_ok_and(|directory| directory != shared) {
+        places.push(shared);
+    }
+    for place in places {
+        for name in ["config", "config.worktree"] {
+            let suspect = GitConfig::suspects(&place.join(name), |setting| !HARMLESS.contains(&setting));
+            reasons.extend(suspect);
+        }
+        let hooks = fs::read_dir(place.join("hooks")).into_iter().flatten().flatten();
+        let names = hooks.map(|hook| hook.file_name().to_string_lossy().into_owned());
+        let active = names.filter(|name| !name.ends_with(".sample")).take(MAXIMUM_REASONS);
+        reasons.extend(active.map(|name| format!("hooks/{name}")));
+    }
+    reasons
+}
+
+/// The directory that holds the settings and hooks of a repository directory, resolved.
+fn shared(directory: &Path) -> Option<PathBuf> {
+    let elsewhere = directory.join("commondir");
+    let found =
+        if elsewhere.exists() { git_directory::follow(&elsewhere, "")? } else { directory.to_owned() };
+    found.canonicalize().ok()
+}
+
+fn object_bytes(directory: &Path) -> usize {
+    let config = GitConfig::read(&directory.join("config"));
+    if config.values("extensions.objectformat").next_back() == Some("sha256") { 32 } else { 20 }
+}

@@ -1,0 +1,73 @@
+//! Repositories that a command makes inside the workspace, and what is told of them.
+
+use std::fs;
+
+use crate::fixture::{World, everywhere};
+
+everywhere! {
+    a_planted_repository_is_told,
+    a_planted_repository_that_the_walk_does_not_reach_is_told,
+    repositories_without_programs_are_not_told,
+    what_was_there_before_is_not_told_again,
+}
+
+const MAKE: &str = "git init -q $WHERE && cd $WHERE && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a && cd \"$TOP\"";
+
+fn make(place: &str, then: &str) -> String {
+    format!("set -e; export TOP=\"$PWD\" WHERE={place}; {MAKE}; {then}")
+}
+
+async fn a_planted_repository_is_told(world: &World) {
+    world.host_git(&world.workspace, &["init", "-q"]);
+    let fsmonitor = "git -C sub config core.fsmonitor 'touch /tmp/x; false'";
+    let outcome = world.sh(&make("sub", &format!("{fsmonitor}; git add sub"))).await;
+    outcome.ok();
+    let armed = &outcome.aftermath.armed;
+    assert_eq!(armed.len(), 1, "{outcome:?}");
+    assert_eq!(armed[0].path, world.workspace.join("sub"));
+    assert_eq!(armed[0].reasons, ["core.fsmonitor"]);
+
+    let outcome = world.sh(&make("hooked", "echo x > hooked/.git/hooks/pre-commit")).await;
+    assert_eq!(outcome.aftermath.armed[0].reasons, ["hooks/pre-commit"], "{outcome:?}");
+
+    let elsewhere =
+        "mv other/.git ./meta; echo 'gitdir: ../meta' > other/.git; git config -f meta/config alias.x '!x'";
+    let outcome = world.sh(&make("other", elsewhere)).await;
+    assert_eq!(outcome.aftermath.armed[0].reasons, ["alias.x"], "{outcome:?}");
+}
+
+/// What the index names is found wherever it is: git goes there too.
+async fn a_planted_repository_that_the_walk_does_not_reach_is_told(world: &World) {
+    world.host_git(&world.workspace, &["init", "-q"]);
+    for (number, version) in ["2", "4"].into_iter().enumerate() {
+        let place = format!("node_modules/a/b/c/d/e{number}");
+        let then = format!(
+            "echo x > zz{number}; git update-index --index-version {version}; git add -f zz{number} {place}; \
+             git -C {place} config filter.x.clean x"
+        );
+        let outcome = world.sh(&make(&place, &then)).await;
+        outcome.ok();
+        let paths: Vec<_> = outcome.aftermath.armed.iter().map(|armed| armed.path.clone()).collect();
+        assert_eq!(paths, [world.workspace.join(&place)], "{outcome:?}");
+    }
+}
+
+async fn repositories_without_programs_are_not_told(world: &World) {
+    world.host_git(&world.workspace, &["init", "-q"]);
+    world.host_git(&world.workspace, &["config", "alias.st", "status"]);
+    world.host_git(&world.workspace, &["commit", "-q", "--allow-empty", "-m", "a"]);
+    let clone = "git clone -q sub copy; git -C copy config user.name a; git worktree add -q tree";
+    let outcome = world.sh(&make("sub", clone)).await;
+    outcome.ok();
+    assert!(world.workspace.join("tree/.git").exists());
+    assert_eq!(outcome.aftermath.armed, []);
+}
+
+async fn what_was_there_before_is_not_told_again(world: &World) {
+    world.host_git(&world.workspace, &["init", "-q"]);
+    let sub = world.workspace.join("sub");
+    fs::create_dir(&sub).unwrap();
+    world.host_git(&sub, &["init", "-q"]);
+    world.host_git(&sub, &["config", "core.pager", "less"]);
+    assert_eq!(world.sh("echo x > sub/file").await.aftermath.armed, []);
+}
