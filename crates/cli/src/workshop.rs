@@ -100,12 +100,14 @@ fn hidden(config: &Config) -> Vec<PathBuf> {
 
 fn checkpoints(data_dir: &Path) -> Option<Arc<Store>> {
     let opened = Store::open_leaving_alone(&data_dir.join("checkpoints"), &[data_dir]);
-    let store =
-        opened.inspect_err(|error| tracing::warn!(%error, "turns cannot be undone")).ok().map(Arc::new)?;
-    let pruned = Arc::clone(&store);
+    let opened = opened.inspect_err(|error| tracing::warn!(%error, "turns cannot be undone")).ok()?;
+    let store = Arc::new(opened.with_placeholders(ostler_sandbox::is_placeholder));
+    let kept = Arc::clone(&store);
     tokio::task::spawn_blocking(move || {
-        let now = std::time::SystemTime::now();
-        if let Err(error) = pruned.prune(&CheckpointLimits::default(), now) {
+        if let Err(error) = kept.clean_interrupted() {
+            tracing::warn!(%error, "what an interrupted undo left behind was not removed");
+        }
+        if let Err(error) = kept.prune(&CheckpointLimits::default(), std::time::SystemTime::now()) {
             tracing::warn!(%error, "old checkpoints were not removed");
         }
     });

@@ -51,11 +51,11 @@ impl Engine {
     /// Brings the session's workspace back to how it was before a turn, as far as turns changed it. No turn
     /// changes the workspace meanwhile, of whichever session.
     pub async fn undo(&self, id: SessionId, undo: Undo, by: String) -> Result<Undone, EngineError> {
+        let view = self.view(id).await?;
+        refuse_if_running(&view)?;
         let store = self.shared.checkpoints.clone().ok_or_else(|| {
             Refusal::conflict("no_checkpoints", "this daemon keeps no checkpoints, so nothing can be undone")
         })?;
-        let view = self.view(id).await?;
-        refuse_if_running(&view)?;
         let workspace = PathBuf::from(&view.session.workspace_path);
         let lease = match tokio::time::timeout(PATIENCE, store.undoing(&workspace)).await {
             Ok(lease) => Some(lease),

@@ -112,7 +112,7 @@ async fn no_line_slips_past_a_rule() {
     let asked = turn.until("approval_requested").await;
     stage.answer(&asked, json!({"action": "approve", "scope": "always"})).await;
     turn.finish().await;
-    let fair = ["make x", "ls", "'make' \"x\"", "git log -1", "find . -name x", "echo hi"];
+    let fair = ["make x", "ls", "'make' \"x\"", "wc -l README.md", "find . -name x", "echo hi"];
     assert_eq!(asks(&stage, id, &fair).await, [false; 6], "else this shows nothing");
     let mut slipped = Vec::new();
     for lines in BYPASSES.chunks(40) {
