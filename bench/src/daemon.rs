@@ -59,6 +59,11 @@ impl Starter {
         Ok(Starter { binary: binary.to_owned(), mock, work: work.to_owned() })
     }
 
+    /// The program that is started.
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// Starts a daemon on a data directory and waits for its first answer.
     pub fn start(&self, data: &Path) -> Result<Daemon> {
         let address = free_address()?;

@@ -1,6 +1,8 @@
 //! The figures, each in a file of its own, and what they share: the mock, the daemons that they
 //! start, and a place for files.
 
+mod apply_patch;
+mod checkpoint;
 mod connections;
 mod decode;
 mod disk;
@@ -9,6 +11,9 @@ mod latency;
 mod list;
 mod log_size;
 mod open;
+mod repo_map;
+mod sandbox;
+mod search;
 mod start;
 mod streams;
 
@@ -21,9 +26,10 @@ use crate::daemon::{Daemon, Starter};
 use crate::fixture::Fixture;
 use crate::mock::Mock;
 use crate::report::Row;
+use crate::tree::Tree;
 
 /// The names of the figures, in the order of the table.
-pub const FIGURES: [&str; 13] = [
+pub const FIGURES: [&str; 18] = [
     "disk",
     "start",
     "idle",
@@ -37,6 +43,11 @@ pub const FIGURES: [&str; 13] = [
     "open",
     "size",
     "fifty",
+    "search",
+    "repo_map",
+    "sandbox",
+    "checkpoint",
+    "apply_patch",
 ];
 
 /// What figures are measured with. Its files are removed with it, fixtures that are to be kept excepted.
@@ -78,6 +89,11 @@ impl Bench {
             "open" => open::measure(self).await,
             "size" => log_size::measure(self).await,
             "fifty" => streams::fifty(self).await,
+            "search" => search::measure(self).await,
+            "repo_map" => repo_map::measure(self).await,
+            "sandbox" => sandbox::measure(self).await,
+            "checkpoint" => checkpoint::measure(self),
+            "apply_patch" => apply_patch::measure(self).await,
             _ => bail!("there is no figure `{figure}`; there are {}", FIGURES.join(", ")),
         }
     }
@@ -105,5 +121,10 @@ impl Bench {
     /// The data directory with the most sessions and the longest one.
     async fn largest(&self) -> Result<Fixture> {
         self.fixture(self.count(100_000, 300), self.count(1_000_000, 20_000)).await
+    }
+
+    /// A tree of so many source files of so many bytes; of few, in a quick run.
+    fn tree(&self, files: usize, file_bytes: usize) -> Result<Tree> {
+        Tree::make(&self.fixtures, self.count(files, 300), file_bytes)
     }
 }

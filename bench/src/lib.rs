@@ -1,10 +1,12 @@
 //! Measures the daemon as its users meet it: the released program, over its http door, with a model
-//! server that keeps exact time. `README.md` says what each figure is; `main.rs` runs them.
+//! server that keeps exact time. Its tools, its sandbox and its checkpoints are measured by themselves.
+//! `README.md` says what each figure is; `main.rs` runs them.
 //!
 //! Nothing here is linked into the daemon, and nothing is asserted about time: the table says what
 //! was measured, and people decide.
 
 pub mod answer;
+pub mod call;
 pub mod client;
 pub mod clock;
 pub mod daemon;
@@ -18,4 +20,5 @@ pub mod report;
 pub mod samples;
 pub mod secure;
 pub mod sse;
+pub mod tree;
 pub mod wire;

@@ -17,7 +17,8 @@ pub struct Row {
     pub target: String,
     /// What it is.
     pub measured: String,
-    /// The same for a bare client of the mock in the same run, where there is such a thing.
+    /// The same for a bare client of the mock in the same run, or for another program that is named,
+    /// where there is such a thing.
     pub bare: String,
     /// Whether the target was met; none when there is no target.
     pub ok: Option<bool>,
@@ -40,7 +41,7 @@ impl Row {
         Row { ok: None, ..Row::new(figure, "", measured, true) }
     }
 
-    /// The same with what a bare client has.
+    /// The same with what a bare client or another program has.
     #[must_use]
     pub fn bare(self, bare: impl Into<String>) -> Row {
         Row { bare: bare.into(), ..self }
@@ -50,7 +51,8 @@ impl Row {
 /// The rows as a table in Markdown.
 pub fn table(rows: &[Row]) -> String {
     let mut table =
-        "| figure | target | measured | bare client | |\n| --- | --- | --- | --- | --- |\n".to_owned();
+        "| figure | target | measured | bare client, or other program | |\n| --- | --- | --- | --- | --- |\n"
+            .to_owned();
     for Row { figure, target, measured, bare, ok } in rows {
         let verdict = match ok {
             Some(true) => "ok",

@@ -72,7 +72,7 @@ async fn no_secret_of_the_daemon_reaches_a_command() {
         shell("cat /proc/$PPID/environ | tr '\\0' '\\n'"),
         shell("cat /proc/*/environ /proc/*/task/*/environ | tr '\\0' '\\n'"),
         shell(&format!("cat /proc/{pid}/environ /proc/{pid}/cmdline")),
-        shell(&format!("cat /proc/{pid}/root/proc/{pid}/environ")),
+        shell(&format!("cat /proc/{pid}/root{}", format_args!("/proc/{pid}/environ"))),
         shell("ps auxeww"),
         shell(&format!("cat {data}/token")),
         shell(&format!("ls -la {data}; cat {data}/*")),

@@ -1,0 +1,65 @@
+//! The tool `repo_map`: the first map of a repository, the next one, and the first one after a restart.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ostler_tools::{ToolSettings, Tools};
+use serde_json::json;
+
+use super::Bench;
+use crate::call::Caller;
+use crate::report::Row;
+use crate::samples::{Samples, millis};
+use crate::tree::Tree;
+
+const COLD_TARGET: Duration = Duration::from_secs(2);
+const WARM_TARGET: Duration = Duration::from_millis(100);
+
+pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+    let tree = bench.tree(2_000, 6_000)?;
+    let (mut cold, mut warm, mut restarted) = (Samples::default(), Samples::default(), Samples::default());
+    for _ in 0..bench.count(5, 1) {
+        let folder = tempfile::Builder::new().prefix("maps-").tempdir_in(bench.work.path())?;
+        let caller = || {
+            let map_cache = Some(folder.path().to_owned());
+            Caller::new(Tools::new(ToolSettings { map_cache, ..ToolSettings::default() }), &tree.root)
+        };
+        let first = caller();
+        cold.push(map(&first, &tree).await?);
+        warm.push(map(&first, &tree).await?);
+        warm.push(map(&first, &tree).await?);
+        restarted.push(map(&caller(), &tree).await?);
+    }
+    let files = tree.files;
+    let worst = |samples: &Samples| {
+        let (median, worst) = (millis(samples.median()), millis(samples.percentile(100)));
+        format!("{median}, worst of {} {worst}", samples.count())
+    };
+    Ok(vec![
+        Row::new(
+            format!("first `repo_map` of a repository with {files} source files in six languages"),
+            "< 2 s",
+            worst(&cold),
+            cold.median() < COLD_TARGET,
+        ),
+        Row::new(
+            "the next `repo_map`, nothing changed",
+            "< 100 ms",
+            worst(&warm),
+            warm.median() < WARM_TARGET,
+        ),
+        Row::information("the first `repo_map` after a restart, nothing changed", worst(&restarted)),
+    ])
+}
+
+/// Makes a map once, and fails unless it knows every file.
+async fn map(caller: &Caller, tree: &Tree) -> Result<Duration> {
+    let (details, took) = caller.call("repo_map", &json!({})).await?;
+    ensure!(
+        details["all_files"] == tree.files,
+        "`repo_map` knows {} of {} files",
+        details["all_files"],
+        tree.files
+    );
+    Ok(took)
+}

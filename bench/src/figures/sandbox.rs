@@ -1,0 +1,103 @@
+//! What confinement costs: `true` run confined, beside `true` run as it is, and the probe that a daemon
+//! makes when it starts.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use ostler_sandbox::{Backend, Choice, Confined, Profile, Sandbox, Settings};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::Bench;
+use crate::report::Row;
+use crate::samples::{Samples, millis};
+
+const TARGET: Duration = Duration::from_millis(25);
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+    let data = tempfile::Builder::new().prefix("sandbox-").tempdir_in(bench.work.path())?;
+    let mut probes = Samples::default();
+    for _ in 0..bench.count(9, 1) {
+        let start = Instant::now();
+        Sandbox::probe(settings(bench, &data, Choice::Best)?).await;
+        probes.push(start.elapsed());
+    }
+    let empty = PathBuf::from(bench.workspace());
+    let tree = bench.tree(2_000, 6_000)?;
+    let in_the_open = plain(bench, &empty).await?;
+    let mut rows = Vec::new();
+    for (choice, name) in [(Choice::Bubblewrap, "bubblewrap"), (Choice::Landlock, "Landlock")] {
+        let sandbox = Sandbox::probe(settings(bench, &data, choice)?).await;
+        for (workspace, files) in [
+            (&empty, "an empty workspace".to_owned()),
+            (&tree.root, format!("a repository of {} files", tree.files)),
+        ] {
+            let figure = format!("`true` confined by {name} in {files}");
+            if sandbox.report().backend == Backend::None {
+                eprintln!("{name} does not work here: {}", sandbox.report().reasons.join(" "));
+                rows.push(Row { ok: None, ..Row::new(figure, "< 25 ms", "–", false) });
+                continue;
+            }
+            let samples = confined(bench, &sandbox, workspace).await?;
+            rows.push(
+                Row::new(figure, "< 25 ms", spread(&samples), samples.median() < TARGET)
+                    .bare(format!("plain {}", millis(in_the_open.median()))),
+            );
+        }
+    }
+    rows.push(Row::information("finding out what confines programs on this machine", spread(&probes)));
+    Ok(rows)
+}
+
+fn spread(samples: &Samples) -> String {
+    let (median, worst) = (millis(samples.median()), millis(samples.percentile(100)));
+    format!("{median}, worst of {} {worst}", samples.count())
+}
+
+/// What a daemon's sandbox would be given.
+fn settings(bench: &Bench, data: &TempDir, choice: Choice) -> Result<Settings> {
+    let program = bench.starter.binary().canonicalize().context("cannot find the daemon's binary")?;
+    Ok(Settings {
+        home: std::env::var_os("HOME").map_or_else(|| "/nonexistent".into(), PathBuf::from),
+        data_dir: data.path().to_owned(),
+        scratch: data.path().join("scratch"),
+        helper: vec![program.into(), "sandbox-helper".into()],
+        hidden: Vec::new(),
+        choice,
+    })
+}
+
+/// Prepares, runs and cleans up each time, as a tool call does.
+async fn confined(bench: &Bench, sandbox: &Sandbox, workspace: &Path) -> Result<Samples> {
+    let (profile, nothing): (_, [&str; 0]) = (Profile::new(workspace), []);
+    let mut samples = Samples::default();
+    for _ in 0..bench.count(30, 2) {
+        let start = Instant::now();
+        let Confined { mut command, confinement } = sandbox.command(&profile, "true", nothing)?;
+        run(command.env("PATH", PATH)).await?;
+        confinement.finish();
+        samples.push(start.elapsed());
+    }
+    Ok(samples)
+}
+
+async fn plain(bench: &Bench, workspace: &Path) -> Result<Samples> {
+    let mut samples = Samples::default();
+    for _ in 0..bench.count(30, 2) {
+        let start = Instant::now();
+        run(Command::new("true").current_dir(workspace).stdin(Stdio::null())).await?;
+        samples.push(start.elapsed());
+    }
+    Ok(samples)
+}
+
+/// Runs a command to its end, and fails unless it succeeds.
+async fn run(command: &mut Command) -> Result<()> {
+    let output = command.kill_on_drop(true).output().await.context("cannot start `true`")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "`true` ended with {}: {errors}", output.status);
+    Ok(())
+}
