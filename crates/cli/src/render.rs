@@ -157,6 +157,26 @@ impl Renderer {
             Event::SessionCompleted { by } => {
                 self.line(Paint::Dim, &format!("■ session closed by {by}"), out)
             }
+            Event::ModelResolved { .. } | Event::ModelWaiting { .. } => self.model(&record.event, out),
+            // The rest is told by another event, or is nothing to look at.
+            Event::SessionCreated { .. }
+            | Event::SessionUpdated { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageWithdrawn { .. }
+            | Event::TurnStarted { .. }
+            | Event::UsageRecorded { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted {} => {}
+        }
+    }
+
+    /// What a model is waited for, and which one takes over.
+    fn model(&mut self, event: &Event, out: &mut String) {
+        match event {
             Event::ModelResolved {
                 resolution: Resolution { model, instead_of: Some(before), error, .. },
             } => {
@@ -168,20 +188,7 @@ impl Renderer {
                 let again = format!("↻ {model} again in {} ({attempt} of {attempts})", duration(*wait_ms));
                 self.line(Paint::Dim, &with_reason(&again, Some(&error.message)), out);
             }
-            // The rest is told by another event, or is nothing to look at.
-            Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageWithdrawn { .. }
-            | Event::TurnStarted { .. }
-            | Event::ModelResolved { resolution: Resolution { instead_of: None, .. } }
-            | Event::UsageRecorded { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted {} => {}
+            _ => {}
         }
     }
 

@@ -14,10 +14,9 @@ use crate::{
 /// Takes a report of the running turn's agent.
 pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<Decision, Refusal> {
     let Some(open) = state.turn.as_ref().filter(|turn| turn.id == turn_id) else {
-        if let Some(event) = left_behind(state, turn_id, &report) {
-            return Ok(Decision::done(vec![of_turn(turn_id, event)]));
-        }
-        return Err(Refusal::conflict("turn_over", format!("turn {turn_id} is over")));
+        let over = || Refusal::conflict("turn_over", format!("turn {turn_id} is over"));
+        let event = left_behind(state, turn_id, &report).ok_or_else(over)?;
+        return Ok(Decision::done(vec![of_turn(turn_id, event)]));
     };
     let one = |event: Event| Ok(Decision::done(vec![of_turn(turn_id, event)]));
     match report {
