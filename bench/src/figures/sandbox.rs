@@ -67,6 +67,7 @@ fn settings(bench: &Bench, data: &TempDir, choice: Choice) -> Result<Settings> {
         helper: vec![program.into(), "sandbox-helper".into()],
         hidden: Vec::new(),
         choice,
+        anew: true,
     })
 }
 

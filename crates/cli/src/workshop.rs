@@ -41,7 +41,7 @@ impl Workshop {
             let (tools, servers) = (Tools::new(ToolSettings::default()), Servers::none());
             return Workshop { tools: Arc::new(tools), servers: Arc::new(servers), checkpoints: None };
         }
-        let sandbox = sandbox(config, environment, data_dir).await;
+        let sandbox = sandbox(config, environment, data_dir, false).await;
         let tools = Tools::new(ToolSettings {
             sandbox: sandbox.clone(),
             allow_unconfined: config.sandbox.mode == SandboxMode::Off,
@@ -73,8 +73,14 @@ impl Workshop {
     }
 }
 
-/// The sandbox of this machine, unless the configuration turns it off.
-pub async fn sandbox(config: &Config, environment: &Environment, data_dir: &Path) -> Option<Sandbox> {
+/// The sandbox of this machine, unless the configuration turns it off; tried out anew, or as it was found
+/// before.
+pub async fn sandbox(
+    config: &Config,
+    environment: &Environment,
+    data_dir: &Path,
+    anew: bool,
+) -> Option<Sandbox> {
     if config.sandbox.mode == SandboxMode::Off {
         return None;
     }
@@ -87,6 +93,7 @@ pub async fn sandbox(config: &Config, environment: &Environment, data_dir: &Path
         helper: vec![program.into(), SANDBOX_HELPER.into()],
         hidden: hidden(config),
         choice: Choice::Best,
+        anew,
     };
     Some(Sandbox::probe(settings).await)
 }

@@ -32,6 +32,7 @@ mod probe;
 mod processes;
 mod profile;
 mod protected;
+mod remembered;
 mod report;
 mod ruleset;
 mod sandbox;

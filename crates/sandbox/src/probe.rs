@@ -8,6 +8,7 @@ use rustix::process::geteuid;
 
 use crate::cgroup::Cgroups;
 use crate::profile::Profile;
+use crate::remembered;
 use crate::report::{Backend, Found, Report};
 use crate::ruleset;
 use crate::sandbox::{Choice, Confined, Sandbox, Settings};
@@ -49,15 +50,22 @@ pub(crate) async fn run(settings: Settings) -> Sandbox {
             }
         };
         let report = Report::new(backend, found, reasons.clone());
+        if !settings.anew && remembered::works(&settings, &means) {
+            return Sandbox::new(settings, Some(means), report, cgroups);
+        }
         // The try runs inside the data directory, where nothing else may.
         let data_dir = settings.scratch.join("nothing");
         let trial = Settings { data_dir, ..settings.clone() };
         let trial = Sandbox::new(trial, Some(means.clone()), report.clone(), cgroups.clone());
         match try_out(&trial, &settings.scratch).await {
-            Ok(()) => return Sandbox::new(settings, Some(means), report, cgroups),
+            Ok(()) => {
+                remembered::remember(&settings, &means);
+                return Sandbox::new(settings, Some(means), report, cgroups);
+            }
             Err(reason) => reasons.push(format!("{name} does not work here: {reason}.")),
         }
     }
+    remembered::forget(&settings);
     let report = Report::new(Backend::None, found, reasons);
     Sandbox::new(settings, None, report, cgroups)
 }

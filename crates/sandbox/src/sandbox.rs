@@ -37,6 +37,8 @@ pub struct Settings {
     pub hidden: Vec<PathBuf>,
     /// What may be used.
     pub choice: Choice,
+    /// Whether to try anew what was found to work before.
+    pub anew: bool,
 }
 
 /// What a probe may settle for.

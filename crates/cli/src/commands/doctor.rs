@@ -40,7 +40,7 @@ pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<E
 /// Says what confines programs here, and what does not.
 async fn print_sandbox(setting: &Setting) {
     let (config, environment) = (&setting.loaded.config, &setting.environment);
-    let Some(sandbox) = crate::workshop::sandbox(config, environment, &setting.data_dir).await else {
+    let Some(sandbox) = crate::workshop::sandbox(config, environment, &setting.data_dir, true).await else {
         println!("sandbox: off (sandbox.mode), so programs run with all your rights");
         return;
     };

@@ -113,6 +113,7 @@ impl World {
             helper: vec![env!("CARGO_BIN_EXE_ostler-sandbox-helper").into()],
             hidden: Vec::new(),
             choice,
+            anew: true,
         })
         .await;
         assert!(sandbox.is_available(), "install bubblewrap, or use another kernel: {:?}", sandbox.report());

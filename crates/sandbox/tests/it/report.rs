@@ -35,6 +35,7 @@ async fn a_helper_that_does_not_work_means_no_sandbox() {
         helper: vec!["/bin/false".into()],
         hidden: Vec::new(),
         choice: Choice::Best,
+        anew: true,
     })
     .await;
     assert_eq!(sandbox.report().backend, Backend::None);
@@ -42,4 +43,36 @@ async fn a_helper_that_does_not_work_means_no_sandbox() {
     assert!(sandbox.report().enforced.is_empty());
     let refused = sandbox.command(&Profile::new(place.path()), "true", [""; 0]);
     assert!(matches!(refused, Err(SandboxError::Unavailable(_))), "{refused:?}");
+}
+
+/// What worked is not tried again, until something changes or somebody asks for it.
+#[tokio::test]
+async fn a_probe_is_remembered() {
+    let home = tempfile::tempdir().expect("a directory for the test");
+    let scratch = home.path().join("scratch");
+    let probe = async |helper: &str, anew: bool| {
+        let settings = Settings {
+            home: home.path().join("home"),
+            data_dir: home.path().join("data"),
+            scratch: scratch.clone(),
+            helper: vec![helper.into()],
+            hidden: Vec::new(),
+            choice: Choice::Best,
+            anew,
+        };
+        Sandbox::probe(settings).await
+    };
+    let helper = env!("CARGO_BIN_EXE_ostler-sandbox-helper");
+    let first = probe(helper, false).await;
+    assert!(first.is_available(), "{:?}", first.report());
+    let known = std::fs::read(scratch.join("probed")).expect("it is remembered");
+    // A helper that cannot confine anything: whoever tries will notice.
+    let broken = home.path().join("broken");
+    std::os::unix::fs::symlink("/bin/false", &broken).expect("a link");
+    let broken = broken.to_str().expect("a plain path");
+    assert!(!probe(broken, false).await.is_available(), "another helper is tried");
+    assert!(!scratch.join("probed").exists(), "what does not work is forgotten");
+    std::fs::write(scratch.join("probed"), &known).expect("it is written");
+    assert!(probe(helper, false).await.is_available());
+    assert!(probe(helper, true).await.is_available());
 }

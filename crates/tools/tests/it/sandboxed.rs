@@ -50,6 +50,7 @@ impl Sandboxed {
             helper: vec![env!("CARGO_BIN_EXE_ostler-tools-sandbox-helper").into()],
             hidden: Vec::new(),
             choice,
+            anew: true,
         })
         .await;
         assert!(sandbox.is_available(), "install bubblewrap: {:?}", sandbox.report());

@@ -1,0 +1,50 @@
+//! What the last probe found, so that a start need not try again: a try takes as long as all the rest of a
+//! start together. It holds until the machine is booted anew or a program that takes part changes. Should
+//! it be wrong all the same, commands fail; none runs unconfined for it.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+
+use crate::probe::Means;
+use crate::sandbox::Settings;
+
+/// Whether these means worked when they were last tried, and nothing that matters has changed since.
+pub(crate) fn works(settings: &Settings, means: &Means) -> bool {
+    let known = std::fs::read_to_string(file(settings)).ok();
+    known.is_some_and(|known| Some(known) == circumstances(settings, means))
+}
+
+/// Remembers that these means work. What cannot be remembered is tried again.
+pub(crate) fn remember(settings: &Settings, means: &Means) {
+    if let Some(circumstances) = circumstances(settings, means) {
+        let _ = std::fs::write(file(settings), circumstances);
+    }
+}
+
+/// Forgets what was found.
+pub(crate) fn forget(settings: &Settings) {
+    let _ = std::fs::remove_file(file(settings));
+}
+
+fn file(settings: &Settings) -> PathBuf {
+    settings.scratch.join("probed")
+}
+
+/// All that the outcome of a try depends on, as far as it can be told.
+fn circumstances(settings: &Settings, means: &Means) -> Option<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let helper = stamp(Path::new(settings.helper.first()?))?;
+    let program = match means {
+        Means::Bubblewrap { program, .. } => stamp(program)?,
+        Means::Landlock { .. } => String::new(),
+    };
+    let user = geteuid().as_raw();
+    Some(format!("{means:?} by user {user} in boot {}, helper {helper}, program {program}", boot.trim()))
+}
+
+fn stamp(path: &Path) -> Option<String> {
+    let it = path.metadata().ok()?;
+    Some(format!("{} {} {} {}.{}", it.dev(), it.ino(), it.size(), it.mtime(), it.mtime_nsec()))
+}
