@@ -17,6 +17,8 @@ mod escapes_processes;
 mod golden;
 mod mcp;
 mod models;
+#[path = "../../../../tests/place.rs"]
+mod place;
 mod process;
 mod provider;
 mod raw;

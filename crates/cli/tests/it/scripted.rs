@@ -50,7 +50,7 @@ impl Stage {
     /// With variables in the daemon's environment.
     pub(crate) async fn with(config: &str, environment: &[(&str, &str)]) -> Stage {
         // Not in `/tmp`, which a confined program has for itself anyway.
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let dir = tempfile::tempdir_in(crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
         let [data, work, outside] = ["data", "work", "outside"].map(|name| dir.path().join(name));
         std::fs::create_dir(&work).unwrap();
         std::fs::create_dir(&outside).unwrap();

@@ -7,6 +7,8 @@ use ostler_sandbox::{Aftermath, Choice, Confined, Profile, Sandbox, Settings};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
+use crate::place::beside_tmp;
+
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Tells a test that is run again where it may make files.
@@ -187,7 +189,7 @@ impl Outcome {
 
 /// A directory that is not private to a sandbox.
 fn test_directory() -> PathBuf {
-    std::env::var_os(PLACE).unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into()).into()
+    std::env::var_os(PLACE).map_or_else(|| beside_tmp(env!("CARGO_TARGET_TMPDIR")), PathBuf::from)
 }
 
 /// What is left in the workspace, by name.

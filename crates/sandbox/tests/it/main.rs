@@ -8,6 +8,8 @@ mod files;
 mod fixture;
 mod git;
 mod network;
+#[path = "../../../../tests/place.rs"]
+mod place;
 mod places;
 mod processes;
 mod protected;

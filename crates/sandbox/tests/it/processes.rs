@@ -124,7 +124,7 @@ async fn a_daemon_that_is_killed_takes_its_sandboxes_with_it() {
 /// Runs the test again as a daemon, and kills that.
 fn kill_daemon(backend: &str) {
     // What it leaves is removed with this directory.
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = tempfile::tempdir_in(crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
         .arg("processes::a_daemon_that_is_killed_takes_its_sandboxes_with_it")
         .args(["--exact", "--nocapture"])

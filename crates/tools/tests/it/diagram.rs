@@ -22,7 +22,7 @@ const MMDC: &str = "while test $# -gt 0; do case \"$1\" in -c) config=$2;; -p) t
 
 /// Runs a test again with these programs in front of others.
 fn with_programs(test: &str, programs: &[(&str, &str)], others: &str) {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = tempfile::tempdir_in(crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
     for (name, script) in programs {
         let path = folder.path().join(name);
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();

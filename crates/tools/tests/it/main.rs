@@ -11,6 +11,8 @@ mod git_status;
 mod groups;
 mod hidden;
 mod patch_corpus;
+#[path = "../../../../tests/place.rs"]
+mod place;
 mod process_background;
 mod process_sandbox;
 mod process_terminal;

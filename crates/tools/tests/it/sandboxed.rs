@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::fixture::{session, soon};
+use crate::place::beside_tmp;
 
 /// Tells a test that is run again where it may make files.
 const PLACE: &str = "OSTLER_TOOLS_TEST_PLACE";
@@ -34,7 +35,8 @@ impl Sandboxed {
 
     pub(crate) async fn with(choice: Choice, adjust: impl FnOnce(&mut ToolSettings)) -> Sandboxed {
         // Beside /tmp, which a confined program has for itself.
-        let place = std::env::var_os(PLACE).unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
+        let place = std::env::var_os(PLACE)
+            .map_or_else(|| beside_tmp(env!("CARGO_TARGET_TMPDIR")), std::path::PathBuf::from);
         let place = tempfile::Builder::new().prefix("ostler-tools-").tempdir_in(place).unwrap();
         let root = place.path().canonicalize().unwrap();
         let directory = |name: &str| {
@@ -112,7 +114,7 @@ impl Sandboxed {
 /// Runs a test again as an ordinary user, with something secret in its environment. Who is an ordinary user
 /// already runs it as it is.
 pub(crate) fn as_nobody(test: &str) {
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = tempfile::tempdir_in(beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
     let own = std::env::current_exe().unwrap();
     let mut command = if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).unwrap();
@@ -127,7 +129,7 @@ pub(crate) fn as_nobody(test: &str) {
 
 /// Runs a test again with something secret in its environment.
 pub(crate) fn with_secret(test: &str) {
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = tempfile::tempdir_in(beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
     again(&mut Command::new(std::env::current_exe().unwrap()), test, &place);
 }
 
