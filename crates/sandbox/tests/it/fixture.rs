@@ -7,12 +7,14 @@ use ostler_sandbox::{Aftermath, Choice, Confined, Profile, Sandbox, Settings};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-use crate::place::beside_tmp;
+use crate::place::{beside_tmp, for_everybody};
 
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Tells a test that is run again where it may make files.
 pub(crate) const PLACE: &str = "OSTLER_SANDBOX_TEST_PLACE";
+/// Where a test that runs as somebody else finds the helper.
+const HELPER: &str = "OSTLER_TEST_HELPER";
 
 /// Makes four tests of each scenario, which is an async function of a [`World`].
 macro_rules! everywhere {
@@ -48,7 +50,7 @@ pub(crate) use everywhere;
 /// Runs a test again as an ordinary user. Who is one already runs it as it is.
 pub(crate) fn as_nobody(module: &str, test: &str) {
     let module = module.split_once("::").expect("a test is in a crate").1;
-    let own = std::env::current_exe().unwrap();
+    let own = for_everybody(&std::env::current_exe().unwrap());
     let place = tempfile::tempdir_in(test_directory()).unwrap();
     let mut command = if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).unwrap();
@@ -63,6 +65,7 @@ pub(crate) fn as_nobody(module: &str, test: &str) {
         .env("HOME", "/nonexistent")
         .env("TMPDIR", "/tmp")
         .env(PLACE, place.path())
+        .env(HELPER, helper())
         .current_dir("/")
         .stdin(Stdio::null());
     let output = command.output().unwrap();
@@ -112,7 +115,7 @@ impl World {
             home: home.clone(),
             scratch: data_dir.join("scratch"),
             data_dir,
-            helper: vec![env!("CARGO_BIN_EXE_ostler-sandbox-helper").into()],
+            helper: vec![helper().into()],
             hidden: Vec::new(),
             choice,
             anew: true,
@@ -199,4 +202,10 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// The helper, at a place where every user can start it.
+fn helper() -> PathBuf {
+    let own = || for_everybody(Path::new(env!("CARGO_BIN_EXE_ostler-sandbox-helper")));
+    std::env::var_os(HELPER).map_or_else(own, PathBuf::from)
 }

@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::fixture::{session, soon};
-use crate::place::beside_tmp;
+use crate::place::{beside_tmp, for_everybody};
 
 /// Tells a test that is run again where it may make files.
 const PLACE: &str = "OSTLER_TOOLS_TEST_PLACE";
+/// Where a test that runs as somebody else finds the helper.
+const HELPER: &str = "OSTLER_TEST_HELPER";
 
 /// What no command may find.
 pub(crate) const SECRET: &str = "OSTLER_TOOLS_TEST_SECRET";
@@ -49,7 +51,7 @@ impl Sandboxed {
             home,
             scratch: data_dir.join("scratch"),
             data_dir,
-            helper: vec![env!("CARGO_BIN_EXE_ostler-tools-sandbox-helper").into()],
+            helper: vec![helper().into()],
             hidden: Vec::new(),
             choice,
             anew: true,
@@ -115,7 +117,7 @@ impl Sandboxed {
 /// already runs it as it is.
 pub(crate) fn as_nobody(test: &str) {
     let place = tempfile::tempdir_in(beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
-    let own = std::env::current_exe().unwrap();
+    let own = for_everybody(&std::env::current_exe().unwrap());
     let mut command = if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).unwrap();
         let mut command = Command::new("setpriv");
@@ -135,10 +137,16 @@ pub(crate) fn with_secret(test: &str) {
 
 fn again(command: &mut Command, test: &str, place: &TempDir) {
     command.args([test, "--exact", "--nocapture"]);
-    command.env("HOME", "/nonexistent").env("TMPDIR", "/tmp").env(PLACE, place.path());
+    command.env("HOME", "/nonexistent").env("TMPDIR", "/tmp").env(PLACE, place.path()).env(HELPER, helper());
     command.env(SECRET, "canary-4711").current_dir("/").stdin(Stdio::null());
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let told = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && text.contains("1 passed"), "{told}");
+}
+
+/// The helper, at a place where every user can start it.
+fn helper() -> PathBuf {
+    let own = || for_everybody(Path::new(env!("CARGO_BIN_EXE_ostler-tools-sandbox-helper")));
+    std::env::var_os(HELPER).map_or_else(own, PathBuf::from)
 }
