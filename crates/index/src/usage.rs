@@ -156,7 +156,10 @@ pub(crate) fn report(connection: &Connection, query: &UsageQuery) -> Result<Usag
         }
         UsageBy::Session => {
             let sessions = gather(connection, query, &num, |num: i64| num)?;
-            shown(sessions, dearest, |num| session_column(connection, "id", *num))
+            let mut report = shown(sessions, dearest, |num| session_column(connection, "id", *num))?;
+            // A session's number depends on how the index came to be, its id does not.
+            report.rows.sort_by(|a, b| a.sum.by_cost(&b.sum).then_with(|| a.key.cmp(&b.key)));
+            Ok(report)
         }
         UsageBy::Workspace => {
             let mut workspaces: HashMap<String, UsageSum> = HashMap::new();
