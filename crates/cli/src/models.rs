@@ -1,5 +1,5 @@
 //! From the configuration to the models: which providers there are, in which order a default is looked
-//! for, and how the doors see them. Where keys come from is [`keys`]'s.
+//! for, and how the doors see them. Where keys come from is `keys`'s.
 //!
 //! Addresses and keys come from the configuration and the daemon's own environment, never from a
 //! workspace.
