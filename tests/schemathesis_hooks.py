@@ -50,7 +50,7 @@ def say(session, text, **more):
 def waiting(session):
     """Lets a turn run into an approval, and returns what waits. Each asks for a command of its own, since an
     answer with the scope `always` allows that command in every session."""
-    say(session, f"run `echo {session}`")
+    say(session, f"run `echo {session} > said.txt`")
     for _ in range(200):
         pending = call("GET", f"/v1/sessions/{session}")["pending_approvals"]
         if pending:
@@ -128,6 +128,12 @@ def known_query(name, query):
     """A cursor must have been given out, and a stream without end is no answer that could be checked."""
     if name == "list_sessions" and isinstance(query.get("cursor"), str):
         del query["cursor"]
+    if name in ("get_trust", "list_tools") and isinstance(query.get("workspace_path"), str):
+        query["workspace_path"] = WORKSPACE
+    if name == "usage":
+        for key in ("from", "to"):
+            if isinstance(query.get(key), str):
+                query[key] = "2026-01-31"
     if name == "session_events":
         if query.get("follow") in (None, True, "true"):
             query["follow"] = "false"
@@ -161,6 +167,18 @@ def known_words(name, body):
             body["parent_session_id"] = scene_of(name)["session_id"]
     if name in ("create_session", "update_session"):
         replace("model", "demo:demo")
+        models = body.get("fallback_models")
+        if isinstance(models, list) and all(isinstance(model, str) for model in models):
+            body["fallback_models"] = ["demo:demo"]
+        allow_no_commands(body)
+        policy = body.get("policy")
+        if isinstance(policy, dict) and isinstance(policy.get("model"), dict) and body.get("model", 0) in (None, 0):
+            # There is the demo, and nothing that could do more.
+            body["model"] = "demo:demo" if name == "create_session" else None
+    if name == "set_trust":
+        replace("workspace_path", WORKSPACE)
+    if name == "attach_file":
+        replace("data", "aGVsbG8=")
     if name == "send_message" and isinstance(body.get("parts"), list):
         for part in body["parts"]:
             if isinstance(part, dict) and isinstance(part.get("ref"), str):
@@ -170,6 +188,18 @@ def known_words(name, body):
         if made_up(name, body.get("turn_id")):
             body["turn_id"] = approval["turn_id"]
         replace("tool_call_id", approval["tool_call_id"])
+        # It is no review that waits.
+        if isinstance(body.get("review"), dict):
+            body["review"] = None
+
+
+def allow_no_commands(body):
+    """A pattern of a rule must not allow anything, which no schema can say."""
+    for key in ("policy", "approval", "rules"):
+        body = body.get(key) if isinstance(body, dict) else None
+    for rule in body if isinstance(body, list) else []:
+        if isinstance(rule, dict) and isinstance(rule.get("commands"), list):
+            rule["commands"] = []
 
 
 @schemathesis.hook

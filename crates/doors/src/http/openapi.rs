@@ -159,10 +159,11 @@ impl Operation {
         let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
         let settings = settings.with_transform(RecursiveTransform(bound));
         let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+        let needed = schema["required"].as_array().cloned().unwrap_or_default();
         for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
-            let description = schema["description"].clone();
+            let (description, required) = (&schema["description"], needed.iter().any(|it| it == name));
             self.params.push(json!({
-                "name": name, "in": "query", "required": false, "schema": not_null(schema), "description": description,
+                "name": name, "in": "query", "required": required, "schema": not_null(schema), "description": description,
             }));
         }
         self
@@ -200,7 +201,9 @@ impl Operation {
             let mut content = json!({"application/json": {"schema": schema}});
             if self.form {
                 let file = json!({"type": "string", "contentMediaType": "application/octet-stream"});
-                let form = json!({"type": "object", "properties": {"file": file}, "required": ["file"]});
+                let form = json!({
+                    "type": "object", "properties": {"file": file}, "required": ["file"], "additionalProperties": false,
+                });
                 content["multipart/form-data"] = json!({"schema": form});
             }
             operation["requestBody"] = json!({"required": required, "content": content});
