@@ -63,6 +63,8 @@ def answers(binary, server, report):
             assert turn.data["usage"]["output_tokens"] > 0, turn.data
             report(f"{wire}: streamed {turn.deltas} deltas: {turn.answer.strip()[:50]!r}")
 
+            # A session of its own: so small a model would rather repeat its last answer than call anything.
+            session = daemon.session(wire + ":smol")
             turn = called(daemon, session, f"{wire}.txt")
             report(f"{wire}: read a file by a tool call, then said {turn.answer.strip()[:40]!r}")
 
