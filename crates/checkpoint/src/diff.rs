@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use ostler_files::{Comparison, Names, is_binary};
+
 use crate::beneath::Tree;
 use crate::capture::{CaptureOptions, Checkpoint};
 use crate::changes::{Change, Ignored, changes};
 use crate::digest::{CheckpointId, Digest};
 use crate::error::Error;
-use crate::lines::{Comparison, is_binary};
 use crate::manifest::{Manifest, Node};
 use crate::scan::Scan;
 use crate::stat_cache::StatCache;
@@ -252,12 +253,13 @@ fn file_change(
     let comparison = Comparison::new(&old, &new);
     (shown.added, shown.removed) = comparison.counts();
     shown.hunks = comparison.hunks().len();
+    if shown.hunks == 0 {
+        return Ok(shown);
+    }
     let name = shown.path.to_string_lossy().into_owned();
-    let (text, truncated) = comparison.text(
-        change.before.as_ref().map(|_| name.as_str()),
-        change.after.as_ref().map(|_| name.as_str()),
-        MAX_FILE_TEXT.min(*room),
-    );
+    let name_of = |node: Option<&Node>| node.map(|_| name.as_str());
+    let names = Names { old: name_of(change.before.as_ref()), new: name_of(change.after.as_ref()) };
+    let (text, truncated) = comparison.text(names, MAX_FILE_TEXT.min(*room));
     *room -= text.len();
     shown.truncated = truncated;
     shown.diff = (!text.is_empty()).then_some(text);

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use ostler_files::{Comparison, is_binary};
+
 use crate::beneath::Tree;
 use crate::capture::Checkpoint;
 use crate::digest::Digest;
 use crate::error::Error;
-use crate::lines::{Comparison, is_binary};
 use crate::manifest::Node;
 use crate::restore::{Conflict, RestoreOptions, Restored, Step, open, restore, rewrite};
 use crate::store::Store;

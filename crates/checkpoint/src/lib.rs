@@ -19,7 +19,6 @@ mod error;
 mod files;
 mod hunks;
 mod leases;
-mod lines;
 mod manifest;
 mod prune;
 mod restore;

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use ostler_files::WalkQueue;
 use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use rustix::io::Errno;
 
@@ -50,7 +50,7 @@ pub(crate) fn walk(
     left_alone: &[PathBuf],
 ) -> Result<Found, Error> {
     let above = Standing::of_workspace(tree.path());
-    let queue = Queue::new(Job { path: PathBuf::new(), ignored: false, above: above.clone() });
+    let queue = WalkQueue::new(Job { path: PathBuf::new(), ignored: false, above: above.clone() });
     let tracked = match repository_of(tree.path()) {
         Some(root) if above.in_repository() => Tracked::read(root, tree.path()),
         Some(_) | None => Tracked::default(),
@@ -91,7 +91,7 @@ struct Walk<'a> {
     tracked: Tracked,
     max_entries: usize,
     seen: AtomicUsize,
-    queue: Queue,
+    queue: WalkQueue<Job>,
 }
 
 impl Walk<'_> {
@@ -226,54 +226,4 @@ struct Job {
     path: PathBuf,
     ignored: bool,
     above: Standing,
-}
-
-/// Directories to visit. It is over when there are none and no thread is in one, because only a
-/// visit adds more.
-struct Queue {
-    waiting: Mutex<(Vec<Job>, usize)>,
-    changed: Condvar,
-}
-
-impl Queue {
-    fn new(first: Job) -> Queue {
-        Queue { waiting: Mutex::new((vec![first], 0)), changed: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (Vec<Job>, usize)> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, job: Job) {
-        self.lock().0.push(job);
-        self.changed.notify_one();
-    }
-
-    /// The next directory, and what says that a thread is in it.
-    fn next(&self) -> Option<(Job, Visiting<'_>)> {
-        let mut waiting = self.lock();
-        loop {
-            if let Some(job) = waiting.0.pop() {
-                waiting.1 += 1;
-                return Some((job, Visiting(self)));
-            }
-            if waiting.1 == 0 {
-                return None;
-            }
-            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-/// A thread in a directory. Dropping it, also by a panic, lets the others end.
-struct Visiting<'a>(&'a Queue);
-
-impl Drop for Visiting<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.0.lock();
-        waiting.1 -= 1;
-        if waiting.1 == 0 {
-            self.0.changed.notify_all();
-        }
-    }
 }

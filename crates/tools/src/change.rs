@@ -5,11 +5,12 @@
 
 use std::path::PathBuf;
 
+use ostler_files::Names;
 use serde_json::{Value, json};
 
 use crate::Failed;
 use crate::blocking::Stop;
-use crate::diff::{Diff, Names, diff};
+use crate::diff::{Diff, diff};
 use crate::patch::document::Document;
 use crate::path::Workspace;
 use crate::place::{Place, remove_made};

@@ -11,10 +11,11 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ostler_files::WalkQueue;
 use ostler_repo_map::Stamp;
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
@@ -119,7 +120,7 @@ impl<'a> Walk<'a> {
 
     /// All that there is, a directory before what it holds, each directory by name.
     pub(crate) fn run(&self) -> (Vec<Entry>, Omitted) {
-        let queue = Queue::new(Job { inner: PathBuf::new(), depth: 0, rules: self.rules.clone() });
+        let queue = WalkQueue::new(Job { inner: PathBuf::new(), depth: 0, rules: self.rules.clone() });
         let seen = AtomicUsize::new(0);
         let (mut entries, mut omitted) = (Vec::new(), Omitted::default());
         let found = in_threads(|| {
@@ -246,7 +247,7 @@ fn by_component(path: &Path) -> Vec<u8> {
 
 /// What one thread has found.
 struct Found<'a> {
-    queue: &'a Queue,
+    queue: &'a WalkQueue<Job>,
     seen: &'a AtomicUsize,
     entries: Vec<Entry>,
     omitted: Omitted,
@@ -267,54 +268,4 @@ struct Job {
     inner: PathBuf,
     depth: usize,
     rules: Option<Arc<Rules>>,
-}
-
-/// Directories to visit. It is over when there are none and no thread is in one, because only a
-/// visit adds more.
-struct Queue {
-    waiting: Mutex<(Vec<Job>, usize)>,
-    changed: Condvar,
-}
-
-impl Queue {
-    fn new(first: Job) -> Queue {
-        Queue { waiting: Mutex::new((vec![first], 0)), changed: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (Vec<Job>, usize)> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, job: Job) {
-        self.lock().0.push(job);
-        self.changed.notify_one();
-    }
-
-    /// The next directory, and what says that a thread is in it.
-    fn next(&self) -> Option<(Job, Visiting<'_>)> {
-        let mut waiting = self.lock();
-        loop {
-            if let Some(job) = waiting.0.pop() {
-                waiting.1 += 1;
-                return Some((job, Visiting(self)));
-            }
-            if waiting.1 == 0 {
-                return None;
-            }
-            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-/// A thread in a directory. Dropping it, also by a panic, lets the others end.
-struct Visiting<'a>(&'a Queue);
-
-impl Drop for Visiting<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.0.lock();
-        waiting.1 -= 1;
-        if waiting.1 == 0 {
-            self.0.changed.notify_all();
-        }
-    }
 }

@@ -6,7 +6,9 @@ use super::document::Document;
 use super::read::read;
 use super::{FileAction, Patch};
 use crate::Failed;
-use crate::diff::{Names, diff};
+use ostler_files::Names;
+
+use crate::diff::diff;
 
 /// A small generator of numbers, the same in every run.
 struct Numbers(u64);

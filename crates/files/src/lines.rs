@@ -13,20 +13,30 @@ const CONTEXT_LINES: usize = 3;
 /// How much of a content is looked at to tell whether it is text.
 const LOOKED_AT: usize = 8_000;
 
+/// The file before and after, none where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Names<'a> {
+    /// Its name before.
+    pub old: Option<&'a str>,
+    /// Its name after.
+    pub new: Option<&'a str>,
+}
+
 /// Two contents, line by line.
-pub(crate) struct Comparison<'a> {
+pub struct Comparison<'a> {
     old: Vec<&'a [u8]>,
     new: Vec<&'a [u8]>,
     operations: Vec<DiffOp>,
 }
 
 /// Whether a content is no text, as git tells it.
-pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+pub fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
 }
 
 impl<'a> Comparison<'a> {
-    pub(crate) fn new(old: &'a [u8], new: &'a [u8]) -> Comparison<'a> {
+    /// Compares two contents.
+    pub fn new(old: &'a [u8], new: &'a [u8]) -> Comparison<'a> {
         let lines = |bytes: &'a [u8]| bytes.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>();
         let (old, new) = (lines(old), lines(new));
         let operations = compare(&old, &new);
@@ -34,7 +44,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// How many lines were added, and how many removed.
-    pub(crate) fn counts(&self) -> (usize, usize) {
+    pub fn counts(&self) -> (usize, usize) {
         self.operations.iter().filter(|operation| !is_equal(operation)).fold(
             (0, 0),
             |(added, removed), operation| {
@@ -44,20 +54,17 @@ impl<'a> Comparison<'a> {
     }
 
     /// The hunks, each with the lines around it.
-    pub(crate) fn hunks(&self) -> Vec<Vec<DiffOp>> {
+    pub fn hunks(&self) -> Vec<Vec<DiffOp>> {
         group_diff_ops(self.operations.clone(), CONTEXT_LINES)
     }
 
-    /// The unified diff in at most `room` bytes, and whether it lacks its end.
-    pub(crate) fn text(&self, old: Option<&str>, new: Option<&str>, room: usize) -> (String, bool) {
+    /// The unified diff in at most `room` bytes, and whether it lacks its end. Where only the name is another
+    /// it is what says so; where nothing is, it is empty.
+    pub fn text(&self, names: Names<'_>, room: usize) -> (String, bool) {
         let mut writer = Writer { text: String::new(), room, truncated: false };
-        let side = |prefix: &str, name: Option<&str>| match name {
-            Some(name) => quote(&format!("{prefix}/{name}")),
-            None => "/dev/null".to_owned(),
-        };
         let hunks = self.hunks();
-        if !hunks.is_empty() {
-            writer.push(&format!("--- {}\n+++ {}\n", side("a", old), side("b", new)));
+        if !hunks.is_empty() || names.old != names.new {
+            writer.header(names, !hunks.is_empty());
         }
         for hunk in hunks {
             if writer.truncated {
@@ -69,7 +76,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The new content with some hunks as they were in the old one.
-    pub(crate) fn without(&self, undone: &BTreeSet<usize>) -> Vec<u8> {
+    pub fn without(&self, undone: &BTreeSet<usize>) -> Vec<u8> {
         let mut changes = BTreeSet::new();
         for (number, hunk) in self.hunks().iter().enumerate() {
             if undone.contains(&number) {
@@ -168,6 +175,26 @@ struct Writer {
 }
 
 impl Writer {
+    fn header(&mut self, names: Names<'_>, has_lines: bool) {
+        let side = |prefix: &str, name: Option<&str>| {
+            name.map_or_else(|| "/dev/null".to_owned(), |name| quote(&format!("{prefix}/{name}")))
+        };
+        let (from, to) = (side("a", names.old), side("b", names.new));
+        let mut header = String::new();
+        if let (Some(old), Some(new)) = (names.old, names.new)
+            && old != new
+        {
+            let (old, new) = (quote(old), quote(new));
+            header = format!("diff --git {from} {to}\nrename from {old}\nrename to {new}\n");
+        }
+        // A tab ends a name that has a space in it, as git writes it.
+        let ended = |name: &str| if name.contains(' ') { format!("{name}\t") } else { name.to_owned() };
+        if has_lines || header.is_empty() {
+            let _ = write!(header, "--- {}\n+++ {}\n", ended(&from), ended(&to));
+        }
+        self.push(&header);
+    }
+
     fn hunk(&mut self, hunk: &[DiffOp], both: &Comparison<'_>) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
         let range = |start: usize, end: usize| match end - start {
@@ -208,11 +235,10 @@ impl Writer {
     }
 }
 
-/// A name as git writes it: quoted where it holds what would end or hide it, and with a tab after it
-/// where it holds a space.
+/// The name as git writes it: quoted where it holds what would end or hide it.
 fn quote(name: &str) -> String {
     if !name.chars().any(|character| character.is_control() || matches!(character, '"' | '\\')) {
-        return if name.contains(' ') { format!("{name}\t") } else { name.to_owned() };
+        return name.to_owned();
     }
     let mut quoted = String::from("\"");
     for character in name.chars() {
@@ -234,35 +260,89 @@ fn quote(name: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::Comparison;
+    use super::{Comparison, Names};
 
-    fn numbers(lines: std::ops::Range<usize>) -> String {
-        lines.map(|line| format!("{line}\n")).collect()
+    const SAME: Names<'_> = Names { old: Some("f"), new: Some("f") };
+
+    #[test]
+    fn counts_what_changed() {
+        for (old, new, added, removed) in [
+            ("", "", 0, 0),
+            ("", "a\nb\n", 2, 0),
+            ("a\nb\n", "", 0, 2),
+            ("a\nb\nc\n", "a\nx\nc\n", 1, 1),
+            ("a\nb\nc\nd\n", "b\nc\nd\ne\n", 1, 1),
+            ("a\n", "a", 1, 1),
+            ("a\na\n", "a\na\na\n", 1, 0),
+        ] {
+            let made = Comparison::new(old.as_bytes(), new.as_bytes());
+            assert_eq!(made.counts(), (added, removed), "{old:?} {new:?}");
+            assert!(!made.text(SAME, 10_000).1);
+        }
     }
 
     #[test]
     fn the_text_is_what_git_would_print() {
-        for (old, new, expected) in [
-            ("a\n", "a\n", ""),
+        for (names, old, new, expected) in [
+            (SAME, "a\n", "a\n", ""),
             (
+                SAME,
+                "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
+                "1\n2\n3\n4\nx\n6\n7\n8\n9\n",
+                "--- a/f\n+++ b/f\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n",
+            ),
+            (
+                SAME,
                 "a\nb",
                 "a\nb\n",
                 "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n",
             ),
-            ("", "x\n", "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+x\n"),
+            (
+                Names { old: None, new: Some("d/a b") },
+                "",
+                "x\n",
+                "--- /dev/null\n+++ b/d/a b\t\n@@ -0,0 +1 @@\n+x\n",
+            ),
+            (
+                Names { old: Some("a\"\n"), new: None },
+                "x\n",
+                "",
+                "--- \"a/a\\\"\\012\"\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+            ),
+            (
+                Names { old: Some("f"), new: Some("g") },
+                "x\n",
+                "x\n",
+                "diff --git a/f b/g\nrename from f\nrename to g\n",
+            ),
         ] {
-            let comparison = Comparison::new(old.as_bytes(), new.as_bytes());
-            assert_eq!(comparison.text(Some("f"), Some("f"), 10_000), (expected.to_owned(), false));
+            let made = Comparison::new(old.as_bytes(), new.as_bytes());
+            assert_eq!(made.text(names, 10_000), (expected.to_owned(), false), "{old:?} {new:?}");
         }
     }
 
     #[test]
     fn a_long_diff_is_cut_between_lines_and_still_counted() {
-        let new = numbers(0..1_000);
-        let comparison = Comparison::new(b"", new.as_bytes());
-        let (text, truncated) = comparison.text(None, Some("f"), 200);
+        let new: String = (0..1_000).map(|n| format!("line {n}\n")).collect();
+        let made = Comparison::new(b"", new.as_bytes());
+        let (text, truncated) = made.text(SAME, 200);
         assert!(truncated && text.len() <= 200 && text.ends_with('\n'), "{text}");
-        assert_eq!(comparison.counts(), (1_000, 0));
+        assert_eq!(made.counts(), (1_000, 0));
+        let long = "x".repeat(1_000);
+        assert!(Comparison::new(b"", long.as_bytes()).text(SAME, 200).0.ends_with("@@\n"));
+    }
+
+    #[test]
+    fn a_change_too_large_to_compare_counts_as_replaced() {
+        let lines = |from: usize| -> String { (from..from + 40_000).map(|n| format!("{n}\n")).collect() };
+        let old = format!("start\n{}end\n", lines(0));
+        let new = format!("start\n{}end\n", lines(20_000));
+        let made = Comparison::new(old.as_bytes(), new.as_bytes());
+        assert_eq!(made.counts(), (40_000, 40_000));
+    }
+
+    fn numbers(lines: std::ops::Range<usize>) -> String {
+        lines.map(|line| format!("{line}\n")).collect()
     }
 
     #[test]
