@@ -22,6 +22,7 @@ mod replay;
 mod retry;
 mod secret;
 mod sse;
+mod wire_client;
 
 use std::collections::HashMap;
 use std::sync::Arc;

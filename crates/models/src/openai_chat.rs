@@ -8,63 +8,41 @@ mod details;
 mod encode;
 mod wire;
 
-use std::sync::Arc;
-
-use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::header::AUTHORIZATION;
 
-use crate::exchange::{self, KeyHeader, Question};
-use crate::http::{self, Http};
+use crate::exchange::KeyHeader;
+use crate::http;
 use crate::outgoing::quirks::Quirks;
-use crate::outgoing::sealed;
 use crate::profile::Profile;
-use crate::{Model, ModelError, ModelEvent, ModelRequest, ProviderConfig};
+use crate::wire_client::Protocol;
+use crate::{ModelError, ModelRequest, ProviderConfig};
 pub(crate) use decode::Decoder;
 
 /// Marks what [`decode`] wants back, so that [`encode`] sends nothing that another protocol left.
 const PROTOCOL: &str = "openai-chat";
 
-/// One model of one provider.
-#[derive(Debug)]
-pub(crate) struct OpenAiChat {
-    provider: Arc<ProviderConfig>,
-    profile: Profile,
-    url: Url,
-    http: Arc<Http>,
-}
+/// This protocol.
+pub(crate) struct OpenAiChat;
 
-impl OpenAiChat {
-    pub(crate) fn new(
-        provider: Arc<ProviderConfig>,
-        profile: Profile,
-        http: Arc<Http>,
-    ) -> Result<OpenAiChat, ModelError> {
-        let url = http::endpoint(&provider, &provider.base_url, "chat/completions")?;
-        Ok(OpenAiChat { provider, profile, url, http })
+impl Protocol for OpenAiChat {
+    type Decoder = Decoder;
+
+    fn endpoint(provider: &ProviderConfig) -> Result<Url, ModelError> {
+        http::endpoint(provider, &provider.base_url, "chat/completions")
     }
 
-    fn question(&self, request: &ModelRequest) -> Result<Question, ModelError> {
-        Ok(Question {
-            provider: self.provider.clone(),
-            url: self.url.clone(),
-            key_header: KeyHeader { name: AUTHORIZATION, prefix: "Bearer " },
-            headers: HeaderMap::new(),
-            body: encode::body(&self.provider.name, &self.profile, Quirks::of(&self.url), request)?.into(),
-            raw: request.raw.clone(),
-        })
+    fn key_header() -> KeyHeader {
+        KeyHeader { name: AUTHORIZATION, prefix: "Bearer " }
     }
-}
 
-impl Model for OpenAiChat {
-    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        match self.question(&request) {
-            Ok(question) => {
-                let events = exchange::ask::<Decoder>(self.http.clone(), question);
-                sealed::signed(events, self.provider.clone(), self.profile.id.clone())
-            }
-            Err(error) => stream::iter([Err(error)]).boxed(),
-        }
+    fn body(
+        provider: &ProviderConfig,
+        profile: &Profile,
+        url: &Url,
+        request: &ModelRequest,
+    ) -> Result<Vec<u8>, ModelError> {
+        encode::body(&provider.name, profile, Quirks::of(url), request)
     }
 }
 

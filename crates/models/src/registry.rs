@@ -25,6 +25,7 @@ use crate::http::Http;
 use crate::openai_chat::OpenAiChat;
 use crate::openai_responses::OpenAiResponses;
 use crate::profile::Profile;
+use crate::wire_client::WireClient;
 use crate::{Demo, Model, ModelError, RetryPolicy, Retrying, Timeouts, catalogue};
 use priced::Priced;
 use recording::Recording;
@@ -112,9 +113,11 @@ impl Models {
         let (profile, http) = (self.profile(&provider, &id), self.http.clone());
         let prices = profile.info.prices;
         let client: Arc<dyn Model> = match provider.kind {
-            ProviderKind::OpenAiChat => Arc::new(OpenAiChat::new(provider, profile, http)?),
-            ProviderKind::OpenAiResponses => Arc::new(OpenAiResponses::new(provider, profile, http)?),
-            ProviderKind::Anthropic => Arc::new(Anthropic::new(provider, profile, http)?),
+            ProviderKind::OpenAiChat => Arc::new(WireClient::<OpenAiChat>::new(provider, profile, http)?),
+            ProviderKind::OpenAiResponses => {
+                Arc::new(WireClient::<OpenAiResponses>::new(provider, profile, http)?)
+            }
+            ProviderKind::Anthropic => Arc::new(WireClient::<Anthropic>::new(provider, profile, http)?),
             ProviderKind::Replay => return self.replay(&provider),
         };
         let client: Arc<dyn Model> = Arc::new(Retrying::new(client, self.settings.retry.clone()));

@@ -337,7 +337,7 @@ fn the_address_is_the_makers_unless_another_is_given() {
         ("localhost:8080", None),
     ] {
         let provider = ProviderConfig::new("local", ProviderKind::Anthropic, base_url);
-        let url = super::endpoint(&provider);
+        let url = <super::Anthropic as crate::wire_client::Protocol>::endpoint(&provider);
         assert_eq!(url.as_ref().map(|url| url.as_str()).ok(), expected, "{base_url}");
         if let Err(error) = url {
             assert_eq!(error.code, "bad_base_url");

@@ -1,0 +1,83 @@
+//! One model of one provider, whichever protocol it speaks: a request in, events out. What the protocols do
+//! differently is in [`Protocol`]; sending and receiving is the exchange's.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use reqwest::Url;
+use reqwest::header::HeaderMap;
+
+use crate::exchange::{self, Decode, KeyHeader, Question};
+use crate::http::Http;
+use crate::outgoing::sealed;
+use crate::profile::Profile;
+use crate::{Model, ModelError, ModelEvent, ModelRequest, ProviderConfig};
+
+/// A protocol: where a request goes, how it is written, and how the answer is read.
+pub(crate) trait Protocol: Send + Sync + 'static {
+    /// Reads the answer.
+    type Decoder: Decode;
+
+    /// Where requests go.
+    fn endpoint(provider: &ProviderConfig) -> Result<Url, ModelError>;
+
+    /// Where the key goes.
+    fn key_header() -> KeyHeader;
+
+    /// What else is said beside the body.
+    fn headers() -> HeaderMap {
+        HeaderMap::new()
+    }
+
+    /// The request.
+    fn body(
+        provider: &ProviderConfig,
+        profile: &Profile,
+        url: &Url,
+        request: &ModelRequest,
+    ) -> Result<Vec<u8>, ModelError>;
+}
+
+/// One model of one provider.
+pub(crate) struct WireClient<P> {
+    provider: Arc<ProviderConfig>,
+    profile: Profile,
+    url: Url,
+    http: Arc<Http>,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> WireClient<P> {
+    pub(crate) fn new(
+        provider: Arc<ProviderConfig>,
+        profile: Profile,
+        http: Arc<Http>,
+    ) -> Result<WireClient<P>, ModelError> {
+        let url = P::endpoint(&provider)?;
+        Ok(WireClient { provider, profile, url, http, protocol: PhantomData })
+    }
+
+    fn question(&self, request: &ModelRequest) -> Result<Question, ModelError> {
+        Ok(Question {
+            provider: self.provider.clone(),
+            url: self.url.clone(),
+            key_header: P::key_header(),
+            headers: P::headers(),
+            body: P::body(&self.provider, &self.profile, &self.url, request)?.into(),
+            raw: request.raw.clone(),
+        })
+    }
+}
+
+impl<P: Protocol> Model for WireClient<P> {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        match self.question(&request) {
+            Ok(question) => {
+                let events = exchange::ask::<P::Decoder>(self.http.clone(), question);
+                sealed::signed(events, self.provider.clone(), self.profile.id.clone())
+            }
+            Err(error) => stream::iter([Err(error)]).boxed(),
+        }
+    }
+}
