@@ -4,11 +4,13 @@
 //! happens; the engine records it. Neither knows more of the other: no model, tool, protocol or
 //! socket is visible from here.
 
+mod child;
 mod turn;
 
 use futures_util::future::BoxFuture;
 use ostler_types::Failure;
 
+pub use child::{ChildRequest, NewChild, WorktreeEnd};
 pub use turn::{RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
 
 /// Runs turns. The native loop is one, someone else's agent in a child process another.

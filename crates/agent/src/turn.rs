@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ostler_types::{
-    Accepted, Clock, Delta, Message, MessageId, OpenTurn, Patch, RawLine, Refusal, Report, Reviewed, Session,
-    ToolCall, ToolKind, Verdict,
+    Accepted, ApprovalOption, Clock, Delta, Message, MessageId, OpenTurn, Patch, RawLine, Refusal, Report,
+    Reviewed, Session, ToolCall, ToolKind, Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+
+use crate::child::ChildRequest;
 
 /// One turn: what it starts from, and the way to report on it. Reports are recorded in the order
 /// in which they are made, and a report that returns `Ok` is on disk.
@@ -69,6 +71,8 @@ pub enum TurnRequest {
         /// Answered with its content.
         reply: oneshot::Sender<Result<Bytes, ReportError>>,
     },
+    /// Something about the sessions that this one starts.
+    Child(ChildRequest),
 }
 
 /// Why a report was not taken.
@@ -127,10 +131,36 @@ impl TurnContext {
             standing: false,
             risk,
             trusted: self.trusted,
+            options: Vec::new(),
         };
         match self.report(report).await? {
             Accepted::Denied { reason } => Ok((Verdict::Deny, reason)),
             _ => Ok((Verdict::Approve, None)),
+        }
+    }
+
+    /// Puts a question to a person with the answers that the agent itself offers, and waits however long it
+    /// takes. Returns the answer that was chosen; none when a plain one had no counterpart among them.
+    pub async fn choose(
+        &self,
+        call: ToolCall,
+        kind: ToolKind,
+        summary: String,
+        options: Vec<ApprovalOption>,
+    ) -> Result<Option<String>, ReportError> {
+        let trusted = self.trusted;
+        let report = Report::CallProposed {
+            tool_call: call,
+            kind,
+            summary,
+            standing: false,
+            risk: None,
+            trusted,
+            options,
+        };
+        match self.report(report).await? {
+            Accepted::Chosen { option, .. } => Ok(Some(option)),
+            _ => Ok(None),
         }
     }
 
@@ -172,7 +202,7 @@ impl TurnContext {
         MessageId::new(self.clock.uuid())
     }
 
-    async fn send(&self, request: TurnRequest) -> Result<(), ReportError> {
+    pub(crate) async fn send(&self, request: TurnRequest) -> Result<(), ReportError> {
         self.link.requests.send(request).await.map_err(|_| ReportError::Over)
     }
 }

@@ -1,13 +1,15 @@
 //! How each event changes the state. Total: an event that was recorded can always be applied.
 
+mod children;
+
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
 use crate::{
-    Answered, Batch, CallStatus, Delivery, Event, Limits, Message, Moment, OpenCall, OpenTurn, PATCH_REVIEW,
-    Patch, PendingApproval, Queued, Record, Reviewed, Rule, Scope, Session, SessionStatus, State, ToolCall,
-    ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
+    Accepted, Answered, ApprovalOption, Batch, CallStatus, Delivery, Event, Limits, Message, Moment,
+    OpenCall, OpenTurn, PATCH_REVIEW, Patch, PendingApproval, Purpose, Queued, Record, Reviewed, Rule, Scope,
+    Session, SessionStatus, State, ToolCall, ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
 };
 
 impl State {
@@ -49,9 +51,9 @@ impl State {
             }
             Event::MessageWithdrawn { message_id, .. } => self.queue.retain(|q| q.message.id != *message_id),
             Event::TurnRetried { .. } => {}
-            Event::TurnStarted { message_ids, .. } => {
+            Event::TurnStarted { message_ids, purpose, .. } => {
                 if let Some(turn_id) = record.turn_id {
-                    self.start_turn(turn_id, message_ids.clone(), record.ts);
+                    self.start_turn(turn_id, message_ids.clone(), purpose.clone(), record.ts);
                 }
             }
             Event::TurnCompleted { verified, .. } => {
@@ -62,6 +64,19 @@ impl State {
             }
             Event::TurnCanceled { .. } => self.end_turn(TurnStatus::Canceled, record.ts, None, None),
             Event::CheckpointCreated { .. } | Event::CheckpointFailed { .. } => self.apply_checkpoint(record),
+            Event::UsageRecorded { message_id, usage, .. } => {
+                // What a message took stands with the message too, as it did before there was this event.
+                if message_id.is_none() {
+                    self.spend(record.turn_id, *usage);
+                }
+            }
+            Event::ContextCompacted { compaction } => self.compact(compaction),
+            Event::AgentUpdated { agent } => self.hear_agent(agent),
+            Event::SubagentStarted { .. }
+            | Event::SubagentCompleted { .. }
+            | Event::ApprovalRequested { child: Some(_), .. }
+            | Event::ApprovalGranted { child: Some(_), .. }
+            | Event::ApprovalDenied { child: Some(_), .. } => self.apply_to_children(record),
             _ => self.apply_to_turn(record),
         }
         self.settle_status();
@@ -74,6 +89,8 @@ impl State {
             Event::ModelOutputCompleted { message, usage, .. } => {
                 turn.steps += 1;
                 turn.said = Some(message.id);
+                let tokens = usage.input_tokens + usage.output_tokens;
+                self.context.tokens = if tokens > 0 { Some(tokens) } else { self.context.tokens };
                 turn.usage += *usage;
                 self.session.usage += *usage;
                 turn.calls = message.tool_calls().cloned().map(OpenCall::proposed).collect();
@@ -100,8 +117,8 @@ impl State {
             Event::ToolCallCompleted { tool_call, tool_result, .. } => {
                 turn.set(&tool_call.id, CallStatus::Done { ok: tool_result.ok });
             }
-            Event::ApprovalRequested { tool_call, kind, summary, rule } => {
-                turn.wait(record, tool_call, *kind, summary, rule);
+            Event::ApprovalRequested { tool_call, kind, summary, rule, options, child: _ } => {
+                turn.wait(record, tool_call, *kind, summary, rule, options);
             }
             Event::VerificationStarted { .. } => turn.rounds += 1,
             // A check that passed leaves nothing to check until the workspace changes again.
@@ -135,16 +152,20 @@ impl State {
         }
     }
 
-    /// The rest of them: what people answered and what was used.
+    /// What was used when no message came of it, perhaps of a turn that is over by now.
+    fn spend(&mut self, turn_id: Option<TurnId>, usage: crate::Usage) {
+        self.session.usage += usage;
+        if let Some(turn) = self.turn.as_mut().filter(|turn| Some(turn.id) == turn_id) {
+            turn.usage += usage;
+        } else if let Some(turn) = self.turns.iter_mut().rev().find(|turn| Some(turn.id) == turn_id) {
+            turn.usage += usage;
+        }
+    }
+
+    /// The rest of them: what people answered.
     fn apply_to_answers(&mut self, record: &Record) {
         let Some(turn) = &mut self.turn else { return };
         match &record.event {
-            // What a message took stands with the message too, as it did before there was this event.
-            Event::UsageRecorded { message_id: None, usage, .. } => {
-                turn.usage += *usage;
-                self.session.usage += *usage;
-            }
-            Event::UsageRecorded { message_id: Some(_), .. } => {}
             Event::PatchReviewRequested { tool_call_id, files, waits, more, checkpoint_id, note } => {
                 turn.reviewed = None;
                 if *waits {
@@ -167,17 +188,18 @@ impl State {
                 let answered = Answered::new(turn.id, tool_call_id, accepted, by);
                 self.remember_answer(answered);
             }
-            Event::ApprovalGranted { tool_call_id, by, scope, .. } => {
+            Event::ApprovalGranted { tool_call_id, by, scope, option, .. } => {
                 let rule = turn.call(tool_call_id).and_then(OpenCall::offered_rule);
-                turn.set(tool_call_id, CallStatus::Granted);
+                turn.choose(tool_call_id, CallStatus::Granted, option.as_ref());
                 let answered = Answered::new(turn.id, tool_call_id, true, by);
                 self.remember_answer(answered);
                 if let (Some(rule), Scope::Session | Scope::Always) = (rule, scope) {
                     self.remember_rule(rule);
                 }
             }
-            Event::ApprovalDenied { tool_call_id, by, reason, .. } => {
-                turn.set(tool_call_id, CallStatus::Denied { reason: reason.clone() });
+            Event::ApprovalDenied { tool_call_id, by, reason, option, .. } => {
+                let denied = CallStatus::Denied { reason: reason.clone() };
+                turn.choose(tool_call_id, denied, option.as_ref());
                 let answered = Answered::new(turn.id, tool_call_id, false, by);
                 self.remember_answer(answered);
             }
@@ -195,6 +217,10 @@ impl State {
     fn add_message(&mut self, message: &Message, turn_id: Option<TurnId>, key: Option<&str>) {
         self.remember_key(key, message.id, turn_id);
         self.queue.retain(|queued| queued.message.id != message.id);
+        // A background child whose end the model has been told of is of no interest any more.
+        self.children.retain(|child| {
+            child.outcome.is_none() || crate::decide::note_id(child.session_id) != message.id
+        });
         let steers = turn_id.is_some() && self.turn.as_ref().map(|turn| turn.id) == turn_id;
         // Whatever is said in the turn comes after the agent has heard its review.
         if let Some(turn) = self.turn.as_mut().filter(|_| steers) {
@@ -216,8 +242,16 @@ impl State {
         }
     }
 
-    fn start_turn(&mut self, id: TurnId, message_ids: Vec<crate::MessageId>, at: Timestamp) {
-        self.unanswered.clear();
+    fn start_turn(
+        &mut self,
+        id: TurnId,
+        message_ids: Vec<crate::MessageId>,
+        purpose: Purpose,
+        at: Timestamp,
+    ) {
+        if purpose.is_answer() {
+            self.unanswered.clear();
+        }
         self.session.last_turn_id = Some(id);
         self.session.status = SessionStatus::Active;
         self.turns.push_back(TurnSummary {
@@ -236,6 +270,7 @@ impl State {
         bound(&mut self.turns, Limits::TURNS);
         self.turn = Some(OpenTurn {
             id,
+            purpose,
             message_ids,
             started_at: at,
             steps: 0,
@@ -254,6 +289,7 @@ impl State {
 
     fn end_turn(&mut self, status: TurnStatus, at: Timestamp, verified: Option<bool>, error: Option<String>) {
         let Some(turn) = self.turn.take() else { return };
+        self.children.retain(|child| child.is_of_interest(None));
         if let Some(summary) = self.turns.iter_mut().rev().find(|summary| summary.id == turn.id) {
             summary.status = status;
             summary.ended_at = Some(at);
@@ -295,7 +331,15 @@ impl State {
 
 impl OpenTurn {
     /// Lets a call wait for an answer. What was shown to the one who answers is what may run.
-    fn wait(&mut self, record: &Record, call: &ToolCall, kind: ToolKind, summary: &str, rule: &Rule) {
+    fn wait(
+        &mut self,
+        record: &Record,
+        call: &ToolCall,
+        kind: ToolKind,
+        summary: &str,
+        rule: &Rule,
+        options: &[ApprovalOption],
+    ) {
         let turn_id = self.id;
         let Some(open) = self.call_mut(&call.id) else { return };
         open.call = call.clone();
@@ -308,6 +352,7 @@ impl OpenTurn {
             kind,
             summary: summary.to_owned(),
             rule: rule.clone(),
+            options: options.to_vec(),
             requested_at: record.ts,
         });
         open.status = CallStatus::Waiting { approval };
@@ -329,7 +374,14 @@ impl OpenTurn {
             commands: Vec::new(),
         };
         self.calls = vec![OpenCall::proposed(call.clone())];
-        self.wait(record, &call, ToolKind::Write, &review_summary(patch), &rule);
+        self.wait(record, &call, ToolKind::Write, &review_summary(patch), &rule, &[]);
+    }
+
+    fn choose(&mut self, id: &ToolCallId, status: CallStatus, option: Option<&String>) {
+        if let Some(open) = self.call_mut(id) {
+            open.chosen = option.cloned();
+            open.status = status;
+        }
     }
 
     fn set(&mut self, id: &ToolCallId, status: CallStatus) {
@@ -341,7 +393,15 @@ impl OpenTurn {
 
 impl OpenCall {
     fn proposed(call: crate::ToolCall) -> OpenCall {
-        OpenCall { call, status: CallStatus::Proposed }
+        OpenCall { call, status: CallStatus::Proposed, chosen: None }
+    }
+
+    /// The answer as the agent hears it: one of those that it offered, if it did.
+    pub fn answered(&self, plain: Accepted, allowed: bool) -> Accepted {
+        match &self.chosen {
+            Some(option) => Accepted::Chosen { option: option.clone(), allowed },
+            None => plain,
+        }
     }
 
     /// The rule that was shown to whoever answers.

@@ -1,12 +1,15 @@
 //! Commands: everything that can be asked of a session, by a client, by its agent or by the engine.
 //! Ids and times come in with the command, so that deciding stays pure.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandResult, Effort, Event, Failure, Message, MessageId, Moment, Patch, Policy, Resolution,
-    ReviewAnswer, Reviewed, Scope, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    AgentState, ApprovalOption, ChildNews, CommandResult, Compaction, Effort, Event, Failure, Message,
+    MessageId, Moment, Patch, Plan, Policy, Resolution, ReviewAnswer, Reviewed, Scope, SessionId, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
 /// What can be asked of a session.
@@ -55,6 +58,8 @@ pub enum Command {
         reason: Option<String>,
         /// The particulars, when a review is answered.
         review: Option<ReviewAnswer>,
+        /// Which of the offered answers, when the call's agent offers some.
+        option: Option<String>,
         /// Who answers.
         by: String,
     },
@@ -73,6 +78,30 @@ pub enum Command {
         retry_of: TurnId,
         /// The new turn's id.
         turn_id: TurnId,
+    },
+    /// Make the conversation shorter for the model, in a turn of its own.
+    Compact {
+        /// The new turn's id.
+        turn_id: TurnId,
+    },
+    /// Begin the conversation anew: nothing that was said so far is shown to the model any more.
+    Reset {
+        /// What takes the place of it, up to its last message.
+        compaction: Box<Compaction>,
+    },
+    /// Have other sessions work on a plan, in a turn of its own.
+    RunPlan {
+        /// The new turn's id.
+        turn_id: TurnId,
+        /// The plan.
+        plan: Plan,
+    },
+    /// A session that this one has started has something to say.
+    Child {
+        /// That session.
+        session_id: SessionId,
+        /// What it says.
+        news: ChildNews,
     },
     /// Change what may be changed.
     Update(Change),
@@ -170,6 +199,8 @@ pub enum Report {
         risk: Option<String>,
         /// Whether the workspace is trusted.
         trusted: bool,
+        /// The answers that the call's agent offers. One that offers some wants to be answered by a person.
+        options: Vec<ApprovalOption>,
     },
     /// The call is about to take effect.
     CallStarted {
@@ -214,10 +245,27 @@ pub enum Report {
         /// Whether somebody has to say yes.
         waits: bool,
     },
-    /// What came of a review goes back to the model.
-    ReviewSettled {
-        /// What the model is told.
-        feedback: Message,
+    /// The model is told something that nobody said: what came of a review, what the workspace holds.
+    Told {
+        /// What it is told.
+        message: Message,
+    },
+    /// The conversation was made shorter.
+    Compacted(Box<Compaction>),
+    /// This is how the agent stands: what can be chosen, what it plans.
+    AgentUpdated(Box<AgentState>),
+    /// Another session is about to be started.
+    SubagentStarted {
+        /// That session.
+        session_id: SessionId,
+        /// The call that starts it, unless a plan does.
+        tool_call_id: Option<ToolCallId>,
+        /// The subtask of the plan that it works on.
+        subtask: Option<String>,
+        /// What it is for, in a line.
+        description: String,
+        /// Whether the turn goes on without waiting for it.
+        background: bool,
     },
     /// The workspace is being checked.
     VerificationStarted {
@@ -295,8 +343,12 @@ pub struct Change {
     pub effort: Option<Option<Effort>>,
     /// Begin or stop to keep the traffic with providers, from the next turn on.
     pub raw_log: Option<bool>,
+    /// Begin or stop to keep thinking, times and tokens, from now on.
+    pub verbose_log: Option<bool>,
     /// Another policy, from now on.
     pub policy: Option<Policy>,
+    /// Choices among the agent's settings; those that are not named stay.
+    pub agent_settings: BTreeMap<String, String>,
 }
 
 /// What a command led to.
@@ -347,6 +399,20 @@ pub enum Accepted {
     },
     /// The call waits for an answer.
     Waiting,
+    /// The call was answered by one of the answers that its agent offered.
+    Chosen {
+        /// Which.
+        option: String,
+        /// Whether it was a yes.
+        allowed: bool,
+    },
     /// The review was answered.
     Reviewed(Box<Reviewed>),
+    /// The question is that of a session which this one has started; it is to be answered there.
+    Forward {
+        /// That session.
+        session_id: SessionId,
+        /// Its turn.
+        turn_id: TurnId,
+    },
 }

@@ -1,12 +1,15 @@
 //! The rules. [`decide`] looks at the state and a command, and says what is to be recorded.
 //!
 //! The submodules group the rules by what they are about: [`message`] (what people say), [`turn`]
-//! (how turns begin and end), [`approval`] (questions and answers), [`report`] (what an agent says).
+//! (how turns begin and end), [`approval`] (questions and answers), [`child`] (sessions that it has started), [`report`] (what an agent says).
 
 mod approval;
+mod child;
 mod message;
 mod report;
 mod turn;
+
+pub(crate) use child::note_id;
 
 use crate::{
     Accepted, Change, Command, Decision, Event, EventFor, Limits, NewSession, Policy, Refusal, RefusalKind,
@@ -25,6 +28,10 @@ pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
             Ok(turn::cancel(state, by, reason, partial))
         }
         Command::Retry { retry_of, turn_id } => turn::retry(state, retry_of, turn_id),
+        Command::Compact { turn_id } => turn::compact(state, turn_id),
+        Command::Reset { compaction } => turn::reset(state, *compaction),
+        Command::RunPlan { turn_id, plan } => turn::run_plan(state, turn_id, plan),
+        Command::Child { session_id, news } => Ok(child::hear(state, session_id, news)),
         Command::Update(change) => update(state, change),
         Command::Close { by, partial } => Ok(turn::close(state, by, partial)),
         Command::Suspend { resumable, partial } => Ok(turn::suspend(state, resumable, partial)),
@@ -37,6 +44,7 @@ pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
 pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
     label("title", new.title.as_deref())?;
     label("idempotency_key", new.idempotency_key.as_deref())?;
+    label("name", new.name.as_deref())?;
     if new.system_prompt.as_ref().is_some_and(|prompt| prompt.len() > Limits::MESSAGE_BYTES) {
         return Err(too_large("system_prompt", Limits::MESSAGE_BYTES));
     }
@@ -55,9 +63,18 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
         fallback_models: once_each(new.fallback_models),
         effort: new.effort,
         raw_log: new.raw_log,
+        verbose_log: new.verbose_log,
+        log_root: new.log_root,
         title: new.title.filter(|title| !title.is_empty()),
         archived: false,
         parent_session_id: new.parent_session_id,
+        depth: new.depth,
+        name: new.name,
+        agent_session_id: new.agent_session_id,
+        agent_settings: new.agent_settings,
+        budget: new.budget,
+        worktree: new.worktree,
+        forked_from: new.forked_from,
         mode: new.mode,
         auto_run: new.auto_run,
         policy: new.policy,
@@ -81,7 +98,16 @@ fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
     session.fallback_models = change.fallback_models.map_or(session.fallback_models, once_each);
     session.effort = change.effort.unwrap_or(session.effort);
     session.raw_log = change.raw_log.unwrap_or(session.raw_log);
+    session.verbose_log = change.verbose_log.unwrap_or(session.verbose_log);
     session.policy = change.policy.unwrap_or(session.policy);
+    for (name, choice) in change.agent_settings {
+        label("agent_settings", Some(&name))?;
+        label("agent_settings", Some(&choice))?;
+        session.agent_settings.insert(name, choice);
+    }
+    if session.agent_settings.len() > Limits::SETTINGS {
+        return Err(too_large("agent_settings", Limits::SETTINGS));
+    }
     if session == state.session {
         return Ok(Decision::unchanged());
     }

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FileChange, Message, MessageId, Moment, Queued, Resolution, ReviewAnswer, Rule, Scope, Session, ToolCall,
-    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    AgentState, ApprovalOption, ChildCall, ChildOutcome, Compaction, FileChange, Message, MessageId, Moment,
+    Purpose, Queued, Resolution, ReviewAnswer, Rule, Scope, Session, SessionId, ToolCall, ToolCallId,
+    ToolKind, ToolResult, TurnId, Usage,
 };
 
 /// What has happened. The names and the shapes of `data` are a contract with every client and with
@@ -40,7 +41,12 @@ pub enum Event {
     /// A waiting message was taken back.
     MessageWithdrawn { message_id: MessageId, by: String },
     /// A turn began.
-    TurnStarted { message_ids: Vec<MessageId>, model: String },
+    TurnStarted {
+        message_ids: Vec<MessageId>,
+        model: String,
+        #[serde(default, skip_serializing_if = "Purpose::is_answer")]
+        purpose: Purpose,
+    },
     /// The turn about to begin repeats an earlier one.
     TurnRetried { retry_of: TurnId },
     /// The turn ended as it should.
@@ -84,7 +90,16 @@ pub enum Event {
         message_id: MessageId,
     },
     /// A call waits for an answer.
-    ApprovalRequested { tool_call: ToolCall, kind: ToolKind, summary: String, rule: Rule },
+    ApprovalRequested {
+        tool_call: ToolCall,
+        kind: ToolKind,
+        summary: String,
+        rule: Rule,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<ApprovalOption>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<ChildCall>,
+    },
     /// The answer was yes.
     ApprovalGranted {
         tool_call_id: ToolCallId,
@@ -94,6 +109,10 @@ pub enum Event {
         reason: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         review: Option<ReviewAnswer>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<ChildCall>,
     },
     /// The answer was no.
     ApprovalDenied {
@@ -104,6 +123,10 @@ pub enum Event {
         reason: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         review: Option<ReviewAnswer>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<ChildCall>,
     },
     /// The workspace was captured, so that it can be brought back.
     CheckpointCreated { checkpoint_id: String, moment: Moment, files: u64, bytes: u64, left_out: u64 },
@@ -125,6 +148,31 @@ pub enum Event {
     VerificationStarted { round: u32, commands: Vec<String> },
     /// The check is over.
     VerificationCompleted { round: u32, ok: bool, results: Vec<CommandResult> },
+    /// The conversation was made shorter for the model.
+    ContextCompacted {
+        #[serde(flatten)]
+        compaction: Compaction,
+    },
+    /// Someone else's agent said something of itself: what can be chosen, what it plans.
+    AgentUpdated {
+        #[serde(flatten)]
+        agent: AgentState,
+    },
+    /// The session started another one.
+    SubagentStarted {
+        session_id: SessionId,
+        tool_call_id: Option<ToolCallId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subtask: Option<String>,
+        description: String,
+        background: bool,
+    },
+    /// That one has ended.
+    SubagentCompleted {
+        session_id: SessionId,
+        #[serde(flatten)]
+        outcome: ChildOutcome,
+    },
 }
 
 impl Event {
@@ -162,6 +210,10 @@ impl Event {
             Event::PatchReviewRequested { .. } => "patch_review_requested",
             Event::VerificationStarted { .. } => "verification_started",
             Event::VerificationCompleted { .. } => "verification_completed",
+            Event::ContextCompacted { .. } => "context_compacted",
+            Event::AgentUpdated { .. } => "agent_updated",
+            Event::SubagentStarted { .. } => "subagent_started",
+            Event::SubagentCompleted { .. } => "subagent_completed",
         }
     }
 

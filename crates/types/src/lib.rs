@@ -5,11 +5,14 @@
 //! spawns or awaits: the engine passes in ids and times, and writes down what is decided.
 
 mod apply;
+mod child;
 mod clock;
 mod command;
+mod conversation;
 mod decide;
 mod delta;
 mod event;
+mod foreign;
 mod ids;
 mod message;
 mod model;
@@ -23,11 +26,19 @@ mod session;
 mod state;
 mod tool;
 
+pub use child::{
+    Budget, Child, ChildCall, ChildNews, ChildOutcome, ChildStatus, ForkedFrom, MAX_DEPTH, Plan, Purpose,
+    Subtask, Worktree,
+};
 pub use clock::Clock;
 pub use command::{Accepted, Change, Command, Decision, Delivery, EventFor, Report, Verdict};
+pub use conversation::{Compaction, CompactionTrigger, Conversation};
 pub use decide::{create, decide};
 pub use delta::{Delta, DeltaKind};
 pub use event::{CallName, CommandResult, Event, Failure};
+pub use foreign::{
+    AgentChoice, AgentCommand, AgentSetting, AgentState, ApprovalOption, LoginMethod, OptionKind, PlanEntry,
+};
 pub use ids::{IdError, MessageId, SessionId, ToolCallId, TurnId};
 pub use message::{Message, Part, Picture, Role};
 pub use model::{Ability, Cost, Effort, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution, ResolvedBy};
@@ -43,7 +54,7 @@ pub use review::{
 };
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{
-    Answered, Batch, CallStatus, Limits, OpenCall, OpenTurn, PendingApproval, Queued, State, TurnStatus,
-    TurnSummary,
+    Answered, Batch, CallStatus, ContextUse, Limits, OpenCall, OpenTurn, PendingApproval, Queued, State,
+    TurnStatus, TurnSummary,
 };
 pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};

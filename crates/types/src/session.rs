@@ -1,10 +1,15 @@
 //! A session's description, as clients see it.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Effort, PendingApproval, Policy, Queued, Resolution, SessionId, TurnId, TurnSummary};
+use crate::{
+    AgentState, Budget, Child, Cost, Effort, ForkedFrom, PendingApproval, Policy, Queued, Resolution,
+    SessionId, TurnId, TurnSummary, Worktree,
+};
 
 /// How a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -97,12 +102,39 @@ pub struct Session {
     /// Whether the traffic with providers is kept in `raw.jsonl`.
     #[serde(default)]
     pub raw_log: bool,
+    /// Whether thinking, times and tokens are kept in `verbose.md`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verbose_log: bool,
+    /// The directory in which its readable files are kept, instead of beside its log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_root: Option<String>,
     /// What people call it.
     pub title: Option<String>,
     /// Whether it is put away.
     pub archived: bool,
     /// The session that started it, if one did.
     pub parent_session_id: Option<SessionId>,
+    /// How many sessions are above it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depth: u32,
+    /// What a program calls it, unique among the open ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What its agent calls it, if that is someone else's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session_id: Option<String>,
+    /// What was chosen of the agent's settings, such as its mode.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agent_settings: BTreeMap<String, String>,
+    /// What it may spend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// Where its workspace was taken from, when that is a git worktree of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+    /// The turn of another session that it goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     /// How it is used: `repl`, `serve` or `agent`.
     pub mode: String,
     /// Whether a message starts a turn unless it says otherwise.
@@ -114,6 +146,10 @@ pub struct Session {
     /// The key under which its creation was asked for, so that asking twice makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What is needed to make a session.
@@ -139,10 +175,28 @@ pub struct NewSession {
     pub effort: Option<Effort>,
     /// Whether the traffic with providers is kept.
     pub raw_log: bool,
+    /// Whether thinking, times and tokens are kept.
+    pub verbose_log: bool,
+    /// The directory in which its readable files are kept.
+    pub log_root: Option<String>,
     /// What people call it.
     pub title: Option<String>,
     /// The session that starts it.
     pub parent_session_id: Option<SessionId>,
+    /// How many sessions are above it.
+    pub depth: u32,
+    /// What a program calls it.
+    pub name: Option<String>,
+    /// What its agent calls it, when it was begun elsewhere.
+    pub agent_session_id: Option<String>,
+    /// What is chosen of the agent's settings.
+    pub agent_settings: BTreeMap<String, String>,
+    /// What it may spend.
+    pub budget: Option<Budget>,
+    /// Where its workspace was taken from.
+    pub worktree: Option<Worktree>,
+    /// The turn of another session that it goes on from.
+    pub forked_from: Option<ForkedFrom>,
     /// How it is used.
     pub mode: String,
     /// Whether a message starts a turn unless it says otherwise.
@@ -172,8 +226,17 @@ impl NewSession {
             fallback_models: Vec::new(),
             effort: None,
             raw_log: false,
+            verbose_log: false,
+            log_root: None,
             title: None,
             parent_session_id: None,
+            depth: 0,
+            name: None,
+            agent_session_id: None,
+            agent_settings: BTreeMap::new(),
+            budget: None,
+            worktree: None,
+            forked_from: None,
             mode: "serve".to_owned(),
             auto_run: true,
             policy: Policy::default(),
@@ -196,6 +259,15 @@ pub struct SessionView {
     pub pending_approvals: Vec<PendingApproval>,
     /// Messages that wait for their turn.
     pub queue: Vec<Queued>,
+    /// Sessions that it has started and that are still of interest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Child>,
+    /// Roughly how many tokens its conversation has.
+    #[serde(default)]
+    pub context_tokens: Option<u64>,
+    /// What its agent says of itself, if it is someone else's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_state: Option<Box<AgentState>>,
     /// The newest record.
     pub last_seq: u64,
 }

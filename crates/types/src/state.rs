@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Delivery, Message, MessageId, Reviewed, Rule, Session, SessionId, SessionView, ToolCall, ToolCallId,
-    ToolKind, TurnId, Usage,
+    AgentState, ApprovalOption, Child, Delivery, Message, MessageId, Purpose, Reviewed, Rule, Session,
+    SessionId, SessionView, ToolCall, ToolCallId, ToolKind, TurnId, Usage,
 };
 
 /// How a session stands. Equal to the fold of its log, always.
@@ -34,6 +34,30 @@ pub struct State {
     pub keys: VecDeque<(String, MessageId, Option<TurnId>)>,
     /// The newest answers to approvals, so that a second answer can be told of the first.
     pub answers: VecDeque<Answered>,
+    /// How much of the log the model is shown.
+    #[serde(default)]
+    pub context: ContextUse,
+    /// Sessions that it has started, until the turn is over that waits for them or has heard of them.
+    #[serde(default)]
+    pub children: Vec<Child>,
+    /// What its agent says of itself, if it is someone else's.
+    #[serde(default)]
+    pub agent: Option<Box<AgentState>>,
+}
+
+/// How much of a log the model is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextUse {
+    /// Roughly how many tokens the conversation has; none before the first answer.
+    pub tokens: Option<u64>,
+    /// The record from which on the log holds all that is shown.
+    pub first_seq: u64,
+}
+
+impl Default for ContextUse {
+    fn default() -> ContextUse {
+        ContextUse { tokens: None, first_seq: 1 }
+    }
 }
 
 /// Limits on what a state holds. Refusals say so when one is reached.
@@ -61,6 +85,14 @@ impl Limits {
     pub const UNANSWERED: usize = 1000;
     /// Models that may take the place of a session's own.
     pub const FALLBACK_MODELS: usize = 16;
+    /// Sessions that one session has started and not yet heard the end of.
+    pub const CHILDREN: usize = 64;
+    /// Choices among an agent's settings that a session remembers.
+    pub const SETTINGS: usize = 100;
+    /// Pieces of one plan.
+    pub const SUBTASKS: usize = 200;
+    /// Bytes of a child's answer that its parent keeps.
+    pub const CHILD_TEXT: usize = 32 << 10;
     /// Bytes in one message.
     pub const MESSAGE_BYTES: usize = 1 << 20;
     /// Bytes in a title, an idempotency key, a reason.
@@ -72,6 +104,9 @@ impl Limits {
 pub struct OpenTurn {
     /// Its id.
     pub id: TurnId,
+    /// What it is for.
+    #[serde(default)]
+    pub purpose: Purpose,
     /// The messages that it answers.
     pub message_ids: Vec<MessageId>,
     /// When it began.
@@ -119,6 +154,9 @@ pub struct OpenCall {
     pub call: ToolCall,
     /// How far it is.
     pub status: CallStatus,
+    /// Which of the offered answers was chosen, when its agent offered some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
 }
 
 /// How far a call is.
@@ -167,6 +205,9 @@ pub struct PendingApproval {
     pub summary: String,
     /// The rule that `session` or `always` would add.
     pub rule: Rule,
+    /// The answers that its agent offers; a plain yes or no stands for the nearest of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<ApprovalOption>,
     /// Since when it waits.
     pub requested_at: Timestamp,
 }
@@ -252,6 +293,9 @@ impl State {
             turns: VecDeque::new(),
             keys: VecDeque::new(),
             answers: VecDeque::new(),
+            context: ContextUse::default(),
+            children: Vec::new(),
+            agent: None,
         }
     }
 
@@ -263,12 +307,20 @@ impl State {
             turns: self.turns.iter().cloned().collect(),
             pending_approvals: self.pending_approvals().cloned().collect(),
             queue: self.queue.iter().cloned().collect(),
+            children: self.children.clone(),
+            context_tokens: self.context.tokens,
+            agent_state: self.agent.clone(),
             last_seq: self.last_seq,
         }
     }
 
-    /// The calls that wait for an answer.
+    /// The calls that wait for an answer, those of its children included.
     pub fn pending_approvals(&self) -> impl Iterator<Item = &PendingApproval> {
+        self.own_approvals().chain(self.children.iter().flat_map(|child| &child.approvals))
+    }
+
+    /// The calls of its own that wait for an answer.
+    pub fn own_approvals(&self) -> impl Iterator<Item = &PendingApproval> {
         self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|open| match &open.status {
             CallStatus::Waiting { approval } => Some(&**approval),
             CallStatus::Proposed
@@ -290,9 +342,15 @@ impl OpenTurn {
         self.calls.iter_mut().find(|open| open.call.id == *id)
     }
 
-    /// Whether the turn can be picked up where it stands: calls are open, and none has started.
-    pub fn waits(&self) -> bool {
+    /// Whether the turn can be picked up where it stands: calls are open, and none has started but those
+    /// that wait for one of these children. A plan can be picked up always.
+    pub fn waits(&self, children: &[Child]) -> bool {
+        let is_child = |call: &OpenCall| {
+            children.iter().any(|c| c.turn_id == self.id && c.tool_call_id.as_ref() == Some(&call.call.id))
+        };
         let open = |call: &OpenCall| !matches!(call.status, CallStatus::Done { .. });
-        self.calls.iter().any(open) && !self.calls.iter().any(|c| c.status == CallStatus::Started)
+        let blind = |call: &OpenCall| call.status == CallStatus::Started && !is_child(call);
+        let has_plan = matches!(self.purpose, Purpose::Subtasks { .. });
+        (has_plan || self.calls.iter().any(open)) && !self.calls.iter().any(blind)
     }
 }

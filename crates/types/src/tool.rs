@@ -103,4 +103,6 @@ pub mod results {
     pub const NOT_STARTED: &str = "Did not execute: the turn ended before this call started";
     /// The notice that ends a turn with too many steps.
     pub const MAX_STEPS: &str = "[Max tool iterations reached]";
+    /// Output that was left out to make the conversation shorter.
+    pub const PRUNED: &str = "[Old output left out to save room; call the tool again if it is needed]";
 }

@@ -5,18 +5,23 @@ use serde_json::Value;
 
 use super::{label, of_turn};
 use crate::{
-    Accepted, CallStatus, Command, Decision, Event, Limits, OpenTurn, PATCH_REVIEW, PendingApproval, Refusal,
-    ReviewAnswer, Rule, Scope, State, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, ApprovalOption, CallStatus, Command, Decision, Event, Limits, OpenTurn, OptionKind,
+    PATCH_REVIEW, PendingApproval, Refusal, ReviewAnswer, Rule, Scope, State, ToolCall, ToolCallId, ToolKind,
+    TurnId, Verdict,
 };
 
 /// Takes a client's answer.
 pub(super) fn answer(state: &State, command: Command) -> Result<Decision, Refusal> {
-    let Command::Answer { turn_id, tool_call_id, verdict, scope, reason, review, by } = command else {
+    let Command::Answer { turn_id, tool_call_id, verdict, scope, reason, review, option, by } = command
+    else {
         unreachable!("decide hands only Answer to answer")
     };
     label("reason", reason.as_deref())?;
-    let waiting = state.pending_approvals().find(|a| a.turn_id == turn_id && a.tool_call_id == tool_call_id);
+    let waiting = state.own_approvals().find(|a| a.turn_id == turn_id && a.tool_call_id == tool_call_id);
     let Some(approval) = waiting else {
+        if let Some(accepted) = forward(state, turn_id, &tool_call_id) {
+            return Ok(answered(accepted));
+        }
         return Err(not_waiting(state, turn_id, &tool_call_id));
     };
     let tool = approval.tool.clone();
@@ -27,11 +32,60 @@ pub(super) fn answer(state: &State, command: Command) -> Result<Decision, Refusa
     check_review(review.as_ref(), approval)?;
     // A review is of one change, so an answer to it allows no other.
     let scope = if is_review { Scope::Once } else { scope };
+    let option = choose(approval, verdict, scope, option)?;
+    let child = None;
     let event = match verdict {
-        Verdict::Approve => Event::ApprovalGranted { tool_call_id, tool, by, scope, reason, review },
-        Verdict::Deny => Event::ApprovalDenied { tool_call_id, tool, by, scope, reason, review },
+        Verdict::Approve => {
+            Event::ApprovalGranted { tool_call_id, tool, by, scope, reason, review, option, child }
+        }
+        Verdict::Deny => {
+            Event::ApprovalDenied { tool_call_id, tool, by, scope, reason, review, option, child }
+        }
     };
     Ok(Decision::done(vec![of_turn(turn_id, event)]))
+}
+
+/// Which of the offered answers is meant: the one that is named, or the nearest to a plain yes or no.
+fn choose(
+    approval: &PendingApproval,
+    verdict: Verdict,
+    scope: Scope,
+    named: Option<String>,
+) -> Result<Option<String>, Refusal> {
+    let options = &approval.options;
+    if let Some(named) = named {
+        let Some(option) = options.iter().find(|option| option.id == named) else {
+            let names: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
+            let message = format!("the call does not offer `{named}`; it offers {}", names.join(", "));
+            return Err(Refusal::invalid("unknown_option", message));
+        };
+        if option.kind.allows() != (verdict == Verdict::Approve) {
+            let message = format!("`{named}` is not what the action says: one is a yes, the other a no");
+            return Err(Refusal::invalid("unknown_option", message));
+        }
+        return Ok(Some(named));
+    }
+    let wanted = match (verdict, scope) {
+        (Verdict::Approve, Scope::Once) => [OptionKind::AllowOnce, OptionKind::AllowAlways],
+        (Verdict::Approve, Scope::Session | Scope::Always) => {
+            [OptionKind::AllowAlways, OptionKind::AllowOnce]
+        }
+        (Verdict::Deny, Scope::Once) => [OptionKind::RejectOnce, OptionKind::RejectAlways],
+        (Verdict::Deny, Scope::Session | Scope::Always) => [OptionKind::RejectAlways, OptionKind::RejectOnce],
+    };
+    let nearest = wanted.iter().find_map(|kind| options.iter().find(|option| option.kind == *kind));
+    Ok(nearest.map(|option| option.id.clone()))
+}
+
+/// Where a question of a session that this one has started is to be answered. It may be named by the turn
+/// of either.
+fn forward(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Option<Accepted> {
+    let mut all = state.children.iter().flat_map(|child| child.approvals.iter().map(|a| (child.turn_id, a)));
+    let named = |(parent_turn, a): &(TurnId, &PendingApproval)| {
+        a.tool_call_id == *tool_call_id && (a.turn_id == turn_id || *parent_turn == turn_id)
+    };
+    let (_, approval) = all.find(named)?;
+    Some(Accepted::Forward { session_id: approval.session_id, turn_id: approval.turn_id })
 }
 
 /// A review can only be answered for what it shows.
@@ -56,22 +110,26 @@ fn check_review(review: Option<&ReviewAnswer>, approval: &PendingApproval) -> Re
 pub(super) fn propose(
     state: &State,
     turn: &OpenTurn,
-    (tool_call, kind, summary): (ToolCall, ToolKind, String),
+    (tool_call, kind, summary, options): (ToolCall, ToolKind, String, Vec<ApprovalOption>),
     standing: bool,
     (risk, trusted): (Option<String>, bool),
 ) -> Result<Decision, Refusal> {
     let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
     match &open.status {
         CallStatus::Proposed => {}
-        CallStatus::Granted => return Ok(answered(Accepted::Allowed)),
-        CallStatus::Denied { reason } => return Ok(answered(Accepted::Denied { reason: reason.clone() })),
+        CallStatus::Granted => return Ok(answered(open.answered(Accepted::Allowed, true))),
+        CallStatus::Denied { reason } => {
+            let denied = Accepted::Denied { reason: reason.clone() };
+            return Ok(answered(open.answered(denied, false)));
+        }
         CallStatus::Waiting { .. } => return Ok(answered(Accepted::Waiting)),
         CallStatus::Started | CallStatus::Done { .. } => return Err(already_started(&tool_call.id)),
     }
-    if risk.is_none() && !state.session.policy.approval.asks(&tool_call, kind, trusted) {
+    let must_ask = risk.is_some() || !options.is_empty();
+    if !must_ask && !state.session.policy.approval.asks(&tool_call, kind, trusted) {
         return Ok(answered(Accepted::Allowed));
     }
-    let (event, accepted) = if standing && risk.is_none() {
+    let (event, accepted) = if standing && !must_ask {
         let (tool_call_id, tool, by) = (tool_call.id, tool_call.name, "rule".to_owned());
         let granted = Event::ApprovalGranted {
             tool_call_id,
@@ -80,6 +138,8 @@ pub(super) fn propose(
             scope: Scope::Always,
             reason: None,
             review: None,
+            option: None,
+            child: None,
         };
         (granted, Accepted::Allowed)
     } else {
@@ -88,7 +148,7 @@ pub(super) fn propose(
             None => summary,
         };
         let rule = Rule::of(&tool_call).within(&state.session.workspace_path);
-        (Event::ApprovalRequested { tool_call, kind, summary, rule }, Accepted::Waiting)
+        (Event::ApprovalRequested { tool_call, kind, summary, rule, options, child: None }, Accepted::Waiting)
     };
     Ok(Decision { events: vec![of_turn(turn.id, event)], accepted })
 }
@@ -107,6 +167,8 @@ pub(super) fn may_start(
             format!("call {} is not the one that was approved", call.id),
         )),
         CallStatus::Granted => Ok(()),
+        // Someone else's agent runs its calls itself, and says so: there is nothing here to hold back.
+        CallStatus::Proposed if state.agent.is_some() => Ok(()),
         // Whether the workspace is trusted was asked about when the call was proposed.
         CallStatus::Proposed if !state.session.policy.approval.asks(call, kind, true) => Ok(()),
         CallStatus::Proposed | CallStatus::Waiting { .. } | CallStatus::Denied { .. } => {

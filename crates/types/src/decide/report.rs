@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 
 use super::approval::{may_start, propose, unknown_call};
-use super::of_turn;
 use super::turn::{End, end};
+use super::{child, of_turn};
 use crate::{
     Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Limits, Message, Moment, OpenTurn,
-    PATCH_REVIEW, Part, Patch, Refusal, Report, Reviewed, State, ToolCallId, ToolResult, TurnId, Usage,
+    PATCH_REVIEW, Part, Patch, Refusal, Report, Reviewed, State, ToolCallId, ToolResult, TurnId, TurnStatus,
+    Usage,
 };
 
 /// Takes a report of the running turn's agent.
@@ -20,29 +21,20 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
     };
     let one = |event: Event| Ok(Decision::done(vec![of_turn(turn_id, event)]));
     match report {
-        Report::TakeSteering => {
-            refuse_open_calls(open)?;
-            Ok(take_steering(state, turn_id))
-        }
-        Report::ModelResolved(resolution) => one(Event::ModelResolved { resolution }),
+        Report::TakeSteering => refuse_open_calls(open).map(|()| take_steering(state, turn_id)),
         Report::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
             one(Event::ModelWaiting { model, attempt, attempts, wait_ms, error })
         }
+        Report::ModelResolved(resolution) => one(Event::ModelResolved { resolution }),
         Report::UsageSpent { model, usage } => one(Event::UsageRecorded { model, message_id: None, usage }),
         Report::StepFinished { model, message, stop_reason, usage } => {
             step(open, model, message, stop_reason, usage)
         }
-        Report::BatchStarted { parallel } => {
-            let tool_calls = open.calls.iter().map(|open| open.call.id.clone()).collect();
-            one(Event::ToolBatchStarted { tool_calls, parallel })
-        }
+        Report::BatchStarted { parallel } => one(Event::ToolBatchStarted { tool_calls: ids(open), parallel }),
         Report::BatchHalted { tool_call_id } => one(Event::ToolBatchHalted { tool_call_id }),
-        Report::BatchCompleted => {
-            refuse_open_calls(open)?;
-            one(Event::ToolBatchCompleted {})
-        }
-        Report::CallProposed { tool_call, kind, summary, standing, risk, trusted } => {
-            propose(state, open, (tool_call, kind, summary), standing, (risk, trusted))
+        Report::BatchCompleted => refuse_open_calls(open).and_then(|()| one(Event::ToolBatchCompleted {})),
+        Report::CallProposed { tool_call, kind, summary, standing, risk, trusted, options } => {
+            propose(state, open, (tool_call, kind, summary, options), standing, (risk, trusted))
         }
         Report::CallStarted { tool_call, kind } => {
             may_start(state, open, &tool_call, kind)?;
@@ -57,19 +49,26 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
         }
         Report::CheckpointFailed { moment, reason } => one(Event::CheckpointFailed { moment, reason }),
         Report::ReviewRequested { patch, waits } => review(state, open, patch, waits),
-        Report::ReviewSettled { feedback } => {
-            refuse_open_calls(open)?;
-            one(Event::MessageAdded { message: feedback, idempotency_key: None })
+        Report::Told { message } => {
+            refuse_open_calls(open).and_then(|()| one(Event::MessageAdded { message, idempotency_key: None }))
+        }
+        Report::Compacted(compaction) => {
+            refuse_open_calls(open).and_then(|()| one(Event::ContextCompacted { compaction: *compaction }))
+        }
+        Report::AgentUpdated(agent) if state.agent.as_ref() == Some(&agent) => Ok(Decision::unchanged()),
+        Report::AgentUpdated(agent) => one(Event::AgentUpdated { agent: *agent }),
+        Report::SubagentStarted { session_id, tool_call_id, subtask, description, background } => {
+            child::start(state, open, session_id, (tool_call_id, subtask), description, background)
         }
         Report::VerificationStarted { round, commands } => {
             one(Event::VerificationStarted { round, commands })
         }
         Report::VerificationCompleted { round, ok, results, feedback } => {
             refuse_open_calls(open)?;
-            let mut events = vec![of_turn(turn_id, Event::VerificationCompleted { round, ok, results })];
-            let added = |message| of_turn(turn_id, Event::MessageAdded { message, idempotency_key: None });
-            events.extend(feedback.map(added));
-            Ok(Decision::done(events))
+            let completed = Event::VerificationCompleted { round, ok, results };
+            let told = feedback.map(|message| Event::MessageAdded { message, idempotency_key: None });
+            let events = std::iter::once(completed).chain(told).map(|event| of_turn(turn_id, event));
+            Ok(Decision::done(events.collect()))
         }
         Report::Completed { stop_reason, verified, verification } => {
             refuse_open_calls(open)?;
@@ -82,10 +81,16 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
     }
 }
 
-/// How a turn that is over left the workspace. That is the one thing that can be said of it still, once,
-/// because it can only be seen when nothing of the turn runs any more.
+/// What can still be said of a turn that is over, because it can only be seen when nothing of the turn runs
+/// any more: how it left the workspace, once, and what the answer took in which it was stopped.
 fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event> {
     let turn = state.turns.iter().find(|turn| turn.id == turn_id)?;
+    if let (Report::UsageSpent { model, usage }, TurnStatus::Canceled | TurnStatus::Failed) =
+        (report, turn.status)
+    {
+        let (model, usage) = (model.clone(), *usage);
+        return Some(Event::UsageRecorded { model, message_id: None, usage });
+    }
     if turn.checkpoint_before.is_none() || turn.checkpoint_after.is_some() || turn.checkpoint_error.is_some()
     {
         return None;
@@ -104,12 +109,13 @@ fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event>
 
 /// Moves the messages that steer from the queue into the conversation.
 fn take_steering(state: &State, turn_id: TurnId) -> Decision {
-    let steering: Vec<Message> = state
+    let mut steering: Vec<Message> = child::notes(state);
+    let queued = state
         .queue
         .iter()
         .filter(|queued| queued.delivery == Delivery::Steer)
-        .map(|queued| queued.message.clone())
-        .collect();
+        .map(|queued| queued.message.clone());
+    steering.extend(queued);
     let added = |message: &Message| {
         of_turn(turn_id, Event::MessageAdded { message: message.clone(), idempotency_key: None })
     };
@@ -185,6 +191,10 @@ fn finished(turn: &OpenTurn, result: &ToolResult) -> Result<CallName, Refusal> {
         return Err(Refusal::conflict("call_waiting", format!("call {} waits for an answer", result.id)));
     }
     Ok(CallName { id: result.id.clone(), name: open.call.name.clone() })
+}
+
+fn ids(turn: &OpenTurn) -> Vec<ToolCallId> {
+    turn.calls.iter().map(|open| open.call.id.clone()).collect()
 }
 
 fn refuse_open_calls(turn: &OpenTurn) -> Result<(), Refusal> {

@@ -3,8 +3,9 @@
 
 use super::{of_session, of_turn, refuse_if_closed};
 use crate::{
-    Accepted, CallName, CallStatus, Decision, Event, EventFor, Failure, Message, MessageId, OpenTurn,
-    PATCH_REVIEW, Part, Refusal, State, ToolResult, TurnId, TurnStatus, Usage, results,
+    Accepted, CallName, CallStatus, Compaction, Decision, Event, EventFor, Failure, Message, MessageId,
+    OpenTurn, PATCH_REVIEW, Part, Plan, Purpose, Refusal, State, ToolResult, TurnId, TurnStatus, Usage,
+    results,
 };
 
 /// How a turn ends.
@@ -63,6 +64,32 @@ pub(super) fn retry(state: &State, retry_of: TurnId, turn_id: TurnId) -> Result<
     Ok(Decision { events, accepted: Accepted::Turn { turn_id } })
 }
 
+/// Makes the conversation shorter, in a turn of its own. What has not been answered stays so.
+pub(super) fn compact(state: &State, turn_id: TurnId) -> Result<Decision, Refusal> {
+    begin(state, turn_id, Purpose::Compact)
+}
+
+/// Begins the conversation anew. Nothing leaves the log.
+pub(super) fn reset(state: &State, compaction: Compaction) -> Result<Decision, Refusal> {
+    refuse_if_closed(state)?;
+    refuse_if_running(state)?;
+    Ok(Decision::done(vec![of_session(Event::ContextCompacted { compaction })]))
+}
+
+/// Has other sessions work on a plan, in a turn of its own.
+pub(super) fn run_plan(state: &State, turn_id: TurnId, plan: Plan) -> Result<Decision, Refusal> {
+    plan.check().map_err(|why| Refusal::invalid("bad_plan", why))?;
+    begin(state, turn_id, Purpose::Subtasks { plan })
+}
+
+/// A turn that answers nobody.
+fn begin(state: &State, turn_id: TurnId, purpose: Purpose) -> Result<Decision, Refusal> {
+    refuse_if_closed(state)?;
+    refuse_if_running(state)?;
+    let started = Event::TurnStarted { message_ids: Vec::new(), model: state.session.model.clone(), purpose };
+    Ok(Decision { events: vec![of_turn(turn_id, started)], accepted: Accepted::Turn { turn_id } })
+}
+
 /// Stops the running turn; an idle session stays as it is.
 pub(super) fn cancel(
     state: &State,
@@ -101,7 +128,7 @@ pub(super) fn suspend(state: &State, resumable: bool, partial: Option<Message>) 
     let mut held = state.clone();
     held.queue.clear();
     match &state.turn {
-        Some(turn) if !(resumable && turn.waits()) => {
+        Some(turn) if !(resumable && turn.waits(&state.children)) => {
             let reason = Some("the daemon is shutting down".to_owned());
             Decision::done(end(&held, turn, partial, End::Canceled { by: "daemon".to_owned(), reason }))
         }
@@ -115,7 +142,7 @@ pub(super) fn recover(state: &State, resumable: bool, partial: Option<Message>) 
     let Some(turn) = &state.turn else {
         return Decision::done(next(state));
     };
-    if resumable && turn.waits() {
+    if resumable && turn.waits(&state.children) {
         return Decision::unchanged();
     }
     let error = Failure {
@@ -128,7 +155,8 @@ pub(super) fn recover(state: &State, resumable: bool, partial: Option<Message>) 
 
 /// The event that begins a turn.
 pub(super) fn started(state: &State, turn_id: TurnId, message_ids: Vec<MessageId>) -> EventFor {
-    of_turn(turn_id, Event::TurnStarted { message_ids, model: state.session.model.clone() })
+    let (model, purpose) = (state.session.model.clone(), Purpose::Answer);
+    of_turn(turn_id, Event::TurnStarted { message_ids, model, purpose })
 }
 
 /// Ends a turn: partial text, missing results, the terminal, the session's standing, the next turn.
@@ -146,6 +174,8 @@ pub(super) fn end(state: &State, turn: &OpenTurn, partial: Option<Message>, how:
         let completed = Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() };
         events.push(of_turn(turn.id, completed));
     }
+    let told = |message| of_turn(turn.id, Event::MessageAdded { message, idempotency_key: None });
+    events.extend(super::child::notes(state).into_iter().map(told));
     match how {
         End::Completed { stop_reason, verified, verification } => {
             let usage = turn.usage;

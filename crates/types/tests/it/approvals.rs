@@ -79,6 +79,7 @@ fn a_denial_reaches_the_agent_with_its_reason_and_the_turn_goes_on() {
         scope,
         reason: reason.clone(),
         review: None,
+        option: None,
         by,
     });
     assert_eq!(world.report(propose(&made)).accepted, Accepted::Denied { reason });

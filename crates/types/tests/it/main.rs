@@ -6,7 +6,9 @@
 
 mod approvals;
 mod audit;
+mod children;
 mod commands;
+mod conversation;
 mod limits;
 mod moves;
 mod play;

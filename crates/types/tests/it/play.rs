@@ -48,6 +48,7 @@ impl Play {
                 let verdict = if approve { Verdict::Approve } else { Verdict::Deny };
                 self.answer(Command::Answer {
                     review: None,
+                    option: None,
                     turn_id,
                     tool_call_id,
                     verdict,
@@ -242,7 +243,7 @@ impl Play {
         }
         let open =
             self.world.calls().iter().find(|open| !matches!(open.status, CallStatus::Done { .. })).cloned();
-        let Some(OpenCall { call, status }) = open else {
+        let Some(OpenCall { call, status, .. }) = open else {
             return self.say(unhindered(pick), false);
         };
         let turn_id = self.last_turn();
@@ -292,6 +293,7 @@ impl Play {
                     standing,
                     risk: None,
                     trusted: true,
+                    options: Vec::new(),
                 }
             }
             Saying::Start { pick, altered } => {
@@ -398,7 +400,9 @@ fn ids_of(accepted: &Accepted) -> Option<(MessageId, Option<TurnId>)> {
         | Accepted::Allowed
         | Accepted::Denied { .. }
         | Accepted::Waiting
-        | Accepted::Reviewed(_) => None,
+        | Accepted::Reviewed(_)
+        | Accepted::Chosen { .. }
+        | Accepted::Forward { .. } => None,
     }
 }
 

@@ -156,6 +156,7 @@ fn labels_are_short() {
     let turn_id = world.turn_id();
     let answer = Command::Answer {
         review: None,
+        option: None,
         turn_id,
         tool_call_id: ToolCallId("a".to_owned()),
         verdict: Verdict::Deny,

@@ -107,6 +107,8 @@ fn a_change_changes_what_it_names() {
         model: Some("demo:large".to_owned()),
         fallback_models: Some(vec!["demo:small".to_owned()]),
         effort: Some(Some(Effort::High)),
+        verbose_log: None,
+        agent_settings: std::collections::BTreeMap::new(),
         raw_log: Some(true),
         policy: Some(policy.clone()),
     };

@@ -2,9 +2,9 @@
 //! is listed beside a session. Fields may be added to these; a renamed one breaks every client.
 
 use ostler_types::{
-    CallName, CommandResult, Cost, Delivery, Event, Message, MessageId, Moment, Part, Policy, Queued, Record,
-    Refusal, Resolution, ResolvedBy, Role, Rule, Scope, SessionId, ToolCall, ToolCallId, ToolKind,
-    ToolResult, TurnId, Usage,
+    CallName, CommandResult, Cost, Delivery, Event, Message, MessageId, Moment, Part, Policy, Purpose,
+    Queued, Record, Refusal, Resolution, ResolvedBy, Role, Rule, Scope, SessionId, ToolCall, ToolCallId,
+    ToolKind, ToolResult, TurnId, Usage,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -130,7 +130,11 @@ fn events_of_models() {
 
 #[test]
 fn events_of_turns() {
-    let started = Event::TurnStarted { message_ids: vec![message_id()], model: "demo:small".to_owned() };
+    let started = Event::TurnStarted {
+        message_ids: vec![message_id()],
+        model: "demo:small".to_owned(),
+        purpose: Purpose::Answer,
+    };
     expect(&started, "turn_started", &json!({"message_ids": [MESSAGE], "model": "demo:small"}));
     expect(&Event::TurnRetried { retry_of: turn() }, "turn_retried", &json!({"retry_of": TURN}));
     for verified in [None, Some(true), Some(false)] {
@@ -229,7 +233,14 @@ fn events_of_approvals() {
         commands: Vec::new(),
     };
     let summary = "run make test".to_owned();
-    let requested = Event::ApprovalRequested { tool_call: tool_call(), kind: ToolKind::Exec, summary, rule };
+    let requested = Event::ApprovalRequested {
+        tool_call: tool_call(),
+        kind: ToolKind::Exec,
+        summary,
+        rule,
+        options: Vec::new(),
+        child: None,
+    };
     let data = json!({
         "tool_call": tool_call_shape(),
         "kind": "exec",
@@ -239,13 +250,31 @@ fn events_of_approvals() {
     expect(&requested, "approval_requested", &data);
     for (scope, word) in [(Scope::Once, "once"), (Scope::Session, "session"), (Scope::Always, "always")] {
         let (tool_call_id, tool, reason) = (call_id(), "shell".to_owned(), Some("fine".to_owned()));
-        let granted = Event::ApprovalGranted { tool_call_id, tool, by: ann(), scope, reason, review: None };
+        let granted = Event::ApprovalGranted {
+            tool_call_id,
+            tool,
+            by: ann(),
+            scope,
+            reason,
+            review: None,
+            option: None,
+            child: None,
+        };
         let data =
             json!({"tool_call_id": "call_1", "tool": "shell", "by": "ann", "scope": word, "reason": "fine"});
         expect(&granted, "approval_granted", &data);
     }
     let (tool_call_id, tool, scope) = (call_id(), "shell".to_owned(), Scope::Once);
-    let denied = Event::ApprovalDenied { tool_call_id, tool, by: ann(), scope, reason: None, review: None };
+    let denied = Event::ApprovalDenied {
+        tool_call_id,
+        tool,
+        by: ann(),
+        scope,
+        reason: None,
+        review: None,
+        option: None,
+        child: None,
+    };
     let data =
         json!({"tool_call_id": "call_1", "tool": "shell", "by": "ann", "scope": "once", "reason": null});
     expect(&denied, "approval_denied", &data);

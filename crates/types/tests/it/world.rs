@@ -273,6 +273,7 @@ pub(crate) fn propose(call: &ToolCall) -> Report {
         standing: false,
         risk: None,
         trusted: true,
+        options: Vec::new(),
     }
 }
 
@@ -315,6 +316,7 @@ pub(crate) fn answer(turn_id: TurnId, id: &str, verdict: Verdict, by: &str) -> C
         scope: Scope::Once,
         reason: None,
         review: None,
+        option: None,
         by: by.to_owned(),
     }
 }
