@@ -1,16 +1,30 @@
-//! The views of a log that lie beside it as files: `session.json` for people and programs that look
-//! into the folder, `snapshot.json` so that a session wakes without folding its whole log. And
-//! `raw.jsonl`, which is no view of the log but what providers were sent and answered, when asked for.
+//! The files of a session beside its log.
 //!
-//! Each view can be deleted at any time and made again from the log, so nothing here is synced to disk.
-//! When to write, and whether a snapshot still fits its log, is left to the engine.
+//! Views of the log: `session.json` for programs that look into the folder, `snapshot.json` so that a session
+//! wakes without folding its whole log, and `session.db`, `context.md`, `transcript.jsonl` and `verbose.md` for
+//! people and for the tools of theirs that know these formats. Each can be deleted at any time and made again
+//! from the log. And `raw.jsonl`, which is no view but what providers were sent and answered, when asked for.
+//!
+//! Beside that, a session as one file to take away ([`export`]), and the way back ([`import`]). Where the log lies
+//! and how it is read is left to the engine, which hands the records in.
 
+mod content;
+pub mod export;
+mod folder;
+pub mod import;
 mod raw;
+mod recorder;
 mod replace;
 mod session;
 mod snapshot;
+mod text;
+mod views;
+mod zip;
 
+pub use folder::{child_folder, link_child, log_folder, log_id};
 pub use raw::RawWriter;
+pub use recorder::{Folder, Pace, Recorder, Source, SourceError};
 pub use replace::RecorderError;
 pub use session::write_session;
 pub use snapshot::{read_snapshot, write_snapshot};
+pub use views::{Views, rebuild};

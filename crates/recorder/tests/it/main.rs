@@ -2,9 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod crash;
+mod exports;
+mod imports;
+mod keeping;
+mod properties;
 mod raw;
+mod schema;
 mod session;
 mod snapshot;
+mod story;
+mod views;
 
 use jiff::Timestamp;
 use ostler_types::{

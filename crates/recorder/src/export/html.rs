@@ -1,0 +1,46 @@
+//! Pieces of HTML: text that is safe to show, diffs, prose, pictures. What a page is made of is left to `page`.
+
+mod diff;
+mod picture;
+mod prose;
+
+use std::fmt;
+
+pub(super) use diff::Diff;
+pub(super) use picture::Pictures;
+pub(super) use prose::Prose;
+
+/// Text that shows as itself, in an element or in a quoted attribute.
+pub(super) struct Escaped<'a>(pub(super) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(at) = rest.find(['&', '<', '>', '"', '\'', '\0']) {
+            f.write_str(&rest[..at])?;
+            f.write_str(match rest.as_bytes()[at] {
+                b'&' => "&amp;",
+                b'<' => "&lt;",
+                b'>' => "&gt;",
+                b'"' => "&quot;",
+                b'\'' => "&#39;",
+                // HTML has no way to say it.
+                _ => "\u{fffd}",
+            })?;
+            rest = &rest[at + 1..];
+        }
+        f.write_str(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Escaped;
+
+    #[test]
+    fn nothing_that_is_escaped_is_markup() {
+        let text = "<script>alert(\"1\" & '2')</script>\0 ü";
+        let shown = "&lt;script&gt;alert(&quot;1&quot; &amp; &#39;2&#39;)&lt;/script&gt;\u{fffd} ü";
+        assert_eq!(Escaped(text).to_string(), shown);
+    }
+}

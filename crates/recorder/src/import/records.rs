@@ -1,0 +1,122 @@
+//! The records of a session from the lines of a log, with or without their chain.
+
+use std::fmt::Write;
+use std::io::BufRead;
+
+use ostler_types::{Event, Record, Session, SessionId};
+use sha2::{Digest, Sha256};
+
+use super::lines::Lines;
+use super::{ImportError, Imported};
+
+/// How a line with a chain ends: `,"chain":"`, sixteen digits, `"}`.
+const CHAIN: &str = ",\"chain\":\"";
+const DIGITS: usize = 16;
+
+/// Reads a session from an `ndjson` export or from a log. With `id` the session becomes another one: it gets that
+/// id, and gives up what would tie it to the first one's place here (its parent, its name, its keys).
+pub fn read_ndjson(input: impl BufRead, id: Option<SessionId>) -> Result<Imported, ImportError> {
+    let mut lines = Lines::new(input);
+    let mut chain = Chain::Unknown;
+    let mut records: Vec<Record> = Vec::new();
+    while let Some(line) = lines.next()? {
+        // A space says that the append goes on in the next line.
+        let line = line.strip_suffix(' ').unwrap_or(&line);
+        chain = chain.next(line).map_err(|what| lines.damaged(what))?;
+        let record: Record = serde_json::from_str(line)
+            .map_err(|error| lines.damaged(format!("it is not a record ({error})")))?;
+        check(&records, &record).map_err(|what| lines.damaged(what))?;
+        records.push(record);
+    }
+    let session = described(&records).cloned();
+    let mut session = session.ok_or_else(|| ImportError::Refused("the file holds no records".to_owned()))?;
+    if let Some(id) = id {
+        records.iter_mut().for_each(|record| adopt(record, id));
+        become_another(&mut session, id);
+    }
+    Ok(Imported { records, session })
+}
+
+/// What the lines so far say of chains: all have one, or none has.
+enum Chain {
+    Unknown,
+    None,
+    Last([u8; DIGITS]),
+}
+
+impl Chain {
+    fn next(self, line: &str) -> Result<Chain, &'static str> {
+        let claimed = line.strip_suffix("\"}").and_then(|line| {
+            let (body, digits) = line.split_at_checked(line.len().checked_sub(DIGITS)?)?;
+            Some((body.strip_suffix(CHAIN)?, <[u8; DIGITS]>::try_from(digits.as_bytes()).ok()?))
+        });
+        let previous = match (&self, claimed) {
+            (Chain::Unknown | Chain::None, None) => return Ok(Chain::None),
+            (Chain::None, Some(_)) => return Err("it has a chain, and the lines before it have none"),
+            (Chain::Last(_), None) => return Err("its chain is missing"),
+            (Chain::Unknown, Some(_)) => [b'0'; DIGITS],
+            (Chain::Last(last), Some(_)) => *last,
+        };
+        let (body, claimed) = claimed.ok_or("its chain is missing")?;
+        if digits(previous, body) != claimed {
+            return Err("the record does not match its chain");
+        }
+        Ok(Chain::Last(claimed))
+    }
+}
+
+/// The chain of a record whose JSON is `body` and a closing brace.
+fn digits(previous: [u8; DIGITS], body: &str) -> [u8; DIGITS] {
+    let mut hasher = Sha256::new();
+    hasher.update(previous);
+    hasher.update(body);
+    hasher.update("}");
+    let mut hex = String::with_capacity(DIGITS);
+    for byte in hasher.finalize().iter().take(DIGITS / 2) {
+        write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    hex.as_bytes().try_into().expect("eight bytes have sixteen digits")
+}
+
+/// Whether the record may stand after those before it.
+fn check(before: &[Record], record: &Record) -> Result<(), String> {
+    let seq = before.len() as u64 + 1;
+    if record.seq != seq {
+        return Err(format!("it has seq {}, where {seq} should be", record.seq));
+    }
+    match (&record.event, before.first()) {
+        (Event::SessionCreated { .. }, Some(_)) => Err("it creates the session a second time".to_owned()),
+        (Event::SessionCreated { session } | Event::SessionUpdated { session }, _)
+            if session.id != record.session_id =>
+        {
+            Err("it describes another session than the one it belongs to".to_owned())
+        }
+        (Event::SessionCreated { .. }, None) => Ok(()),
+        (_, None) => Err("it does not create the session, as the first record must".to_owned()),
+        (_, Some(first)) if first.session_id != record.session_id => {
+            Err("it belongs to another session than the lines before it".to_owned())
+        }
+        (_, Some(_)) => Ok(()),
+    }
+}
+
+/// The session as the last record that describes it does.
+fn described(records: &[Record]) -> Option<&Session> {
+    records.iter().rev().find_map(|record| match &record.event {
+        Event::SessionCreated { session } | Event::SessionUpdated { session } => Some(session),
+        _ => None,
+    })
+}
+
+fn adopt(record: &mut Record, id: SessionId) {
+    record.session_id = id;
+    if let Event::SessionCreated { session } | Event::SessionUpdated { session } = &mut record.event {
+        become_another(session, id);
+    }
+}
+
+fn become_another(session: &mut Session, id: SessionId) {
+    session.id = id;
+    (session.parent_session_id, session.depth) = (None, 0);
+    (session.idempotency_key, session.name, session.log_root) = (None, None, None);
+}

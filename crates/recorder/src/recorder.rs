@@ -1,0 +1,170 @@
+//! Keeps the views of many sessions in step with their logs, on a thread of its own, so that no turn ever waits
+//! for them.
+//!
+//! It is told that there is more, and reads for itself what: a hint may be lost, doubled or late, and the views
+//! are behind for a while at worst. What goes wrong harms the views of one session and nothing else; it is said
+//! once in the daemon's own log and tried again later. Where logs and folders are is left to the [`Source`].
+
+mod open_views;
+mod worker;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ostler_types::{Record, SessionId};
+use tokio::sync::oneshot;
+
+use crate::RecorderError;
+use worker::Worker;
+
+/// How long the end of the daemon waits for the last writes; a disk that hangs must not hang it too.
+const LAST_WAIT: Duration = Duration::from_secs(3);
+
+/// What a source says when it cannot answer.
+pub type SourceError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Where the recorder reads from and writes to. Called on the recorder's own thread, which it may block.
+pub trait Source: Send + Sync + 'static {
+    /// The newest record of a session; 0 when there is no such session.
+    fn last_seq(&self, session: SessionId) -> Result<u64, SourceError>;
+
+    /// Records from `from` on, in order: some of them, at least one if there is one. How many decides how
+    /// much memory is used, and how much is written at once.
+    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, SourceError>;
+
+    /// Where the session's views lie.
+    fn folder(&self, session: SessionId) -> Result<Folder, SourceError>;
+}
+
+/// Where views lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Folder {
+    /// In a folder that is there, or else the session is gone.
+    Existing(PathBuf),
+    /// In a folder that is made if it is not there yet.
+    Made(PathBuf),
+}
+
+/// How much a hint hurries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pace {
+    /// Soon: a few times a second while a turn goes on.
+    Soon,
+    /// At once: a turn has ended, or somebody is looking.
+    Now,
+}
+
+/// The one who writes the views. Dropping it writes what is still to be written, within limits.
+pub struct Recorder {
+    shared: Arc<Shared>,
+}
+
+impl Recorder {
+    /// Starts the thread.
+    pub fn start(source: Arc<dyn Source>) -> io::Result<Recorder> {
+        let shared = Arc::new(Shared::default());
+        let worker = Worker::new(source, Arc::clone(&shared));
+        thread::Builder::new().name("recorder".to_owned()).spawn(move || worker.run())?;
+        Ok(Recorder { shared })
+    }
+
+    /// Says that a session has more records. Cheap, and never waits for a disk.
+    pub fn note(&self, session: SessionId, pace: Pace) {
+        let mut inbox = self.shared.inbox();
+        let noted = inbox.noted.entry(session).or_insert(pace);
+        *noted = pace.max(*noted);
+        drop(inbox);
+        self.shared.bell.notify_one();
+    }
+
+    /// Brings the views of one session up to its log, and says whether that went well.
+    pub async fn flush(&self, session: SessionId) -> Result<(), RecorderError> {
+        self.ask(|done| Ask::Flush(Some(session), done)).await
+    }
+
+    /// The same for all sessions that were noted and not yet written; fails if one of them failed.
+    pub async fn flushed(&self) -> Result<(), RecorderError> {
+        self.ask(|done| Ask::Flush(None, done)).await
+    }
+
+    /// Makes the views of a session anew from its log.
+    pub async fn rebuild(&self, session: SessionId) -> Result<(), RecorderError> {
+        self.ask(|done| Ask::Rebuild(session, done)).await
+    }
+
+    /// Lets go of a session's files. When this returns, nothing is written to them until the next hint.
+    pub async fn forget(&self, session: SessionId) {
+        // It has nothing to fail at but the sync of views, which are then made again.
+        let _ = self.ask(|done| Ask::Forget(session, done)).await;
+    }
+
+    async fn ask(&self, ask: impl FnOnce(Done) -> Ask) -> Result<(), RecorderError> {
+        let (done, answer) = oneshot::channel();
+        self.shared.put(ask(done));
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let mut inbox = self.shared.inbox();
+        inbox.stopping = true;
+        self.shared.bell.notify_one();
+        let waited = self.shared.stopped.wait_timeout_while(inbox, LAST_WAIT, |inbox| !inbox.stopped);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Who waits for an answer.
+type Done = oneshot::Sender<Result<(), RecorderError>>;
+
+/// What somebody waits for.
+enum Ask {
+    Flush(Option<SessionId>, Done),
+    Rebuild(SessionId, Done),
+    Forget(SessionId, Done),
+}
+
+/// What the thread and its owner share. The lock is held for moments, never over a write.
+#[derive(Default)]
+struct Shared {
+    inbox: Mutex<Inbox>,
+    /// Rings when there is something in it.
+    bell: Condvar,
+    /// Rings when the thread has come to its end.
+    stopped: Condvar,
+}
+
+/// What is to be done: at most one hint for each session, and those who wait.
+#[derive(Default)]
+struct Inbox {
+    noted: HashMap<SessionId, Pace>,
+    asks: Vec<Ask>,
+    stopping: bool,
+    stopped: bool,
+}
+
+impl Shared {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the thread, if there is one left; what is dropped here is answered by that.
+    fn put(&self, ask: Ask) {
+        let mut inbox = self.inbox();
+        if !inbox.stopped {
+            inbox.asks.push(ask);
+        }
+        drop(inbox);
+        self.bell.notify_one();
+    }
+}
+
+fn stopped() -> RecorderError {
+    let source = io::Error::other("the recorder has stopped");
+    RecorderError { path: PathBuf::from("session.db"), source }
+}

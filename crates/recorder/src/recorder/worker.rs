@@ -1,0 +1,252 @@
+//! The recorder's thread: waits for hints, lets some time pass between two writes of one session, and writes.
+
+use std::collections::HashMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use ostler_types::{Record, SessionId};
+
+use super::open_views::{OpenViews, folder_of};
+use super::{Ask, Done, Pace, Shared, Source, SourceError};
+use crate::{RecorderError, rebuild};
+
+/// Between two writes of one session, unless one of them hurries.
+const GAP: Duration = Duration::from_millis(250);
+/// How long a session whose views could not be written is left alone, at first and at most.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(60);
+/// How long the last writes may take.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
+pub(super) struct Worker {
+    source: Arc<dyn Source>,
+    shared: Arc<Shared>,
+    open: OpenViews,
+    sessions: HashMap<SessionId, Pending>,
+}
+
+/// What is known of a session that was written to lately, is to be written, or failed.
+#[derive(Default)]
+struct Pending {
+    /// When to write; none when there is nothing to write.
+    due: Option<Instant>,
+    /// Not before this, unless it hurries.
+    rests_until: Option<Instant>,
+    /// How long to wait after the next failure; none when the last write went well.
+    retry: Option<Duration>,
+}
+
+impl Worker {
+    pub(super) fn new(source: Arc<dyn Source>, shared: Arc<Shared>) -> Worker {
+        Worker { source, shared, open: OpenViews::default(), sessions: HashMap::new() }
+    }
+
+    pub(super) fn run(mut self) {
+        // What a panic leaves must not keep the daemon from ending.
+        let _ended = Ended(Arc::clone(&self.shared));
+        loop {
+            let (asks, stopping) = self.wait();
+            if stopping {
+                break;
+            }
+            self.write_due(|due, now| due <= now);
+            asks.into_iter().for_each(|ask| self.answer(ask));
+            self.open.close_idle(Instant::now());
+            self.tidy();
+        }
+        let until = Instant::now() + LAST_WRITES;
+        self.write_due(|_, now| now < until);
+        self.open.close_all(until);
+    }
+
+    /// Waits until there is something to do. Returns who asked for what, and whether this is the end.
+    fn wait(&mut self) -> (Vec<Ask>, bool) {
+        let shared = Arc::clone(&self.shared);
+        let mut inbox = shared.inbox();
+        loop {
+            let now = Instant::now();
+            let next = self.sessions.values().filter_map(|pending| pending.due).chain(self.open.next_idle());
+            let next = next.min();
+            if !inbox.noted.is_empty() || !inbox.asks.is_empty() || inbox.stopping {
+                let noted = std::mem::take(&mut inbox.noted);
+                let (asks, stopping) = (std::mem::take(&mut inbox.asks), inbox.stopping);
+                drop(inbox);
+                noted.into_iter().for_each(|(session, pace)| self.schedule(session, pace, now));
+                return (asks, stopping);
+            }
+            inbox = match next {
+                Some(next) if next <= now => return (Vec::new(), false),
+                Some(next) => {
+                    let waited = shared.bell.wait_timeout(inbox, next - now);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => shared.bell.wait(inbox).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    fn schedule(&mut self, session: SessionId, pace: Pace, now: Instant) {
+        let pending = self.sessions.entry(session).or_default();
+        let hurries = pace == Pace::Now && pending.retry.is_none();
+        let at = if hurries { now } else { pending.rests_until.map_or(now, |until| until.max(now)) };
+        pending.due = Some(pending.due.map_or(at, |due| due.min(at)));
+    }
+
+    /// Writes the sessions whose time has come.
+    fn write_due(&mut self, is_due: impl Fn(Instant, Instant) -> bool) {
+        let now = Instant::now();
+        let due = |pending: &Pending| pending.due.is_some_and(|due| is_due(due, now));
+        let sessions: Vec<SessionId> =
+            self.sessions.iter().filter(|(_, pending)| due(pending)).map(|(id, _)| *id).collect();
+        for session in sessions {
+            // Asked again for the last writes, which have only so much time in all.
+            let still = self.sessions.get(&session).and_then(|pending| pending.due);
+            if still.is_some_and(|due| is_due(due, Instant::now())) {
+                // A failure has been dealt with where it was noticed.
+                let _ = self.write(session);
+            }
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        let answer = |done: Done, result| {
+            // Who no longer waits need not be told.
+            let _ = done.send(result);
+        };
+        match ask {
+            Ask::Flush(Some(session), done) => answer(done, self.write(session)),
+            Ask::Flush(None, done) => {
+                let waiting = self.sessions.iter().filter(|(_, pending)| pending.due.is_some());
+                let sessions: Vec<SessionId> = waiting.map(|(id, _)| *id).collect();
+                let written: Vec<_> = sessions.into_iter().map(|session| self.write(session)).collect();
+                answer(done, written.into_iter().collect());
+            }
+            Ask::Rebuild(session, done) => answer(done, self.rebuild(session)),
+            Ask::Forget(session, done) => {
+                self.sessions.remove(&session);
+                answer(done, self.open.close(session));
+            }
+        }
+    }
+
+    /// Brings one session's views up to its log, and remembers how that went.
+    fn write(&mut self, session: SessionId) -> Result<(), RecorderError> {
+        let written = catch_unwind(AssertUnwindSafe(|| self.catch_up(session)))
+            .unwrap_or_else(|_| Err(from_source("writing the views panicked".into())));
+        let now = Instant::now();
+        let pending = self.sessions.entry(session).or_default();
+        match &written {
+            Ok(()) => {
+                if pending.retry.take().is_some() {
+                    tracing::info!(%session, "the views of a session are written again");
+                }
+                (pending.due, pending.rests_until) = (None, Some(now + GAP));
+            }
+            Err(error) => {
+                let wait = pending.retry.unwrap_or(FIRST_RETRY);
+                let busy = error.source.kind() == io::ErrorKind::ResourceBusy;
+                // Somebody who reads the database for a while is no failure.
+                if pending.retry.is_none() && !busy {
+                    tracing::warn!(%session, %error, "the views of a session fall behind its log");
+                }
+                pending.retry = Some((wait * 2).min(LAST_RETRY));
+                (pending.due, pending.rests_until) = (Some(now + wait), Some(now + wait));
+            }
+        }
+        written
+    }
+
+    fn catch_up(&mut self, session: SessionId) -> Result<(), RecorderError> {
+        let last_seq = self.source.last_seq(session).map_err(from_source)?;
+        if last_seq == 0 {
+            // The session is gone, and its folder with it.
+            return self.open.close(session).or(Ok(()));
+        }
+        let folder = self.source.folder(session).map_err(from_source)?;
+        let mut views = self.open.take(session, &folder)?;
+        if views.position() > last_seq {
+            // The log was cut back, so what the views hold beyond it never happened.
+            drop(views);
+            self.rebuild(session)?;
+            views = self.open.take(session, &folder)?;
+        }
+        while views.position() < last_seq {
+            let records = self.source.read(session, views.position() + 1).map_err(from_source)?;
+            if records.is_empty() {
+                break;
+            }
+            views.apply(&records)?;
+        }
+        self.open.keep(session, views, Instant::now());
+        Ok(())
+    }
+
+    fn rebuild(&mut self, session: SessionId) -> Result<(), RecorderError> {
+        // They are about to be replaced, whatever state they are in.
+        let _ = self.open.close(session);
+        let folder = self.source.folder(session).map_err(from_source)?;
+        let dir: PathBuf = folder_of(&folder)?;
+        rebuild(&dir, session, Pages::new(&*self.source, session))
+    }
+
+    /// Forgets sessions of which nothing is to be remembered.
+    fn tidy(&mut self) {
+        let now = Instant::now();
+        self.sessions.retain(|_, pending| {
+            pending.due.is_some()
+                || pending.retry.is_some()
+                || pending.rests_until.is_some_and(|until| until > now)
+        });
+    }
+}
+
+/// All records of a session, read a page at a time.
+struct Pages<'a> {
+    source: &'a dyn Source,
+    session: SessionId,
+    next: u64,
+    page: std::vec::IntoIter<Record>,
+}
+
+impl<'a> Pages<'a> {
+    fn new(source: &'a dyn Source, session: SessionId) -> Pages<'a> {
+        Pages { source, session, next: 1, page: Vec::new().into_iter() }
+    }
+}
+
+impl Iterator for Pages<'_> {
+    type Item = io::Result<Record>;
+
+    fn next(&mut self) -> Option<io::Result<Record>> {
+        if self.page.len() == 0 {
+            match self.source.read(self.session, self.next) {
+                Ok(records) => self.page = records.into_iter(),
+                Err(error) => return Some(Err(io::Error::other(error))),
+            }
+        }
+        let record = self.page.next()?;
+        self.next = record.seq + 1;
+        Some(Ok(record))
+    }
+}
+
+/// Says that the thread is at its end, however it came to it.
+struct Ended(Arc<Shared>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let mut inbox = self.0.inbox();
+        inbox.stopped = true;
+        // Nobody will answer them; dropped, they are told so.
+        inbox.asks.clear();
+        drop(inbox);
+        self.0.stopped.notify_all();
+    }
+}
+
+fn from_source(error: SourceError) -> RecorderError {
+    RecorderError { path: Path::new("session.db").to_owned(), source: io::Error::other(error) }
+}

@@ -1,0 +1,68 @@
+//! `transcript.jsonl`: the conversation for programs that want nothing but what was said, a message a line.
+//!
+//! Only those who speak are in it. Instructions (messages of role `system`, summaries) are left out, because the
+//! format has no word for them.
+
+use ostler_types::{Event, Message, Record, Role};
+use serde::{Deserialize, Serialize};
+
+use crate::content::{message_text, result_text};
+
+/// Adds the line of a record that says something.
+pub(crate) fn write(record: &Record, lines: &mut String) {
+    let line = match &record.event {
+        Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => spoken(message)
+            .map(|role| Line {
+                role,
+                content: message_text(message),
+                timestamp: message.created_at.as_millisecond(),
+                run_id: None,
+                tool_name: None,
+            }),
+        Event::ToolCallCompleted { tool_call, tool_result, .. } => Some(Line {
+            role: Speaker::ToolResult,
+            content: result_text(tool_result),
+            timestamp: record.ts.as_millisecond(),
+            run_id: None,
+            tool_name: Some(tool_call.name.clone()),
+        }),
+        _ => None,
+    };
+    if let Some(mut line) = line {
+        line.run_id = record.turn_id.map(|turn| turn.uuid().hyphenated().to_string());
+        lines.push_str(&serde_json::to_string(&line).expect("a line holds nothing that JSON cannot"));
+        lines.push('\n');
+    }
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Line {
+    pub(crate) role: Speaker,
+    pub(crate) content: String,
+    /// Milliseconds since 1970.
+    pub(crate) timestamp: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_name: Option<String>,
+}
+
+/// Who speaks, in the words of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Speaker {
+    User,
+    Assistant,
+    ToolResult,
+}
+
+fn spoken(message: &Message) -> Option<Speaker> {
+    match message.role {
+        Role::User => Some(Speaker::User),
+        Role::Assistant => Some(Speaker::Assistant),
+        Role::Tool => Some(Speaker::ToolResult),
+        Role::System => None,
+    }
+}

@@ -1,0 +1,203 @@
+//! The readable views of one session: `session.db`, `context.md`, `transcript.jsonl`, and `verbose.md` while the
+//! session asks for it.
+//!
+//! They are a pure function of the session's records, however these are handed over. Rows and position are
+//! committed in one transaction, which also says how long each text file is then. Text is written before it
+//! is committed, so whatever a crash leaves behind is either told by the database or cut off at the next
+//! opening. Nothing is synced until a view is closed; one that was open when the machine itself went down cannot be
+//! trusted and starts over. When to write is left to [`crate::Recorder`].
+
+mod boot;
+mod compaction;
+mod database;
+mod progress;
+mod rebuild;
+mod rows;
+mod text_file;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ostler_types::{Event, Record, SessionId};
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::RecorderError;
+use crate::text::{context, transcript, verbose};
+use database::{DATABASE, Found};
+use progress::{Progress, TextFile, Texts};
+use rows::Rows;
+
+pub use rebuild::rebuild;
+
+/// The views of one session, open to be brought up to its log. One owner at a time.
+pub struct Views {
+    dir: PathBuf,
+    connection: Connection,
+    progress: Progress,
+    /// Whether the database says that it is being written to.
+    marked: bool,
+}
+
+impl Views {
+    /// Opens the views in a folder, which must exist. What cannot be trusted (damage, another session's
+    /// files, a text file that is too short) is removed, and the position is 0 again.
+    pub fn open(dir: &Path, session: SessionId) -> Result<Views, RecorderError> {
+        let (connection, progress) = match found(dir, session)? {
+            Some(found) => found,
+            None => {
+                remove(dir)?;
+                let connection = database::create(&dir.join(DATABASE))?;
+                (connection, Progress::new(session))
+            }
+        };
+        Ok(Views { dir: dir.to_owned(), connection, progress, marked: false })
+    }
+
+    /// The newest record that the views hold; 0 when they hold none.
+    pub fn position(&self) -> u64 {
+        self.progress.position
+    }
+
+    /// Brings the views on by these records, all or nothing. Records that are there already are passed over;
+    /// the first new one must follow the position. After an error, open the views again.
+    pub fn apply(&mut self, records: &[Record]) -> Result<(), RecorderError> {
+        let position = self.progress.position;
+        let new = &records[records.partition_point(|record| record.seq <= position)..];
+        let Some(first) = new.first() else { return Ok(()) };
+        if first.seq != position + 1 {
+            let text = format!("record {} was handed over after record {position}", first.seq);
+            return Err(self.failed(DATABASE, io::Error::other(text)));
+        }
+        let applied = self.write(new);
+        if applied.is_err() {
+            // What was appended in vain; what cannot be cut now is cut at the next opening.
+            for file in TextFile::ALL {
+                let _ = text_file::cut(&self.dir.join(file.name()), self.progress.length(file));
+            }
+        }
+        applied
+    }
+
+    /// Lets go of the files, after all of them have reached the disk. Views that are only dropped are as
+    /// good, unless the machine goes down soon after.
+    pub fn close(mut self) -> Result<(), RecorderError> {
+        if !self.marked {
+            return Ok(());
+        }
+        for file in TextFile::ALL.into_iter().filter(|file| self.progress.length(*file) > 0) {
+            let path = self.dir.join(file.name());
+            text_file::sync(&path).map_err(|error| self.failed(file.name(), error))?;
+        }
+        database::settle(&mut self.connection)
+            .map_err(|error| self.failed(DATABASE, database::plain(error)))?;
+        text_file::sync(&self.dir).map_err(|error| self.failed(DATABASE, error))
+    }
+
+    fn write(&mut self, records: &[Record]) -> Result<(), RecorderError> {
+        let (path, mark) = (self.dir.join(DATABASE), !self.marked);
+        let failed = |error| RecorderError { path: path.clone(), source: database::plain(error) };
+        let mut progress = self.progress.clone();
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let mut texts = Texts::default();
+        for record in records {
+            fold(&Rows::new(&transaction), &mut progress, &mut texts, record).map_err(failed)?;
+        }
+        for file in TextFile::ALL {
+            let path = self.dir.join(file.name());
+            text_file::append(&path, self.progress.length(file), texts.of(file))
+                .map_err(|source| RecorderError { path, source })?;
+            progress.lengthen(file, texts.of(file).len() as u64);
+        }
+        progress.store(&transaction).map_err(failed)?;
+        if mark {
+            database::mark(&transaction, &boot::id()).map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)?;
+        (self.progress, self.marked) = (progress, true);
+        Ok(())
+    }
+
+    fn failed(&self, name: &str, source: io::Error) -> RecorderError {
+        RecorderError { path: self.dir.join(name), source }
+    }
+}
+
+/// Adds what one record says to all views.
+fn fold(
+    rows: &Rows<'_>,
+    progress: &mut Progress,
+    texts: &mut Texts,
+    record: &Record,
+) -> Result<(), rusqlite::Error> {
+    match &record.event {
+        Event::SessionCreated { session } | Event::SessionUpdated { session } => {
+            progress.verbose = session.verbose_log;
+            rows.describe(session)?;
+            if matches!(record.event, Event::SessionCreated { .. }) {
+                progress.system_row = rows.add_system_prompt(session)?;
+            }
+        }
+        Event::TurnStarted { .. } => progress.turn_started = Some(record.ts),
+        Event::ContextCompacted { compaction } => rows.compact(compaction, progress.system_row, record.ts)?,
+        _ => rows.add_message(record)?,
+    }
+    context::write(record, &mut texts.context);
+    transcript::write(record, &mut texts.transcript);
+    if progress.verbose {
+        if progress.length(TextFile::Verbose) == 0 && texts.verbose.is_empty() {
+            texts.verbose = verbose::head(record.ts);
+        }
+        for fact in verbose::facts(record, progress.turn_started) {
+            rows.add_fact(&fact, record.ts)?;
+            fact.write(record.ts, &mut texts.verbose);
+        }
+    }
+    if matches!(
+        record.event,
+        Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. }
+    ) {
+        progress.turn_started = None;
+    }
+    progress.position = record.seq;
+    Ok(())
+}
+
+/// The views that are there, if they can be trusted. Text that was never committed is cut off.
+fn found(dir: &Path, session: SessionId) -> Result<Option<(Connection, Progress)>, RecorderError> {
+    let path = dir.join(DATABASE);
+    let Found::Usable(connection) = database::open(&path)? else { return Ok(None) };
+    let stored = Progress::load(&connection, session);
+    let failed = |error| RecorderError { path, source: database::plain(error) };
+    let progress = match stored {
+        Ok(Some(progress)) => progress,
+        Ok(None) => return Ok(None),
+        Err(error) if database::is_damage(&error) => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    for file in TextFile::ALL {
+        let path = dir.join(file.name());
+        match text_file::cut(&path, progress.length(file)) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(source) => return Err(RecorderError { path, source }),
+        }
+    }
+    Ok(Some((connection, progress)))
+}
+
+/// Removes all views of a folder, the database first: without it nothing else counts.
+fn remove(dir: &Path) -> Result<(), RecorderError> {
+    let texts = TextFile::ALL.map(TextFile::name);
+    for name in database::FILES.into_iter().chain(texts) {
+        let path = dir.join(name);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(RecorderError { path, source });
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}

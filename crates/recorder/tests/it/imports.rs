@@ -1,0 +1,264 @@
+//! Sessions from outside: taken as they are, or refused with the line that is wrong.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use ostler_recorder::Views;
+use ostler_recorder::export::{Folders, write_ndjson, write_zip};
+use ostler_recorder::import::{Archive, ImportError, read_ndjson, read_transcript};
+use ostler_types::{Event, NewRecord, NewSession, Policy, Record, Role, SessionId, State};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::exports::{folder, lines};
+use crate::story::{Story, at, session_id};
+
+fn exported(story: &Story) -> String {
+    let mut bytes = Vec::new();
+    write_ndjson(lines(&story.records), &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn line_of(error: &ImportError) -> u64 {
+    match error {
+        ImportError::Damaged { line, .. } => *line,
+        ImportError::Refused(_) | ImportError::Io(_) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_log_is_read_with_its_chain() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/logs/v1-every-event/events.ndjson");
+    let log = std::fs::read_to_string(path).unwrap();
+    let imported = read_ndjson(log.as_bytes(), None).unwrap();
+    assert_eq!(imported.records.len(), log.lines().count());
+    assert_eq!(State::fold(&imported.records).unwrap().session.title, imported.session.title);
+    // A word that is changed, a line that is gone, and a chain that is gone: each is told with its line.
+    let changed = log.replacen("think about horses", "think about cows!!", 1);
+    assert_eq!(line_of(&read_ndjson(changed.as_bytes(), None).unwrap_err()), 2);
+    let without: Vec<&str> = log.lines().enumerate().filter(|(n, _)| *n != 4).map(|(_, line)| line).collect();
+    assert_eq!(line_of(&read_ndjson(without.join("\n").as_bytes(), None).unwrap_err()), 5);
+    let bare = log.lines().nth(2).unwrap().replace(",\"chain\":\"9d928e8a506d5363\"", "");
+    let mixed: Vec<&str> = log.lines().take(2).chain([bare.as_str()]).collect();
+    assert_eq!(line_of(&read_ndjson(mixed.join("\n").as_bytes(), None).unwrap_err()), 3);
+}
+
+#[test]
+fn damage_is_refused_with_its_line() {
+    let story = Story::eventful(false);
+    let good = exported(&story);
+    let all: Vec<&str> = good.lines().collect();
+    let with = |at: usize, line: &str| {
+        let mut lines = all.clone();
+        lines[at] = line;
+        lines.join("\n")
+    };
+    let other = all[3].replace(&session_id().to_string(), "sess_00000000000000000000000000000009");
+    for (text, line, what) in [
+        (with(2, "{\"seq\":3"), 3, "not a record"),
+        (with(2, ""), 3, "not a record"),
+        (with(4, all[3]), 5, "seq 4, where 5"),
+        (with(3, &other), 4, "another session"),
+        (with(5, &all[5].replacen("{\"seq\":6", "{\"seq\":7", 1)), 6, "seq 7, where 6"),
+        (all[1..].join("\n"), 1, "seq 2, where 1"),
+        (with(1, &all[0].replacen("{\"seq\":1", "{\"seq\":2", 1)), 2, "a second time"),
+        (all[1].replacen("{\"seq\":2", "{\"seq\":1", 1), 1, "does not create"),
+        (with(1, &"x".repeat(5 << 20)), 2, "more than 4 MiB"),
+    ] {
+        let error = read_ndjson(text.as_bytes(), None).unwrap_err();
+        assert_eq!(line_of(&error), line, "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    let mut bytes = good.clone().into_bytes();
+    let second_line = all[0].len() + 10;
+    bytes[second_line] = 0xff;
+    assert_eq!(line_of(&read_ndjson(&bytes[..], None).unwrap_err()), 2);
+    assert!(matches!(read_ndjson(&b""[..], None), Err(ImportError::Refused(_))));
+    // Line ends of another system, and a last line without one, are no damage.
+    let windows = all.join("\r\n");
+    assert_eq!(read_ndjson(windows.as_bytes(), None).unwrap().records, story.records);
+}
+
+#[test]
+fn a_second_copy_is_another_session() {
+    let mut story = Story::of(NewSession {
+        parent_session_id: Some(SessionId::new(Uuid::from_u128(1))),
+        idempotency_key: Some("key".into()),
+        log_root: Some("/somewhere".into()),
+        name: Some("worker".into()),
+        ..NewSession::new(session_id(), at(0), "/w", "m")
+    });
+    story.user("hello").answer("", "hi", &[]);
+    story.end_turn().set_verbose(true);
+    let id = SessionId::new(Uuid::from_u128(99));
+    let imported = read_ndjson(exported(&story).as_bytes(), Some(id)).unwrap();
+    assert!(!serde_json::to_string(&imported.records).unwrap().contains(&session_id().to_string()));
+    assert_eq!(imported.session.id, id);
+    let state = State::fold(&imported.records).unwrap();
+    assert_eq!(state.session.parent_session_id, None);
+    assert_eq!(
+        (state.session.idempotency_key, state.session.log_root, state.session.name),
+        (None, None, None)
+    );
+    let kept = |records: &[Record]| records.iter().map(|record| record.event.name()).collect::<Vec<_>>();
+    assert_eq!(kept(&imported.records), kept(&story.records));
+}
+
+#[test]
+fn a_file_does_not_decide_what_a_session_may_do() {
+    let mut policy = Policy::default();
+    policy.approval.require_for_kinds.clear();
+    let root = Some("/etc".to_owned());
+    let story = Story::of(NewSession {
+        policy,
+        log_root: root,
+        raw_log: true,
+        ..NewSession::new(session_id(), at(0), "/w", "m")
+    });
+    let imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
+    let Event::SessionUpdated { session } = imported.adopted(Policy::default()) else { panic!() };
+    assert_eq!((session.policy, session.log_root, session.raw_log), (Policy::default(), None, false));
+}
+
+#[test]
+fn a_damaged_archive_is_refused_whole() {
+    let story = Story::eventful(false);
+    let dir = folder(&story);
+    let scratch = dir.path().join("scratch");
+    let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
+    let mut zip = Vec::new();
+    write_zip(folders, lines(&story.records), at(0), &mut zip).unwrap();
+    Archive::open(Cursor::new(&zip)).unwrap();
+    for at in (0..zip.len()).step_by(97) {
+        let mut bad = zip.clone();
+        bad[at] ^= 0x55;
+        if let Ok(mut archive) = Archive::open(Cursor::new(&bad)) {
+            assert_eq!(archive.session(None).unwrap().records, story.records, "byte {at}");
+        }
+    }
+    assert!(Archive::open(Cursor::new(&zip[..zip.len() / 2])).is_err());
+    let renamed = |from: &str, to: &str| {
+        let text: Vec<u8> = zip.clone();
+        let mut out = text.clone();
+        for at in 0..text.len() - from.len() {
+            if &text[at..at + from.len()] == from.as_bytes() {
+                out[at..at + from.len()].copy_from_slice(to.as_bytes());
+            }
+        }
+        out
+    };
+    for (from, to, what) in [
+        ("attachments/a b.png", "../../../../../evil", "unsafe name"),
+        ("attachments/a b.png", "attachments\\..\\x.pn", "unsafe name"),
+        ("attachments/a b.png", "/etc/cron.d/x/y/z.t", "unsafe name"),
+        ("events.ndjson", "events.ndjsox", "no events.ndjson"),
+        ("transcript.jsonl", "./././events.ndj", "unsafe name"),
+    ] {
+        let error = Archive::open(Cursor::new(renamed(from, to))).err().unwrap().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+}
+
+const TRANSCRIPT: &str = r#"{"role":"user","content":"What is here?","timestamp":1772600768089}
+{"role":"assistant","content":"Let me look.","timestamp":1772600769089,"runId":"x"}
+{"role":"tool_result","content":"a.txt","timestamp":1772600770089,"toolName":"bash"}
+{"role":"tool_result","content":"b.txt","timestamp":1772600771089,"toolName":"bash"}
+{"role":"assistant","content":"Two files.","timestamp":1772600772089}
+
+{"role":"user","content":"Thanks","timestamp":1772600773089}
+{"role":"user","content":"Really","timestamp":1772600774089,"extra":1}
+{"role":"assistant","content":"Welcome","timestamp":1772600775089}"#;
+
+fn told(text: &str) -> Result<Vec<NewRecord>, ImportError> {
+    let mut ids = 0;
+    read_transcript(text.as_bytes(), "other:model", &mut || {
+        ids += 1;
+        Uuid::from_u128(ids)
+    })
+}
+
+#[test]
+fn a_transcript_becomes_turns() {
+    let records = told(TRANSCRIPT).unwrap();
+    let names: Vec<&str> = records.iter().map(|record| record.event.name()).collect();
+    assert_eq!(
+        names,
+        [
+            "message_added",
+            "turn_started",
+            "model_output_completed",
+            "tool_batch_started",
+            "tool_call_completed",
+            "tool_call_completed",
+            "tool_batch_completed",
+            "model_output_completed",
+            "turn_completed",
+            "message_added",
+            "turn_started",
+            "message_added",
+            "model_output_completed",
+            "turn_completed",
+        ]
+    );
+    let mut story = Story::new();
+    for NewRecord { ts, turn_id, event } in records {
+        let (seq, session_id) = (story.records.len() as u64 + 1, session_id());
+        story.records.push(Record { seq, ts, session_id, turn_id, event });
+    }
+    let state = State::fold(&story.records).unwrap();
+    assert!(state.turn.is_none() && state.unanswered.is_empty() && state.turns.len() == 2);
+    let mut conversation = ostler_types::Conversation::default();
+    story.records.iter().for_each(|record| conversation.apply(record));
+    let messages = conversation.messages();
+    let said: Vec<(Role, String)> = messages.iter().map(|message| (message.role, message.text())).collect();
+    assert_eq!(said[2], (Role::Tool, "a.txt".to_owned()));
+    assert_eq!((said.len(), &said[7]), (8, &(Role::Assistant, "Welcome".to_owned())));
+    assert_eq!(messages[1].tool_calls().count(), 2, "each result has its call");
+    assert_eq!(messages[0].created_at, at(1));
+}
+
+#[test]
+fn our_own_transcripts_come_back() {
+    let transcript = |records: &[Record]| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut views = Views::open(dir.path(), session_id()).unwrap();
+        views.apply(records).unwrap();
+        std::fs::read_to_string(dir.path().join("transcript.jsonl")).unwrap()
+    };
+    let said = |text: &str| -> Vec<Value> {
+        let line = |line: &str| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            // Turns get ids of their own.
+            line.as_object_mut().unwrap().remove("runId");
+            line
+        };
+        text.lines().map(line).collect()
+    };
+    let first = transcript(&Story::eventful(false).records);
+    let mut again = Story::new();
+    for NewRecord { ts, turn_id, event } in told(&first).unwrap() {
+        let (seq, session_id) = (again.records.len() as u64 + 1, session_id());
+        again.records.push(Record { seq, ts, session_id, turn_id, event });
+    }
+    assert_eq!(said(&transcript(&again.records)), said(&first));
+}
+
+#[test]
+fn a_transcript_that_is_none_is_refused_with_its_line() {
+    for (text, line) in [
+        ("nonsense", 1),
+        (
+            "{\"role\":\"user\",\"content\":\"a\",\"timestamp\":1}\n{\"role\":\"system\",\"content\":\"x\",\"timestamp\":1}",
+            2,
+        ),
+        ("{\"role\":\"user\",\"content\":\"a\",\"timestamp\":9223372036854775807}", 1),
+        ("[]", 1),
+    ] {
+        assert_eq!(line_of(&told(text).unwrap_err()), line, "{text}");
+    }
+    assert!(told("").unwrap().is_empty());
+    // A tool that speaks first is given an answer that called it.
+    let alone = told("{\"role\":\"tool_result\",\"content\":\"x\",\"timestamp\":1}").unwrap();
+    assert_eq!(alone[0].event.name(), "turn_started");
+    assert_eq!(alone.last().unwrap().event.name(), "turn_completed");
+}

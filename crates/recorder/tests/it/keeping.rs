@@ -1,0 +1,237 @@
+//! The recorder, which keeps the views of many sessions in step with their logs.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ostler_recorder::{Folder, Pace, Recorder, Source, SourceError, Views};
+use ostler_types::{NewSession, Record, SessionId};
+use tokio::runtime::Builder;
+use uuid::Uuid;
+
+use crate::names;
+use crate::story::{Story, at, held, session_id};
+
+/// Logs in memory.
+struct Memory {
+    root: tempfile::TempDir,
+    logs: Mutex<HashMap<SessionId, Vec<Record>>>,
+    reads: AtomicUsize,
+    /// A session whose log cannot be read without a panic.
+    cursed: Option<SessionId>,
+}
+
+impl Memory {
+    fn new() -> Memory {
+        let (root, logs) = (tempfile::tempdir().unwrap(), Mutex::new(HashMap::new()));
+        Memory { root, logs, reads: AtomicUsize::new(0), cursed: None }
+    }
+
+    fn dir(&self, session: SessionId) -> PathBuf {
+        self.root.path().join(session.to_string())
+    }
+
+    fn put(&self, story: &Story) {
+        let id = story.session.id;
+        fs::create_dir_all(self.dir(id)).unwrap();
+        self.logs.lock().unwrap().insert(id, story.records.clone());
+    }
+}
+
+impl Source for Memory {
+    fn last_seq(&self, session: SessionId) -> Result<u64, SourceError> {
+        Ok(self.logs.lock().unwrap().get(&session).map_or(0, |log| log.len() as u64))
+    }
+
+    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, SourceError> {
+        assert_ne!(Some(session), self.cursed, "cursed");
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let logs = self.logs.lock().unwrap();
+        let log = logs.get(&session).ok_or("no such session")?;
+        Ok(log.iter().skip(from as usize - 1).take(4).cloned().collect())
+    }
+
+    fn folder(&self, session: SessionId) -> Result<Folder, SourceError> {
+        Ok(Folder::Existing(self.dir(session)))
+    }
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn numbered(n: u128) -> Story {
+    let id = SessionId::new(Uuid::from_u128(n));
+    let mut story = Story::of(NewSession::new(id, at(0), "/w", "test:model"));
+    story.user("hello").answer("", "hi", &[]);
+    story.end_turn();
+    story
+}
+
+#[test]
+fn a_noted_session_is_written() {
+    let memory = Arc::new(Memory::new());
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let story = Story::eventful(true);
+    memory.put(&story);
+    for _ in 0..1000 {
+        recorder.note(session_id(), Pace::Soon);
+    }
+    run(recorder.flush(session_id())).unwrap();
+    assert!(memory.reads.load(Ordering::Relaxed) <= 20, "hints are not counted");
+    run(recorder.forget(session_id()));
+    let dir = memory.dir(session_id());
+    let anew = tempfile::tempdir().unwrap();
+    ostler_recorder::rebuild(anew.path(), session_id(), story.records.into_iter().map(Ok)).unwrap();
+    assert_eq!(held(&dir), held(anew.path()));
+}
+
+#[test]
+fn more_sessions_than_can_be_open_are_all_written() {
+    let memory = Arc::new(Memory::new());
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let mut stories: Vec<Story> = (1..=100).map(numbered).collect();
+    for _ in 0..2 {
+        for story in &mut stories {
+            story.user("again").answer("", "yes", &[]);
+            story.end_turn();
+            memory.put(story);
+            recorder.note(story.session.id, Pace::Now);
+        }
+        run(recorder.flushed()).unwrap();
+        for story in &stories {
+            let context = fs::read_to_string(memory.dir(story.session.id).join("context.md")).unwrap();
+            let answers = story.records.iter().filter(|r| r.event.name() == "model_output_completed").count();
+            assert_eq!(context.matches("## Assistant").count(), answers);
+        }
+        let open = open_databases(memory.root.path());
+        assert!(open > 0 && open <= 64, "{open}");
+    }
+}
+
+/// How many files under this folder the process has open.
+fn open_databases(root: &Path) -> usize {
+    let open = fs::read_dir("/proc/self/fd").unwrap();
+    open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .filter(|path| path.starts_with(root))
+        .count()
+}
+
+#[test]
+fn what_was_noted_is_written_before_the_end() {
+    let memory = Arc::new(Memory::new());
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let mut story = Story::eventful(false);
+    memory.put(&story);
+    recorder.note(session_id(), Pace::Soon);
+    run(recorder.flush(session_id())).unwrap();
+    // So soon after the last write this one would have to wait.
+    story.user("one more");
+    memory.put(&story);
+    recorder.note(session_id(), Pace::Soon);
+    drop(recorder);
+    let views = Views::open(&memory.dir(session_id()), session_id()).unwrap();
+    assert_eq!(views.position(), story.records.len() as u64);
+}
+
+#[test]
+fn a_log_that_was_cut_back_takes_the_views_with_it() {
+    let memory = Arc::new(Memory::new());
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let mut story = Story::eventful(false);
+    memory.put(&story);
+    run(recorder.flush(session_id())).unwrap();
+    story.records.truncate(4);
+    memory.put(&story);
+    run(recorder.flush(session_id())).unwrap();
+    drop(recorder);
+    let dir = memory.dir(session_id());
+    assert_eq!(Views::open(&dir, session_id()).unwrap().position(), 4);
+    assert!(!fs::read_to_string(dir.join("context.md")).unwrap().contains("Thanks"));
+}
+
+#[test]
+fn one_session_that_cannot_be_written_harms_no_other() {
+    let cursed = SessionId::new(Uuid::from_u128(3));
+    let memory = Arc::new(Memory { cursed: Some(cursed), ..Memory::new() });
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let (blocked, good, bad) = (numbered(1), numbered(2), numbered(3));
+    [&blocked, &good, &bad].iter().for_each(|story| memory.put(story));
+    // Something that is in the way, since the tests may run as one who may write everywhere.
+    let obstacle = memory.dir(blocked.session.id).join("session.db");
+    fs::create_dir(&obstacle).unwrap();
+    let error = run(recorder.flush(blocked.session.id)).unwrap_err().to_string();
+    assert!(error.contains("session.db"), "{error}");
+    let error = run(recorder.flush(bad.session.id)).unwrap_err().to_string();
+    assert!(error.contains("panicked"), "{error}");
+    run(recorder.flush(good.session.id)).unwrap();
+    assert_eq!(names(&memory.dir(good.session.id)), ["context.md", "session.db", "transcript.jsonl"]);
+    fs::remove_dir(&obstacle).unwrap();
+    run(recorder.flush(blocked.session.id)).unwrap();
+    assert_eq!(names(&memory.dir(blocked.session.id)), ["context.md", "session.db", "transcript.jsonl"]);
+}
+
+#[test]
+fn a_session_that_is_gone_is_let_go() {
+    let memory = Arc::new(Memory::new());
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let story = Story::eventful(false);
+    memory.put(&story);
+    run(recorder.flush(session_id())).unwrap();
+    run(recorder.forget(session_id()));
+    fs::remove_dir_all(memory.dir(session_id())).unwrap();
+    memory.logs.lock().unwrap().clear();
+    recorder.note(session_id(), Pace::Now);
+    run(recorder.flushed()).unwrap();
+    assert!(!memory.dir(session_id()).exists(), "nothing is made for it");
+}
+
+#[test]
+fn a_rebuild_by_the_recorder_goes_on_afterwards() {
+    let memory = Arc::new(Memory::new());
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let mut story = Story::eventful(false);
+    memory.put(&story);
+    run(recorder.flush(session_id())).unwrap();
+    let path = memory.dir(session_id()).join("context.md");
+    let before = fs::read_to_string(&path).unwrap();
+    fs::write(&path, before.replace("Thanks", "Spoilt")).unwrap();
+    run(recorder.rebuild(session_id())).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    story.user("more");
+    memory.put(&story);
+    run(recorder.flush(session_id())).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().ends_with("more\n\n"));
+}
+
+/// Views in a folder of their own.
+struct Elsewhere(Arc<Memory>);
+
+impl Source for Elsewhere {
+    fn last_seq(&self, session: SessionId) -> Result<u64, SourceError> {
+        self.0.last_seq(session)
+    }
+
+    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, SourceError> {
+        self.0.read(session, from)
+    }
+
+    fn folder(&self, _session: SessionId) -> Result<Folder, SourceError> {
+        Ok(Folder::Made(self.0.root.path().join("logs/2026-03-04_050607_serve_abcdef")))
+    }
+}
+
+#[test]
+fn a_folder_of_its_own_is_made_for_its_owner_alone() {
+    let memory = Arc::new(Memory::new());
+    memory.put(&Story::eventful(false));
+    let recorder = Recorder::start(Arc::new(Elsewhere(Arc::clone(&memory)))).unwrap();
+    run(recorder.flush(session_id())).unwrap();
+    let dir = memory.root.path().join("logs/2026-03-04_050607_serve_abcdef");
+    assert_eq!(names(&dir), ["context.md", "session.db", "transcript.jsonl"]);
+    assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(names(&memory.dir(session_id())).is_empty());
+}
