@@ -1,0 +1,165 @@
+//! Gathers what a model is shown of a workspace: instructions, the shape of the repository, the files that
+//! matter for the prompt, skills. It reads; it records nothing, and what it cannot have in time it leaves out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ostler_tools::Tools;
+use ostler_types::SessionId;
+
+use crate::beneath::Beneath;
+use crate::budget::Budget;
+use crate::bundle::{Bundle, SectionKind, Shown};
+use crate::rank::{Question, Ranker, Ranking, Until};
+use crate::skills::{SkillPlaces, Skills};
+use crate::{instructions, relevant, repository};
+
+/// How long everything together may take, when nothing else is said.
+const DEADLINE: Duration = Duration::from_secs(3);
+/// How many files in play are looked at.
+const MAX_IN_PLAY: usize = 64;
+
+/// What is to be gathered, and for whom.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// The session, for the tools that are asked.
+    pub session: SessionId,
+    /// The text of the prompt.
+    pub prompt: String,
+    /// Files that the session has opened or changed, relative to the workspace, the newest first.
+    pub in_play: Vec<String>,
+    /// What the model has been shown already; see [`Shown::in_conversation`].
+    pub shown: Shown,
+    /// The most tokens of each section.
+    pub budget: Budget,
+    /// Whether the owner trusts the workspace. Its instructions are shown either way, since they are only
+    /// text; its skills are not listed until it is trusted.
+    pub is_trusted: bool,
+    /// Directories with skills of the owner's own.
+    pub skill_directories: Vec<PathBuf>,
+    /// Files and directories that are never read: Ostler's own data, and where programs keep secrets. The
+    /// same that the tools are given.
+    pub hidden: Vec<PathBuf>,
+    /// How long everything together may take.
+    pub deadline: Duration,
+}
+
+impl Request {
+    /// A request for a workspace that nobody trusts, with the default budget.
+    pub fn new(workspace: PathBuf, session: SessionId, prompt: impl Into<String>) -> Request {
+        Request {
+            workspace,
+            session,
+            prompt: prompt.into(),
+            in_play: Vec::new(),
+            shown: Shown::default(),
+            budget: Budget::default(),
+            is_trusted: false,
+            skill_directories: Vec::new(),
+            hidden: Vec::new(),
+            deadline: DEADLINE,
+        }
+    }
+
+    /// Where skills are looked for.
+    pub fn skill_places(&self) -> SkillPlaces {
+        SkillPlaces {
+            directories: self.skill_directories.clone(),
+            trusted_workspace: self.is_trusted.then(|| self.workspace.clone()),
+            hidden: self.hidden.clone(),
+        }
+    }
+}
+
+/// Gathers a bundle. The shape of the repository and the ranked files are only in the first one of a
+/// conversation; later ones hold instructions and skills that are new. Dropping the future ends the work.
+pub async fn gather(request: Request, tools: &Tools, ranker: &Arc<Ranker>) -> Bundle {
+    let mut request = request;
+    request.in_play.truncate(MAX_IN_PLAY);
+    let until = Until::after(request.deadline);
+    let _stop = StopOnDrop(until.clone());
+    let is_first = !request.shown.repository;
+    let request = Arc::new(request);
+    // Ranking may take all the time there is, and must not cost the model its instructions.
+    let reading = spawn(&request, read);
+    let ranking = {
+        let ranker = Arc::clone(ranker);
+        spawn(
+            &request,
+            move |request| if is_first { rank(request, &ranker, &until) } else { Ranking::default() },
+        )
+    };
+    let shape = async {
+        if is_first { repository::look(tools, &request).await } else { repository::Shape::default() }
+    };
+    let (Read { instructions, skills }, ranking, shape) = tokio::join!(reading, ranking, shape);
+    let mut bundle = instructions;
+    for (name, text) in [
+        ("Files of the workspace", shape.tree),
+        ("Definitions that matter most", shape.map),
+        ("State of the git repository", shape.git),
+    ] {
+        bundle.push(SectionKind::Repository, name, text);
+    }
+    let files = relevant::text(&ranking, request.budget.files);
+    bundle.push(
+        SectionKind::Files,
+        "Files that may matter for this prompt (found by search; check them)",
+        files,
+    );
+    skills.add(&mut bundle, &request.shown, request.budget.skills);
+    bundle.shown.repository = is_first && !bundle.sections.is_empty();
+    bundle
+}
+
+/// Does work that blocks on a thread that may. The work looks at the clock itself; what still takes much longer
+/// than it should, as on a disk that hangs, is not waited for and counts as nothing.
+async fn spawn<T: Default + Send + 'static>(
+    request: &Arc<Request>,
+    work: impl FnOnce(&Request) -> T + Send + 'static,
+) -> T {
+    let (limit, request) = (2 * request.deadline, Arc::clone(request));
+    let work = tokio::task::spawn_blocking(move || work(&request));
+    tokio::time::timeout(limit, work).await.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// What was read from files.
+#[derive(Default)]
+struct Read {
+    instructions: Bundle,
+    skills: Skills,
+}
+
+fn read(request: &Request) -> Read {
+    let mut read = Read { instructions: Bundle::default(), skills: Skills::find(&request.skill_places()) };
+    let Ok(beneath) = Beneath::open(&request.workspace, &request.hidden) else { return read };
+    let budget = request.budget.instructions;
+    instructions::add(&mut read.instructions, &beneath, &request.in_play, &request.shown, budget);
+    read
+}
+
+fn rank(request: &Request, ranker: &Ranker, until: &Until) -> Ranking {
+    if request.budget.files == 0 {
+        return Ranking::default();
+    }
+    let question = Question {
+        workspace: &request.workspace,
+        text: &request.prompt,
+        in_play: &request.in_play,
+        hidden: &request.hidden,
+        max_files: relevant::MAX_FILES,
+    };
+    ranker.rank(&question, until)
+}
+
+/// A thread cannot be dropped, so it is told.
+struct StopOnDrop(Until);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

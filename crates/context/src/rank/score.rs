@@ -1,0 +1,185 @@
+//! Puts the parts of a score together, for the files that are looked at closely.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ostler_repo_map::{Language, Tagger};
+
+use super::chunks::chunks;
+use super::corpus::{Corpus, MAX_FILE_BYTES, in_threads};
+use super::references::references;
+use super::text_match::TextMatch;
+use super::{Chunk, Question, RankedFile, ScoreParts, Until};
+use crate::beneath::Links;
+
+/// How much each part counts.
+const TEXT: f64 = 0.60;
+const CHUNK: f64 = 0.10;
+const NAMES: f64 = 0.20;
+const REFERENCES: f64 = 0.05;
+const IN_PLAY: f64 = 0.30;
+const RECENCY: f64 = 0.05;
+/// As how much the files count that seldom are the answer: tests and examples, prose, data.
+const ASIDE: f64 = 0.5;
+const PROSE: f64 = 0.6;
+const DATA: f64 = 0.5;
+/// How many words a piece has, usually.
+const USUAL_PIECE: f64 = 150.0;
+/// How many pieces of a file are given.
+const MAX_CHUNKS: usize = 3;
+/// How many of the best matches the references are seen from.
+const FOCUS: usize = 12;
+/// How long one file may take to be taken apart.
+const FILE_TIME_LIMIT: Duration = Duration::from_secs(1);
+/// In how many seconds a file's recency halves.
+const RECENT_SECONDS: f64 = 3.0 * 24.0 * 3_600.0;
+
+/// One file that was looked at closely.
+struct Close {
+    file: usize,
+    chunks: Vec<Chunk>,
+    names: f64,
+}
+
+/// The best files, with their pieces.
+pub(super) fn score(
+    corpus: &Corpus,
+    matched: &TextMatch,
+    candidates: &[usize],
+    question: &Question<'_>,
+    until: &Until,
+) -> Vec<RankedFile> {
+    let mut close = look(corpus, matched, candidates, until);
+    close.sort_by_key(|close| close.file);
+    let most = |scores: &mut dyn Iterator<Item = f64>| scores.fold(f64::MIN_POSITIVE, f64::max);
+    let most_text = most(&mut candidates.iter().map(|file| matched.scores[*file]));
+    let most_chunk = most(&mut close.iter().filter_map(|close| Some(close.chunks.first()?.score)));
+    let referred =
+        references(tagged(corpus, candidates), &focus(corpus, matched, candidates, question.in_play));
+    let newest = corpus.files.iter().map(|(_, document)| document.stamp.modified.0).max().unwrap_or(0);
+    let about_tests = question.text.to_ascii_lowercase().contains("test");
+    let mut files: Vec<RankedFile> = close
+        .into_iter()
+        .map(|mut close| {
+            let (path, document) = &corpus.files[close.file];
+            close.chunks.iter_mut().for_each(|chunk| chunk.score /= most_chunk);
+            let age = (newest - document.stamp.modified.0) as f64;
+            let played = question.in_play.iter().position(|played| played.trim_start_matches("./") == path);
+            let parts = ScoreParts {
+                text: matched.scores[close.file] / most_text,
+                chunk: close.chunks.first().map_or(0.0, |chunk| chunk.score),
+                names: close.names,
+                references: referred.get(path).copied().unwrap_or(0.0),
+                in_play: played.map_or(0.0, |place| 1.0 / (1.0 + place as f64 / 4.0)),
+                recency: 0.5_f64.powf(age / RECENT_SECONDS),
+            };
+            let score = total(&parts) * kind_weight(path, about_tests);
+            close.chunks.truncate(MAX_CHUNKS);
+            RankedFile { path: path.clone(), score, parts, chunks: close.chunks }
+        })
+        .collect();
+    files.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.path.cmp(&other.path)));
+    files.truncate(question.max_files);
+    files
+}
+
+fn total(parts: &ScoreParts) -> f64 {
+    TEXT * parts.text
+        + CHUNK * parts.chunk
+        + NAMES * parts.names
+        + REFERENCES * parts.references
+        + IN_PLAY * parts.in_play
+        + RECENCY * parts.recency
+}
+
+/// Reads the candidates again, takes them apart, and finds the pieces that match.
+fn look(corpus: &Corpus, matched: &TextMatch, candidates: &[usize], until: &Until) -> Vec<Close> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut tagger = Tagger::new();
+        let mut close = Vec::new();
+        while let Some(file) = candidates.get(next.fetch_add(1, Ordering::Relaxed)) {
+            close.push(look_at(corpus, matched, *file, &mut tagger, until.is_over()));
+        }
+        close
+    };
+    in_threads(work).into_iter().flatten().collect()
+}
+
+/// When time is over a file keeps its score by words, and has no pieces.
+fn look_at(corpus: &Corpus, matched: &TextMatch, file: usize, tagger: &mut Tagger, is_over: bool) -> Close {
+    let mut close = Close { file, chunks: Vec::new(), names: 0.0 };
+    let (path, document) = &corpus.files[file];
+    let read = || corpus.beneath.read(Path::new(path), MAX_FILE_BYTES, Links::None).ok();
+    let Some(content) = (!is_over).then(read).flatten() else { return close };
+    let tags = Language::of(Path::new(path)).map(|language| {
+        // What the file has become since it was counted is close enough for a rank.
+        document.tags.get_or_init(|| tagger.tags(language, &content.bytes, FILE_TIME_LIMIT))
+    });
+    let text = String::from_utf8_lossy(&content.bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    for range in chunks(&lines, tags) {
+        let text = lines[range.clone()].join("\n");
+        let score = matched.piece(&text, USUAL_PIECE);
+        if score > 0.0 {
+            close.chunks.push(Chunk { first_line: range.start + 1, last_line: range.end, text, score });
+        }
+    }
+    close.chunks.sort_by(|one, other| {
+        other.score.total_cmp(&one.score).then_with(|| one.first_line.cmp(&other.first_line))
+    });
+    close.names =
+        tags.map_or(0.0, |tags| matched.covered(tags.definitions().map(|definition| definition.name)));
+    close
+}
+
+fn tagged(corpus: &Corpus, candidates: &[usize]) -> Vec<(String, ostler_repo_map::Tags)> {
+    let mut candidates = candidates.to_vec();
+    candidates.sort_unstable();
+    let files = candidates.into_iter().map(|file| &corpus.files[file]);
+    files.filter_map(|(path, document)| Some((path.clone(), document.tags.get()?.clone()))).collect()
+}
+
+/// What the references are seen from: the files in play, and those that match best.
+fn focus(corpus: &Corpus, matched: &TextMatch, candidates: &[usize], in_play: &[String]) -> Vec<String> {
+    let mut best: Vec<usize> =
+        candidates.iter().copied().filter(|file| matched.scores[*file] > 0.0).collect();
+    best.sort_by(|one, other| matched.scores[*other].total_cmp(&matched.scores[*one]).then(one.cmp(other)));
+    let best = best.into_iter().take(FOCUS).map(|file| corpus.files[file].0.clone());
+    in_play.iter().take(FOCUS).cloned().chain(best).collect()
+}
+
+/// As how much a file counts by what it is.
+fn kind_weight(path: &str, about_tests: bool) -> f64 {
+    const ASIDES: &[&str] = &[
+        "test",
+        "tests",
+        "__tests__",
+        "spec",
+        "specs",
+        "testdata",
+        "fixtures",
+        "examples",
+        "example",
+        "benches",
+        "bench",
+    ];
+    let lower = path.to_ascii_lowercase();
+    let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let is_aside = folders.split('/').any(|folder| ASIDES.contains(&folder))
+        || ["_test.", ".test.", ".spec.", "_spec.", "tests."].iter().any(|mark| name.contains(mark))
+        || name.starts_with("test_");
+    let of_place = if is_aside && !about_tests { ASIDE } else { 1.0 };
+    if name.ends_with(".d.ts") {
+        return of_place * PROSE;
+    }
+    let of_kind = match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
+        "md" | "txt" | "rst" | "adoc" => PROSE,
+        "json" | "yaml" | "yml" | "toml" | "xml" | "csv" | "html" | "css" | "ini" | "cfg" | "orig" => DATA,
+        _ => 1.0,
+    };
+    let is_record =
+        ["changelog", "license", "copying", "notice"].iter().any(|record| name.starts_with(record));
+    of_place * if is_record { PROSE * DATA } else { of_kind }
+}
