@@ -1,21 +1,25 @@
 //! The actor of one session: takes one input at a time, decides, records, and keeps the right agent
 //! running. It goes to sleep when nothing is left to do and nobody looks on.
 
+mod rest;
+
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::{ReportError, TurnRequest};
 use ostler_eventlog::LogError;
 use ostler_types::{
-    Accepted, Command, Decision, Delivery, PATCH_REVIEW, Refusal, Report, Scope, SessionView, TurnId,
-    Verdict, decide,
+    Accepted, Command, Decision, Delivery, Message, PATCH_REVIEW, Refusal, Report, Scope, SessionView,
+    TurnId, Verdict, decide,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::catalogue;
+use crate::children::Children;
 use crate::error::EngineError;
 use crate::session::Session;
+use crate::shown::Submitted;
 use crate::subscription::Subscription;
 use crate::turn::{Returned, Running};
 
@@ -30,8 +34,14 @@ pub(crate) enum Input {
     Command { command: Box<Command>, reply: oneshot::Sender<Result<Accepted, EngineError>> },
     /// A client wants to see how it stands.
     View { reply: oneshot::Sender<SessionView> },
+    /// A client wants to see what the model is shown.
+    Context { reply: oneshot::Sender<Result<Vec<Arc<Message>>, EngineError>> },
+    /// A client wants to know what became of a message that it has sent under this key.
+    Submitted { key: String, reply: oneshot::Sender<Option<Submitted>> },
+    /// A client wants this turn to stop, and no other.
+    CancelTurn { turn_id: TurnId, by: String, reply: oneshot::Sender<Result<Accepted, EngineError>> },
     /// A client wants to follow it.
-    Subscribe { after: u64, reply: oneshot::Sender<Result<Subscription, EngineError>> },
+    Subscribe { after: u64, deltas: bool, reply: oneshot::Sender<Result<Subscription, EngineError>> },
     /// Its agent reports.
     Turn { turn_id: TurnId, request: Box<TurnRequest> },
     /// Its agent has returned.
@@ -48,16 +58,29 @@ pub(crate) enum Input {
 pub(crate) struct Actor {
     pub(crate) session: Session,
     pub(crate) running: Option<Running>,
+    pub(crate) children: Children,
     inputs: mpsc::Receiver<Input>,
     /// A turn's end that the disk would not take yet.
     unrecorded: Option<Command>,
     idle_since: Instant,
     tick_at: Option<Instant>,
+    /// Came while the session was about to sleep.
+    early: Option<Input>,
 }
 
 impl Actor {
     pub(crate) fn new(session: Session, inputs: mpsc::Receiver<Input>) -> Actor {
-        Actor { session, running: None, inputs, unrecorded: None, idle_since: Instant::now(), tick_at: None }
+        let children = Children::default();
+        Actor {
+            session,
+            running: None,
+            children,
+            inputs,
+            unrecorded: None,
+            idle_since: Instant::now(),
+            tick_at: None,
+            early: None,
+        }
     }
 
     /// Lives until the session sleeps, is removed, or the daemon stops.
@@ -72,6 +95,9 @@ impl Actor {
     }
 
     async fn next_input(&mut self) -> Input {
+        if let Some(early) = self.early.take() {
+            return early;
+        }
         // The earliest tick counts, so that a busy session is not too busy for it.
         let patience = match (&self.unrecorded, &self.running) {
             (Some(_), _) => RETRY_EVERY,
@@ -98,7 +124,13 @@ impl Actor {
                 _ = reply.send(answer);
             }
             Input::View { reply } => _ = reply.send(self.session.state.view()),
-            Input::Subscribe { after, reply } => _ = reply.send(self.subscribe(after)),
+            Input::Context { reply } => _ = reply.send(self.context().await),
+            Input::Submitted { key, reply } => _ = reply.send(Submitted::of(&self.session.state, &key)),
+            Input::CancelTurn { turn_id, by, reply } => {
+                let answer = Box::pin(self.cancel_turn(turn_id, by)).await;
+                _ = reply.send(answer);
+            }
+            Input::Subscribe { after, deltas, reply } => _ = reply.send(self.subscribe(after, deltas)),
             Input::Turn { turn_id, request } => Box::pin(self.turn_request(turn_id, *request)).await,
             Input::Returned(returned) => Box::pin(self.returned(returned)).await,
             Input::Tick => return Box::pin(self.tick()).await,
@@ -128,10 +160,15 @@ impl Actor {
             }
             _ => {}
         }
+        let cancels = matches!(command, Command::Cancel { .. });
         let accepted = self.decide_and_record(command).await;
         // Nothing is held any more once the turn has ended; if it did not, the text comes late.
         self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
         let accepted = accepted?;
+        if cancels {
+            // Those in the background, too, and though no turn runs.
+            self.cancel_children();
+        }
         self.follow_turn().await;
         Ok(accepted)
     }
@@ -142,7 +179,20 @@ impl Actor {
         Ok(accepted)
     }
 
-    fn subscribe(&self, after: u64) -> Result<Subscription, EngineError> {
+    async fn context(&mut self) -> Result<Vec<Arc<Message>>, EngineError> {
+        Ok(self.session.conversation().await?)
+    }
+
+    /// By the time that a client's wish arrives, another turn may be running.
+    async fn cancel_turn(&mut self, turn_id: TurnId, by: String) -> Result<Accepted, EngineError> {
+        self.record_what_is_due().await?;
+        if self.session.state.turn.as_ref().is_none_or(|turn| turn.id != turn_id) {
+            return Ok(Accepted::Unchanged);
+        }
+        self.command(Command::Cancel { by, reason: None, partial: None }).await
+    }
+
+    fn subscribe(&self, after: u64, deltas: bool) -> Result<Subscription, EngineError> {
         let last_seq = self.session.state.last_seq;
         if after > last_seq {
             let message =
@@ -152,17 +202,22 @@ impl Actor {
                 .into());
         }
         let log = self.session.shared.log.clone();
-        Ok(Subscription::new(self.session.id, log, self.session.hub.clone(), after))
+        Ok(Subscription::new(self.session.id, log, self.session.hub.clone(), after, deltas))
     }
 
     /// What the running turn's agent reports.
     async fn turn_request(&mut self, turn_id: TurnId, request: TurnRequest) {
         match request {
             TurnRequest::Report { mut report, reply } => {
-                if let Report::CallProposed { tool_call, standing, trusted, .. } = &mut report {
-                    let session = &self.session.state.session;
-                    let (policy, workspace) = (&session.policy.approval, &session.workspace_path);
-                    *standing = self.session.shared.rules.allow(policy, tool_call, workspace, *trusted);
+                if let Report::CallProposed { tool_call, kind, standing, risk, trusted, .. } = &mut report {
+                    let (shared, session) = (&self.session.shared, &self.session.state.session);
+                    let trusted = *trusted && shared.trust.is_trusted(&session.workspace_path);
+                    let stands = shared.rules.stands(session, (tool_call, *kind), trusted).await;
+                    *standing = stands.is_allowed;
+                    *risk = risk.take().or(stands.asked_because);
+                }
+                if let Report::Compacted(compaction) = &mut report {
+                    compaction.first_kept_seq = self.session.seq_after(compaction.to_message_id);
                 }
                 let (asked, reviews) = match &report {
                     Report::CallProposed { tool_call, .. } => (Some(tool_call.id.clone()), false),
@@ -170,7 +225,7 @@ impl Actor {
                     _ => (None, false),
                 };
                 let answer = self.decide_and_record(Command::Report { turn_id, report }).await;
-                let review = || self.session.state.pending_approvals().next().map(|a| a.tool_call_id.clone());
+                let review = || self.session.state.own_approvals().next().map(|a| a.tool_call_id.clone());
                 let asked = if reviews { review() } else { asked };
                 match (answer, asked, &mut self.running) {
                     (Ok(Accepted::Waiting), Some(id), Some(running)) => running.wait_for(id, reply),
@@ -185,6 +240,7 @@ impl Actor {
                     _ = reply.send(content.map_err(|error| ReportError::NotRecorded(error.to_string())));
                 });
             }
+            TurnRequest::Child(request) => self.child_request(turn_id, request).await,
             TurnRequest::PutArtifact { name, content, reply } => {
                 let reference = format!("artifacts/{turn_id}/{name}");
                 let stored =
@@ -262,84 +318,6 @@ impl Actor {
         }
     }
 
-    fn is_at_rest(&self) -> bool {
-        let state = &self.session.state;
-        let quiet = state.turn.is_none() && state.queue.is_empty() && self.running.is_none();
-        quiet && self.unrecorded.is_none() && !self.session.hub.has_subscribers()
-    }
-
-    /// Leaves memory: everything is in the log, and the views know it.
-    async fn sleep(&mut self) -> ControlFlow<()> {
-        self.rest().await;
-        if self.session.shared.forget(self.session.id, || self.inputs.is_empty() && self.is_at_rest()) {
-            self.inputs.close();
-            // A client that came too late gets no answer, and asks again: that wakes the session.
-            return ControlFlow::Break(());
-        }
-        self.idle_since = Instant::now();
-        ControlFlow::Continue(())
-    }
-
-    /// Brings the views up to date, and tells the log that the session rests.
-    async fn rest(&mut self) {
-        if self.session.rested {
-            return;
-        }
-        let shared = self.session.shared.clone();
-        let _bed = shared.beds.acquire().await;
-        self.session.snapshot().await;
-        catalogue::write_session(self.session.dir(), &self.session.state).await;
-        let rests = self.session.state.turn.is_none() && self.session.state.queue.is_empty();
-        if rests && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
-            match shared.log.settle(self.session.id).await {
-                Ok(()) => self.session.rested = true,
-                Err(error) => {
-                    tracing::warn!(id = %self.session.id, %error, "the session could not be settled")
-                }
-            }
-        }
-    }
-
-    /// The daemon stops: a turn that only waits is left to be picked up, another one is canceled.
-    async fn stop(&mut self) {
-        self.save_drafts(1);
-        if let Some(end) = self.unrecorded.take() {
-            _ = self.decide_and_record(end).await;
-        }
-        let resumable = self.agent_resumes();
-        let partial = self.session.hub.hold();
-        let suspend = Command::Suspend { resumable, partial };
-        if !self.session.shared.at_rest
-            && let Err(error) = self.decide_and_record(suspend).await
-        {
-            tracing::error!(id = %self.session.id, %error, "the turn is left to be recovered at the next start");
-        }
-        if let Some(running) = self.running.take() {
-            running.end().await;
-        }
-        self.rest().await;
-        self.session.hub.close();
-    }
-
-    async fn purge(&mut self) -> Result<(), EngineError> {
-        let close = Command::Close { by: "purge".to_owned(), partial: None };
-        // Removing sessions is what one does about a full disk, so it must not need room.
-        if let Err(error) = self.decide_and_record(close).await {
-            tracing::warn!(id = %self.session.id, %error, "a session is removed without its last record");
-        }
-        if let Some(running) = self.running.take() {
-            running.end().await;
-        }
-        let shared = &self.session.shared;
-        shared.log.remove(self.session.id).await?;
-        if let Err(error) = shared.index.remove(self.session.id).await {
-            tracing::warn!(id = %self.session.id, %error, "the index still lists a removed session");
-        }
-        shared.forget(self.session.id, || true);
-        self.session.hub.close();
-        Ok(())
-    }
-
     /// Keeps the rule of an answer with scope `always`, before the answer is recorded: what the client
     /// is told must hold after a crash.
     async fn remember_rule(&self, command: &Command) -> Result<(), EngineError> {
@@ -350,7 +328,7 @@ impl Actor {
             return Ok(());
         };
         decide(&self.session.state, command.clone())?;
-        let mut pending = self.session.state.pending_approvals();
+        let mut pending = self.session.state.own_approvals();
         let asked = pending.find(|a| a.turn_id == *turn_id && a.tool_call_id == *tool_call_id);
         // A review is of one change; there is nothing to remember for others.
         let asked = asked.filter(|approval| approval.tool != PATCH_REVIEW);
@@ -366,7 +344,7 @@ impl Actor {
     }
 }
 
-fn report_error(error: EngineError) -> ReportError {
+pub(crate) fn report_error(error: EngineError) -> ReportError {
     match error {
         EngineError::Refused(refusal) if refusal.code == "turn_over" => ReportError::Over,
         EngineError::Refused(refusal) => ReportError::Refused(refusal),

@@ -22,7 +22,7 @@ pub(crate) async fn follow(shared: &Shared, state: &State, records: &[Record], t
     for record in records {
         news.add(record);
     }
-    update(shared, state, *told, news).await;
+    update(shared, state, (*told, state.last_seq), news).await;
     *told = state.last_seq;
     if records.iter().any(settles) {
         write_session(shared.session_dir(state.session.id), state).await;
@@ -39,9 +39,14 @@ pub(crate) async fn catch_up(shared: &Shared, state: &State) -> Result<(), LogEr
             return Ok(());
         }
     };
-    if position < state.last_seq {
-        let news = read_news(shared, id, position + 1).await?;
-        update(shared, state, position, news).await;
+    let mut told = position;
+    while told < state.last_seq {
+        let (news, last_seq) = read_news(shared, id, told + 1).await?;
+        if last_seq <= told {
+            break;
+        }
+        update(shared, state, (told, last_seq), news).await;
+        told = last_seq;
     }
     Ok(())
 }
@@ -77,23 +82,27 @@ impl News {
     }
 }
 
-async fn update(shared: &Shared, state: &State, after_seq: u64, News { texts, uses }: News) {
-    let (session, last_seq) = (state.session.clone(), state.last_seq);
+async fn update(
+    shared: &Shared,
+    state: &State,
+    (after_seq, last_seq): (u64, u64),
+    News { texts, uses }: News,
+) {
+    let session = state.session.clone();
     let update = Update { session, after_seq, last_seq, texts, uses };
     if let Err(error) = shared.index.update(update).await {
         tracing::warn!(id = %state.session.id, %error, "the index was not updated");
     }
 }
 
-async fn read_news(shared: &Shared, id: SessionId, from: u64) -> Result<News, LogError> {
+/// A page of news, and the last record of it.
+async fn read_news(shared: &Shared, id: SessionId, from: u64) -> Result<(News, u64), LogError> {
     let mut news = News::default();
-    history::each_line(&*shared.log, id, from..u64::MAX, |line| {
-        let record = line.record().map_err(|error| LogError::Io(error.to_string()))?;
-        news.add(&record);
-        Ok(())
-    })
-    .await?;
-    Ok(news)
+    let lines = shared.log.read(id, from, history::PAGE_BYTES).await?;
+    for line in &lines {
+        news.add(&line.record().map_err(|error| LogError::Io(error.to_string()))?);
+    }
+    Ok((news, lines.last().map_or(0, |line| line.seq)))
 }
 
 /// What can be searched for: what people and the model said.

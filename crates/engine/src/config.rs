@@ -6,13 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use jiff::{Timestamp, TimestampRound, Unit};
 use ostler_agent::Agent;
 use ostler_checkpoint::Store;
 use ostler_eventlog::Log;
 use ostler_index::{Index, Opened};
-use ostler_types::{Clock, Rule, SessionId};
+use ostler_types::{ApprovalPolicy, Clock, Rule, SessionId};
 use uuid::Uuid;
+
+/// Finds what a workspace that is trusted says of approvals itself, by its path: what is asked about besides,
+/// and what is allowed. None where it says nothing.
+pub type WorkspaceApproval = Arc<dyn Fn(String) -> BoxFuture<'static, Option<ApprovalPolicy>> + Send + Sync>;
 
 /// What an engine is made of.
 pub struct EngineConfig {
@@ -30,8 +35,13 @@ pub struct EngineConfig {
     pub clock: Arc<dyn Clock>,
     /// Where workspaces are kept as they were before each turn, so that turns can be undone.
     pub checkpoints: Option<Arc<Store>>,
+    /// Where sessions that are started by others get git worktrees of their own, if they can. Tools must be
+    /// able to see it, so it lies outside of the data directory; no other engine may use it.
+    pub worktrees: Option<PathBuf>,
     /// Calls that are allowed in every session.
     pub rules: Vec<Rule>,
+    /// What trusted workspaces say of approvals themselves, if they are heard.
+    pub workspace_approval: Option<WorkspaceApproval>,
     /// Is told when a session was closed or removed, to end what it left running.
     pub closed: Arc<dyn Fn(SessionId) + Send + Sync>,
     /// How long an actor without turn and subscriber stays awake.

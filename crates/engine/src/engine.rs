@@ -8,11 +8,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log, LogError};
+use ostler_git::Worktrees;
 use ostler_index::{Filter, Index, Listing};
-use ostler_types::{
-    Accepted, Clock, Command, NewRecord, NewSession, PendingApproval, Record, Refusal, Session, SessionId,
-    SessionView, State, create,
-};
+use ostler_types::{Accepted, Clock, Command, PendingApproval, Refusal, SessionId, SessionView, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::actor::Input;
@@ -22,11 +20,13 @@ use crate::feed::{Deltas, FeedSubscription};
 use crate::files::Uploads;
 use crate::history::{self, MessagePage};
 use crate::hub::Hub;
+use crate::names::Names;
 use crate::recovery::{self, Origin};
 use crate::rules::Rules;
 use crate::subscription::Subscription;
 use crate::trust::Trust;
 use crate::undo::Checkpoints;
+use crate::views::ViewFiles;
 
 /// Inputs that may wait for one actor.
 const INPUTS: usize = 64;
@@ -54,12 +54,14 @@ pub struct Engine {
 /// What every actor can reach.
 pub(crate) struct Shared {
     pub(crate) log: Arc<dyn Log>,
+    pub(crate) views: ViewFiles,
     pub(crate) index: Index,
     pub(crate) agents: HashMap<String, Arc<dyn Agent>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rules: Rules,
     pub(crate) trust: Trust,
     pub(crate) checkpoints: Checkpoints,
+    pub(crate) worktrees: Option<Arc<Worktrees>>,
     pub(crate) closed: Arc<dyn Fn(SessionId) + Send + Sync>,
     idle_after: Duration,
     pub(crate) at_rest: bool,
@@ -73,8 +75,9 @@ pub(crate) struct Shared {
     pub(crate) revived: watch::Sender<bool>,
     /// Whether the index knows all sessions, too.
     pub(crate) recovered: watch::Sender<bool>,
-    /// Taken while a session is made under an idempotency key, so that two requests make one.
-    creating: tokio::sync::Mutex<()>,
+    /// Taken while a session is made under an idempotency key or a name, so that two requests make one.
+    pub(crate) creating: tokio::sync::Mutex<()>,
+    pub(crate) names: Names,
     /// The attachments that are on their way to disk.
     pub(crate) uploads: Uploads,
 }
@@ -91,9 +94,12 @@ impl Engine {
     /// that starting costs the same however many there are.
     pub fn start(config: EngineConfig) -> Engine {
         let shared = Arc::new(Shared {
-            rules: Rules::load(config.data_dir.join("rules.json"), config.rules),
+            views: ViewFiles::start(config.log.clone(), &config.data_dir),
+            rules: Rules::load(config.data_dir.join("rules.json"), config.rules)
+                .with_workspaces(config.workspace_approval),
             trust: Trust::load(config.data_dir.join("trust.json")),
             checkpoints: config.checkpoints,
+            worktrees: config.worktrees.map(|directory| Arc::new(Worktrees::new(directory))),
             closed: config.closed,
             log: config.log,
             index: config.index,
@@ -109,46 +115,25 @@ impl Engine {
             revived: watch::Sender::new(false),
             recovered: watch::Sender::new(false),
             creating: tokio::sync::Mutex::default(),
+            names: Names::default(),
             uploads: Uploads::default(),
         });
         tokio::spawn(recovery::recover(Arc::clone(&shared), config.index_opened));
         Engine { shared }
     }
 
-    /// Makes a session. With an idempotency key that was used before, returns the earlier one.
-    pub async fn create(&self, new: NewSession) -> Result<Session, EngineError> {
-        self.refuse_if_stopping()?;
-        self.refuse_unknown_agent(&new.agent)?;
-        let Some(key) = new.idempotency_key.clone() else { return self.create_new(new).await };
-        self.until_recovered().await?;
-        let _one_at_a_time = self.shared.creating.lock().await;
-        self.shared.index.flushed().await?;
-        match self.shared.index.by_idempotency_key(&key).await? {
-            Some(id) => Ok(self.view(id).await?.session),
-            None => self.create_new(new).await,
-        }
-    }
-
-    async fn create_new(&self, new: NewSession) -> Result<Session, EngineError> {
-        let id = new.id;
-        let events = create(new)?;
-        let epoch = self.shared.log.lease(id, NODE, LEASE).await?;
-        let ts = self.shared.clock.now();
-        let new = |event| NewRecord { ts, turn_id: None, event };
-        let lines = self.shared.log.append(id, epoch, 1, events.into_iter().map(new).collect()).await?;
-        let records: Vec<Record> = lines.iter().filter_map(|line| line.record().ok()).collect();
-        let state = State::fold(&records).expect("the first event was session_created");
-        crate::catalogue::write_session(self.shared.session_dir(id), &state).await;
-        crate::catalogue::follow(&self.shared, &state, &records, &mut 0).await;
-        let session = state.session.clone();
-        recovery::spawn(&self.shared, id, Origin::New(Box::new(state), epoch));
-        Ok(session)
-    }
-
-    /// Asks a session for something, and returns once it is on disk.
+    /// Asks a session for something, and returns once it is on disk. An answer to a question of a session
+    /// that it has started goes on to that one.
     pub async fn submit(&self, id: SessionId, command: Command) -> Result<Accepted, EngineError> {
         self.refuse_if_stopping()?;
-        self.ask(id, |reply| Input::Command { command: Box::new(command.clone()), reply }).await?
+        let input = |reply| Input::Command { command: Box::new(command.clone()), reply };
+        let accepted = self.ask(id, input).await??;
+        let Accepted::Forward { session_id, turn_id: asked } = accepted else { return Ok(accepted) };
+        let mut answer = command;
+        if let Command::Answer { turn_id, .. } = &mut answer {
+            *turn_id = asked;
+        }
+        self.ask(session_id, |reply| Input::Command { command: Box::new(answer.clone()), reply }).await?
     }
 
     /// How a session stands.
@@ -170,7 +155,16 @@ impl Engine {
 
     /// Follows a session from the record after `after`.
     pub async fn subscribe(&self, id: SessionId, after: u64) -> Result<Subscription, EngineError> {
-        self.ask(id, |reply| Input::Subscribe { after, reply }).await?
+        self.ask(id, |reply| Input::Subscribe { after, deltas: true, reply }).await?
+    }
+
+    /// The same without text as it streams, for whoever only waits for records.
+    pub(crate) async fn subscribe_quietly(
+        &self,
+        id: SessionId,
+        after: u64,
+    ) -> Result<Subscription, EngineError> {
+        self.ask(id, |reply| Input::Subscribe { after, deltas: false, reply }).await?
     }
 
     /// Follows all sessions, from a position or from now.
@@ -200,20 +194,6 @@ impl Engine {
         Ok(approvals)
     }
 
-    /// Removes a session and all its files.
-    pub async fn purge(&self, id: SessionId) -> Result<(), EngineError> {
-        self.refuse_if_stopping()?;
-        match self.ask(id, |reply| Input::Purge { reply }).await {
-            Ok(purged) => purged,
-            // What cannot be read can still be removed.
-            Err(EngineError::Log(LogError::Damaged { .. })) => {
-                self.shared.log.remove(id).await?;
-                Ok(self.shared.index.remove(id).await?)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     /// The names of the agents that sessions can have.
     pub fn agents(&self) -> Vec<String> {
         let mut names: Vec<String> = self.shared.agents.keys().cloned().collect();
@@ -223,7 +203,7 @@ impl Engine {
 
     /// Whether the owner trusts what a workspace itself says.
     pub fn is_trusted(&self, workspace: &str) -> bool {
-        self.shared.trust.is_trusted(workspace)
+        self.shared.trusts(workspace)
     }
 
     /// Trusts a workspace from now on, or no longer. It holds once it is on disk.
@@ -262,6 +242,22 @@ impl Engine {
         self.shared.stopping.subscribe()
     }
 
+    /// The session in which this turn runs, or waits in the queue. Such sessions are always awake.
+    pub async fn session_of(&self, turn_id: TurnId) -> Result<Option<SessionId>, EngineError> {
+        until(&self.shared.revived).await?;
+        let ids: Vec<SessionId> = self.shared.awake().keys().copied().collect();
+        for id in ids {
+            let has = |view: SessionView| {
+                let queued = view.queue.iter().any(|queued| queued.turn_id == turn_id);
+                queued || view.running_turn_id == Some(turn_id)
+            };
+            if self.view(id).await.is_ok_and(has) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns when no turn runs that could go on by itself; one that waits for an answer may wait.
     pub async fn until_quiet(&self) {
         let mut end = self.shared.log.feed_end();
@@ -296,7 +292,7 @@ impl Engine {
     }
 
     /// Asks an actor, waking it if it sleeps. One that falls asleep in between is woken again.
-    async fn ask<T>(
+    pub(crate) async fn ask<T>(
         &self,
         id: SessionId,
         input: impl Fn(oneshot::Sender<T>) -> Input,
@@ -321,15 +317,6 @@ impl Engine {
     pub(crate) fn refuse_if_stopping(&self) -> Result<(), EngineError> {
         if *self.shared.stopping.borrow() { Err(EngineError::ShuttingDown) } else { Ok(()) }
     }
-
-    fn refuse_unknown_agent(&self, name: &str) -> Result<(), EngineError> {
-        if self.shared.agents.contains_key(name) {
-            return Ok(());
-        }
-        let message =
-            format!("this daemon has no agent called `{name}`; it has {}", self.agents().join(", "));
-        Err(Refusal::invalid("unknown_agent", message).into())
-    }
 }
 
 /// Waits for something that happens once after the start.
@@ -342,6 +329,13 @@ async fn until(happened: &watch::Sender<bool>) -> Result<(), EngineError> {
 impl Shared {
     pub(crate) fn session_dir(&self, id: SessionId) -> PathBuf {
         self.data_dir.join("sessions").join(id.to_string())
+    }
+
+    /// Whether a workspace is trusted; a worktree is as the workspace that it was made of.
+    pub(crate) fn trusts(&self, workspace: &str) -> bool {
+        let origin = self.worktrees.as_ref().map(|worktrees| worktrees.origin(Path::new(workspace)));
+        let origin = origin.as_ref().and_then(|origin| origin.to_str());
+        self.trust.is_trusted(origin.unwrap_or(workspace))
     }
 
     /// How long an idle session stays awake: not long, when many are.

@@ -1,14 +1,13 @@
 //! Reading a conversation back from the log: whole for an agent, in pages for a client.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use ostler_eventlog::{Line, Log, LogError};
-use ostler_types::{Message, SessionId};
+use ostler_types::{Conversation, Message, Record, SessionId, TurnId};
 use serde::Serialize;
 
 /// Bytes read from a log at a time.
-const PAGE_BYTES: usize = 1 << 20;
+pub(crate) const PAGE_BYTES: usize = 1 << 20;
 /// Records that are looked through for a page of messages, at first.
 const STRIDE: u64 = 32;
 /// Bytes of messages in one page, more or less.
@@ -19,19 +18,23 @@ const MAX_PAGE: usize = 4 << 20;
 pub struct MessagePage {
     /// The messages.
     pub messages: Vec<Message>,
+    /// The turn that each belongs to, if it belongs to one, in the same order.
+    pub turn_ids: Vec<Option<TurnId>>,
     /// Where the page before this one ends; `None` when there is none.
     pub before: Option<u64>,
 }
 
-/// The whole conversation, in order.
-pub(crate) async fn conversation(log: &dyn Log, id: SessionId) -> Result<Vec<Arc<Message>>, LogError> {
-    let mut messages = Vec::new();
-    each_line(log, id, 1..u64::MAX, |line| {
-        messages.extend(message(line)?.map(Arc::new));
+/// The conversation as a model is shown it, in order. `from` is where the log begins to hold all of it.
+pub(crate) async fn conversation(log: &dyn Log, id: SessionId, from: u64) -> Result<Conversation, LogError> {
+    let mut conversation = Conversation::default();
+    each_line(log, id, from..u64::MAX, |line| {
+        if speaks(line) || line.name() == "context_compacted" {
+            conversation.apply(&record(line)?);
+        }
         Ok(())
     })
     .await?;
-    Ok(messages)
+    Ok(conversation)
 }
 
 /// Hands records to `take` in order, reading a page at a time: those there are of `seqs`.
@@ -58,13 +61,13 @@ pub(crate) async fn page(
     before: u64,
     limit: usize,
 ) -> Result<MessagePage, LogError> {
-    let mut found: Vec<(u64, Message)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     let (mut end, mut stride) = (before, STRIDE);
     while end > 1 && found.len() <= limit && size(&found) <= MAX_PAGE {
         let start = end.saturating_sub(stride).max(1);
         let mut earlier = Vec::new();
         each_line(log, id, start..end, |line| {
-            earlier.extend(message(line)?.map(|message| (line.seq, message)));
+            earlier.extend(find(line)?);
             Ok(())
         })
         .await?;
@@ -78,19 +81,36 @@ pub(crate) async fn page(
     }
     let more = surplus > 0 || end > 1;
     let messages = found.split_off(surplus);
-    let before = if more { messages.first().map(|(seq, _)| *seq) } else { None };
-    Ok(MessagePage { messages: messages.into_iter().map(|(_, message)| message).collect(), before })
+    let before = if more { messages.first().map(|found| found.seq) } else { None };
+    let turn_ids = messages.iter().map(|found| found.turn_id).collect();
+    Ok(MessagePage { messages: messages.into_iter().map(|found| found.message).collect(), turn_ids, before })
 }
 
-fn size(messages: &[(u64, Message)]) -> usize {
-    messages.iter().map(|(_, message)| message.size()).sum()
+/// A message and where it was found.
+struct Found {
+    seq: u64,
+    turn_id: Option<TurnId>,
+    message: Message,
+}
+
+fn size(messages: &[Found]) -> usize {
+    messages.iter().map(|found| found.message.size()).sum()
 }
 
 /// The message that a record adds to the conversation, if it adds one.
-fn message(line: &Line) -> Result<Option<Message>, LogError> {
-    if !matches!(line.name(), "message_added" | "model_output_completed" | "tool_call_completed") {
+fn find(line: &Line) -> Result<Option<Found>, LogError> {
+    if !speaks(line) {
         return Ok(None);
     }
-    let record = line.record().map_err(|error| LogError::Io(format!("record {}: {error}", line.seq)))?;
-    Ok(record.event.message(record.ts))
+    let Record { seq, ts, turn_id, event, .. } = record(line)?;
+    Ok(event.message(ts).map(|message| Found { seq, turn_id, message }))
+}
+
+/// Whether a record adds a message to the conversation.
+fn speaks(line: &Line) -> bool {
+    matches!(line.name(), "message_added" | "model_output_completed" | "tool_call_completed")
+}
+
+fn record(line: &Line) -> Result<Record, LogError> {
+    line.record().map_err(|error| LogError::Io(format!("record {}: {error}", line.seq)))
 }

@@ -167,7 +167,7 @@ impl Hub {
     fn show(&self, inner: &mut Inner, turn_id: TurnId, delta: &Delta) -> DeltaLine {
         let line = DeltaLine::new(self.session_id, turn_id, self.clock.now(), delta);
         inner.keep(delta);
-        for queue in &inner.queues {
+        for queue in inner.queues.iter().filter(|queue| queue.takes_deltas()) {
             queue.push(Item::Delta(line.clone()), line.bytes.len());
         }
         line

@@ -25,6 +25,8 @@ pub enum Item {
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Notify,
+    /// Whether text as it streams is left out.
+    only_records: bool,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +49,15 @@ pub(crate) enum Next {
 }
 
 impl Queue {
+    /// A queue for a subscriber who does not care for text as it streams.
+    pub(crate) fn of_records() -> Queue {
+        Queue { only_records: true, ..Queue::default() }
+    }
+
+    pub(crate) fn takes_deltas(&self) -> bool {
+        !self.only_records
+    }
+
     pub(crate) fn push(&self, item: Item, size: usize) {
         let mut waiting = self.lock();
         if waiting.overflowed {

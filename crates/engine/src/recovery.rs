@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use ostler_eventlog::{Epoch, LogError};
+use ostler_git::WorktreeName;
 use ostler_index::Opened;
 use ostler_types::{Command, SessionId, State};
 use tokio::sync::{mpsc, oneshot};
@@ -22,6 +23,7 @@ const AT_ONCE: usize = 8;
 
 /// Looks after the sessions that were not settled, and makes the index again if it was lost.
 pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
+    prune_worktrees(&shared).await;
     match shared.log.unsettled().await {
         Ok(ids) => stream::iter(ids).for_each_concurrent(AT_ONCE, |id| revive(&shared, id)).await,
         Err(error) => tracing::error!(%error, "the sessions that were left open cannot be found"),
@@ -33,6 +35,23 @@ pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
         tracing::error!(%error, "the index is not complete; run `ostler doctor --rebuild`");
     }
     shared.recovered.send_replace(true);
+}
+
+/// Removes worktrees that were never finished, and those whose sessions are gone.
+async fn prune_worktrees(shared: &Arc<Shared>) {
+    let Some(worktrees) = shared.worktrees.as_ref().filter(|_| !shared.at_rest) else { return };
+    let listed = match worktrees.list().await {
+        Ok(listed) => listed,
+        Err(error) => return tracing::warn!(%error, "worktrees that were left behind cannot be found"),
+    };
+    for WorktreeName { name, is_made } in listed {
+        let Ok(id) = name.parse::<SessionId>() else { continue };
+        // A log that cannot be read is a session all the same.
+        let is_wanted = is_made && !matches!(shared.log.last_seq(id).await, Ok(0));
+        if !is_wanted && let Err(error) = worktrees.remove(&name).await {
+            tracing::warn!(name, %error, "a worktree that was left behind cannot be removed");
+        }
+    }
 }
 
 /// Wakes a session, which sets right whatever was left open in it.
@@ -91,7 +110,7 @@ async fn start(
     inputs: mpsc::Receiver<Input>,
     origin: Origin,
 ) -> Option<Actor> {
-    let left_open = matches!(origin, Origin::LeftOpen);
+    let (left_open, is_new) = (matches!(origin, Origin::LeftOpen), matches!(origin, Origin::New(..)));
     let loaded = match origin {
         Origin::New(state, epoch) => Ok((Woken { state: *state, snapshot_seq: 0 }, epoch)),
         Origin::Asleep | Origin::LeftOpen => load(&shared, id).await,
@@ -104,10 +123,13 @@ async fn start(
             return None;
         }
     };
-    hub.start_from(woken.state.last_seq, woken.state.pending_approvals().cloned().collect());
+    hub.start_from(woken.state.last_seq, woken.state.own_approvals().cloned().collect());
     let session = Session::new(woken, epoch, hub, Arc::clone(&shared), left_open);
     let mut actor = Actor::new(session, inputs);
-    set_right(&mut actor).await;
+    // The turn that a new session may have is not one that was left.
+    if !is_new {
+        set_right(&mut actor).await;
+    }
     Some(actor)
 }
 

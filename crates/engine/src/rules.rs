@@ -7,16 +7,28 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ostler_types::{ApprovalPolicy, Rule, ToolCall};
+use ostler_types::{ApprovalPolicy, Rule, Session, ToolCall, ToolKind};
+
+use crate::config::WorkspaceApproval;
 
 /// How many rules are remembered.
 const LIMIT: usize = 10_000;
 
+/// How a call stands beyond its session's own policy.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Whether a rule lets it through.
+    pub(crate) is_allowed: bool,
+    /// Why somebody is asked although the session's policy would not.
+    pub(crate) asked_because: Option<String>,
+}
+
 /// The standing rules of a data directory.
-#[derive(Debug)]
 pub(crate) struct Rules {
     path: PathBuf,
     configured: Vec<Rule>,
+    /// What trusted workspaces say themselves.
+    workspaces: Option<WorkspaceApproval>,
     /// `None` when the file is there and cannot be read: then nothing is allowed by it, and it is
     /// not written over.
     remembered: Mutex<Option<Vec<Rule>>>,
@@ -36,20 +48,60 @@ impl Rules {
                 None
             }
         };
-        Rules { path, configured, remembered: Mutex::new(remembered) }
+        Rules { path, configured, workspaces: None, remembered: Mutex::new(remembered) }
     }
 
-    /// Whether the rules, with those of the session's own policy, let this call through in this workspace.
-    pub(crate) fn allow(
+    /// The same, hearing what trusted workspaces say.
+    pub(crate) fn with_workspaces(self, workspaces: Option<WorkspaceApproval>) -> Rules {
+        Rules { workspaces, ..self }
+    }
+
+    /// How a call of a session stands by these rules, and by those of its workspace if that is trusted.
+    pub(crate) async fn stands(
+        &self,
+        session: &Session,
+        call: (&ToolCall, ToolKind),
+        trusted: bool,
+    ) -> Standing {
+        let own = match &self.workspaces {
+            Some(find) if trusted => find(session.workspace_path.clone()).await,
+            Some(_) | None => None,
+        };
+        self.judge((&session.policy.approval, own.as_ref()), call, &session.workspace_path, trusted)
+    }
+
+    /// A workspace can have more asked about, and allow what the policy does not name by its tool.
+    fn judge(
+        &self,
+        (policy, own): (&ApprovalPolicy, Option<&ApprovalPolicy>),
+        (call, kind): (&ToolCall, ToolKind),
+        workspace: &str,
+        trusted: bool,
+    ) -> Standing {
+        let Some(own) = own else {
+            let is_allowed = self.allow(policy, call, workspace, trusted, &[]);
+            return Standing { is_allowed, asked_because: None };
+        };
+        let is_named = policy.require_for_tools.contains(&call.name);
+        let (stricter, rules) = (stricter(policy, own), if is_named { &[] } else { own.rules.as_slice() });
+        let is_allowed = self.allow(&stricter, call, workspace, trusted, rules);
+        let asks = !is_allowed && stricter.asks(call, kind, trusted) && !policy.asks(call, kind, trusted);
+        let asked_because = asks.then(|| "The settings of this workspace ask for it.".to_owned());
+        Standing { is_allowed, asked_because }
+    }
+
+    /// Whether the rules, with those of this policy and these, let this call through in this workspace.
+    fn allow(
         &self,
         policy: &ApprovalPolicy,
         call: &ToolCall,
         workspace: &str,
         trusted: bool,
+        more: &[Rule],
     ) -> bool {
         let remembered = self.remembered.lock().expect("no code panics while it holds the rules");
         let here = |rule: &&Rule| rule.workspace.as_ref().is_none_or(|of| of == workspace);
-        let standing = self.configured.iter().chain(remembered.iter().flatten()).filter(here);
+        let standing = self.configured.iter().chain(remembered.iter().flatten()).chain(more).filter(here);
         policy.lets_through(call, trusted, standing)
     }
 
@@ -73,6 +125,15 @@ impl Rules {
     }
 }
 
+/// A policy that asks for all that either asks for, with the rules of the first.
+fn stricter(policy: &ApprovalPolicy, own: &ApprovalPolicy) -> ApprovalPolicy {
+    let mut policy = policy.clone();
+    policy.require_for_kinds.extend(&own.require_for_kinds);
+    policy.require_for_tools.extend(own.require_for_tools.iter().cloned());
+    policy.safe_commands &= own.safe_commands;
+    policy
+}
+
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     let temporary = path.with_extension("json.new");
     let mut options = OpenOptions::new();
@@ -82,4 +143,46 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     std::fs::rename(&temporary, path)?;
     let directory = path.parent().unwrap_or(Path::new("."));
     File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_types::{ApprovalPolicy, Rule, ToolCall, ToolCallId, ToolKind};
+    use serde_json::json;
+
+    use super::Rules;
+
+    fn call(name: &str, input: serde_json::Value) -> ToolCall {
+        ToolCall { id: ToolCallId("c".to_owned()), name: name.to_owned(), input }
+    }
+
+    #[test]
+    fn a_workspace_has_more_asked_about_and_its_rules_yield_to_what_the_policy_names() {
+        let rules = Rules::load(std::path::PathBuf::from("/nonexistent/rules.json"), Vec::new());
+        let read = call("read_file", json!({"path": "a"}));
+        let make = call("shell", json!({"command": "make"}));
+        let own = ApprovalPolicy {
+            require_for_kinds: vec![ToolKind::Read],
+            rules: vec![Rule::of(&make).within("/w")],
+            ..ApprovalPolicy::default()
+        };
+        let judge = |policy: &ApprovalPolicy, call: &ToolCall, kind, workspace: &str| {
+            let judged = rules.judge((policy, Some(&own)), (call, kind), workspace, true);
+            (judged.is_allowed, judged.asked_because.is_some())
+        };
+        let policy = ApprovalPolicy::default();
+        assert_eq!(judge(&policy, &read, ToolKind::Read, "/w"), (false, true));
+        assert_eq!(judge(&policy, &make, ToolKind::Exec, "/w"), (true, false));
+        assert_eq!(judge(&policy, &make, ToolKind::Exec, "/other"), (false, false), "the policy asks");
+        let answered = ApprovalPolicy { rules: vec![Rule::of(&read)], ..ApprovalPolicy::default() };
+        assert_eq!(judge(&answered, &read, ToolKind::Read, "/w"), (true, false), "it was answered before");
+        let named =
+            ApprovalPolicy { require_for_tools: vec!["shell".to_owned()], ..ApprovalPolicy::default() };
+        assert_eq!(judge(&named, &make, ToolKind::Exec, "/w"), (false, false));
+        let list = call("shell", json!({"command": "ls"}));
+        assert_eq!(judge(&policy, &list, ToolKind::Exec, "/w"), (true, false));
+        let own = ApprovalPolicy { safe_commands: false, ..own.clone() };
+        let judged = rules.judge((&policy, Some(&own)), (&list, ToolKind::Exec), "/w", true);
+        assert!(!judged.is_allowed && judged.asked_because.is_some());
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ostler_eventlog::{Epoch, Line, LogError};
-use ostler_types::{Event, EventFor, Message, NewRecord, Record, SessionId, State};
+use ostler_types::{Conversation, Event, EventFor, Message, MessageId, NewRecord, Record, SessionId, State};
 
 use crate::engine::Shared;
 use crate::hub::{Finished, Hub};
@@ -21,8 +21,8 @@ pub(crate) struct Session {
     pub(crate) hub: Arc<Hub>,
     pub(crate) shared: Arc<Shared>,
     epoch: Epoch,
-    /// The messages of the conversation, once a turn has needed them.
-    conversation: Option<Vec<Arc<Message>>>,
+    /// What the model is shown of the conversation, once a turn has needed it.
+    conversation: Option<Conversation>,
     snapshot_seq: u64,
     /// The newest record that the index was told of.
     told: u64,
@@ -42,6 +42,10 @@ impl Session {
         let (id, told) = (state.session.id, state.last_seq);
         // A log that goes on after its snapshot was not put to rest.
         let rested = !left_open && snapshot_seq == told;
+        shared.views.place(&state.session);
+        if !rested {
+            shared.views.note(id, &[]);
+        }
         Session { id, state, hub, shared, epoch, conversation: None, snapshot_seq, told, rested }
     }
 
@@ -59,11 +63,12 @@ impl Session {
         let lines = self.shared.log.append(self.id, self.epoch, next_seq, records.clone()).await?;
         let records = self.apply(&lines, records);
         let finished: Vec<Finished> = records.iter().filter_map(finished).collect();
-        let approvals = self.state.pending_approvals().cloned().collect();
+        let approvals = self.state.own_approvals().cloned().collect();
         self.hub.publish(&lines, approvals, &finished);
         if records.iter().any(|record| matches!(record.event, Event::SessionCompleted { .. })) {
             (self.shared.closed)(self.id);
         }
+        self.shared.views.note(self.id, &records);
         catalogue::follow(&self.shared, &self.state, &records, &mut self.told).await;
         self.snapshot_if_due().await;
         Ok(())
@@ -72,9 +77,15 @@ impl Session {
     /// The conversation so far, read from the log the first time.
     pub(crate) async fn conversation(&mut self) -> Result<Vec<Arc<Message>>, LogError> {
         if self.conversation.is_none() {
-            self.conversation = Some(history::conversation(&*self.shared.log, self.id).await?);
+            let from = self.state.context.first_seq;
+            self.conversation = Some(history::conversation(&*self.shared.log, self.id, from).await?);
         }
-        Ok(self.conversation.clone().unwrap_or_default())
+        Ok(self.conversation.as_ref().map(Conversation::messages).unwrap_or_default())
+    }
+
+    /// The record from which on the log holds what follows a message that the model is shown.
+    pub(crate) fn seq_after(&self, id: MessageId) -> u64 {
+        self.conversation.as_ref().map_or(1, |conversation| conversation.seq_after(id))
     }
 
     /// Forgets the conversation; the next turn reads it again.
@@ -96,10 +107,8 @@ impl Session {
         let records: Vec<Record> = lines.iter().zip(new).map(place).collect();
         for record in &records {
             self.state.apply(record);
-            if let (Some(conversation), Some(message)) =
-                (&mut self.conversation, record.event.message(record.ts))
-            {
-                conversation.push(Arc::new(message));
+            if let Some(conversation) = &mut self.conversation {
+                conversation.apply(record);
             }
         }
         records

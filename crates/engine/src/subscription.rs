@@ -35,8 +35,14 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    pub(crate) fn new(session_id: SessionId, log: Arc<dyn Log>, hub: Arc<Hub>, after: u64) -> Subscription {
-        let queue = Arc::new(Queue::default());
+    pub(crate) fn new(
+        session_id: SessionId,
+        log: Arc<dyn Log>,
+        hub: Arc<Hub>,
+        after: u64,
+        deltas: bool,
+    ) -> Subscription {
+        let queue = Arc::new(if deltas { Queue::default() } else { Queue::of_records() });
         let standing = hub.subscribe(&queue);
         let mut subscription = Subscription {
             session_id,
@@ -110,7 +116,8 @@ impl Subscription {
 
     fn stand(&mut self, standing: Standing) {
         self.until = self.until.max(standing.last_seq);
-        self.standing = standing.deltas.into_iter().map(Item::Delta).collect();
+        let deltas = standing.deltas.into_iter().filter(|_| self.queue.takes_deltas());
+        self.standing = deltas.map(Item::Delta).collect();
         self.closed = standing.closed;
     }
 

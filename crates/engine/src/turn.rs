@@ -73,6 +73,7 @@ impl Actor {
             }
             None => self.session.hub.set_turn(None),
         }
+        self.tend_children();
     }
 
     /// Starts the agent of the open turn.
@@ -90,7 +91,7 @@ impl Actor {
         let session = Arc::new(self.session.state.session.clone());
         let clock = self.session.shared.clock.clone();
         let (hub, shared) = (self.session.hub.clone(), self.session.shared.clone());
-        let trusted = shared.trust.is_trusted(&session.workspace_path);
+        let trusted = shared.trusts(&session.workspace_path);
         let raw = if session.raw_log { self.raw_writer() } else { None };
         self.running = Some(Running::start(
             agent,
@@ -180,8 +181,10 @@ impl Running {
         }
         for open in &turn.calls {
             let accepted = match &open.status {
-                CallStatus::Granted => Accepted::Allowed,
-                CallStatus::Denied { reason } => Accepted::Denied { reason: reason.clone() },
+                CallStatus::Granted => open.answered(Accepted::Allowed, true),
+                CallStatus::Denied { reason } => {
+                    open.answered(Accepted::Denied { reason: reason.clone() }, false)
+                }
                 CallStatus::Proposed
                 | CallStatus::Waiting { .. }
                 | CallStatus::Started

@@ -1,8 +1,9 @@
 //! Waking a session: its state from the snapshot and the records after it, and what it was writing.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ostler_eventlog::LogError;
+use ostler_eventlog::{Log, LogError};
 use ostler_types::{Delta, DeltaKind, Message, MessageId, OpenTurn, SessionId, State};
 
 use crate::engine::Shared;
@@ -18,17 +19,21 @@ pub(crate) struct Woken {
 
 /// The fold of a session's log, from its snapshot where there is one to be trusted.
 pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<Woken, LogError> {
-    let last_seq = shared.log.last_seq(id).await?;
+    read(&*shared.log, shared.session_dir(id), id).await
+}
+
+/// The same, for whoever knows where the session's files lie.
+pub(crate) async fn read(log: &dyn Log, dir: PathBuf, id: SessionId) -> Result<Woken, LogError> {
+    let last_seq = log.last_seq(id).await?;
     if last_seq == 0 {
         return Err(LogError::NotFound);
     }
-    let dir = shared.session_dir(id);
     let snapshot =
         tokio::task::spawn_blocking(move || ostler_recorder::read_snapshot(&dir)).await.unwrap_or_default();
     let trusted = |state: &State| state.session.id == id && state.last_seq <= last_seq;
     let mut state = snapshot.filter(trusted);
     let snapshot_seq = state.as_ref().map_or(0, |state| state.last_seq);
-    history::each_line(&*shared.log, id, snapshot_seq + 1..u64::MAX, |line| {
+    history::each_line(log, id, snapshot_seq + 1..u64::MAX, |line| {
         let unreadable = |what: String| LogError::Damaged { seq: line.seq, offset: 0, what };
         let record = line.record().map_err(|error| unreadable(error.to_string()))?;
         match &mut state {

@@ -40,6 +40,10 @@ pub(crate) enum Request {
     Draft { session: SessionId, line: Vec<u8>, _room: OwnedSemaphorePermit },
     /// Remove a session's marker.
     Settle { session: SessionId, reply: Reply<()> },
+    /// Note that a session is being made by several appends, or that it is whole.
+    Making { session: SessionId, unfinished: bool, reply: Reply<()> },
+    /// Make the folder of a new session inside that of another one.
+    Place { session: SessionId, parent: SessionId, reply: Reply<()> },
     /// Move a session out of sight; the answer says where to, for it to be deleted.
     Remove { session: SessionId, reply: Reply<PathBuf> },
     /// Repair the feed, if it is broken.
@@ -69,6 +73,8 @@ pub(crate) struct Committer {
     files: Files,
     /// The sessions whose markers are on disk.
     marked: HashSet<SessionId>,
+    /// Those that are being made by several appends.
+    unfinished: HashSet<SessionId>,
 }
 
 impl Committer {
@@ -77,7 +83,7 @@ impl Committer {
         requests: mpsc::Receiver<Request>,
         marked: HashSet<SessionId>,
     ) -> Committer {
-        Committer { shared, requests, files: Files::default(), marked }
+        Committer { shared, requests, files: Files::default(), marked, unfinished: HashSet::new() }
     }
 
     /// Works until nobody can ask for anything any more.
@@ -116,6 +122,14 @@ impl Committer {
             Request::Settle { session, reply } => {
                 self.commit(std::mem::take(group));
                 let _ = reply.send(self.settle(session));
+            }
+            Request::Making { session, unfinished, reply } => {
+                self.commit(std::mem::take(group));
+                let _ = reply.send(self.making(session, unfinished));
+            }
+            Request::Place { session, parent, reply } => {
+                self.commit(std::mem::take(group));
+                let _ = reply.send(self.place(session, parent));
             }
             Request::Remove { session, reply } => {
                 self.commit(std::mem::take(group));

@@ -27,6 +27,8 @@ pub trait Disk: Send + Sync + 'static {
     fn sync_all(&self, directory: &Path) -> io::Result<()>;
     /// Gives a file a second name.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Makes a symbolic link to a path that is relative to the link.
+    fn symlink(&self, target: &Path, link: &Path) -> io::Result<()>;
     /// Moves a file or a directory, in place of the file that may be there.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
@@ -90,6 +92,10 @@ impl Disk for RealDisk {
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::hard_link(from, to)
+    }
+
+    fn symlink(&self, target: &Path, link: &Path) -> io::Result<()> {
+        std::os::unix::fs::symlink(target, link)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

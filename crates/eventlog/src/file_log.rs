@@ -23,6 +23,7 @@ use crate::layout::{Layout, TRASH};
 use crate::lock::DataLock;
 use crate::log::LogError;
 use crate::markers;
+use crate::nested;
 use crate::quarantine::Quarantine;
 use crate::shared::Shared;
 
@@ -164,21 +165,30 @@ fn create_dirs(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     disk.sync_dir(parent)
 }
 
-/// Finishes what a crash interrupted: deletes removed sessions, and markers of sessions that never got
-/// a log. Returns the sessions with markers.
+/// Finishes what a crash interrupted: deletes removed sessions, and what there is of sessions that never
+/// got a log. Returns the sessions with markers.
 fn clean(shared: &Shared) -> io::Result<HashSet<SessionId>> {
     for entry in std::fs::read_dir(&shared.layout.root)? {
         let entry = entry?;
         let removed = entry.file_name().to_string_lossy().starts_with(TRASH);
+        if removed {
+            nested::unlink_all(shared, &entry.path())?;
+        }
         if removed && let Err(error) = shared.disk.remove_dir_all(&entry.path()) {
             tracing::warn!(%error, path = %entry.path().display(), "a removed session could not be deleted");
         }
     }
     let mut marked = HashSet::new();
-    for (session, _) in markers::list(&shared.layout)? {
+    for (session, marker) in markers::list(&shared.layout)? {
+        if marker.unfinished || nested::never_began(shared, session) {
+            nested::discard(shared, session)?;
+        }
         if shared.layout.log(session).exists() {
             marked.insert(session);
         } else {
+            if let Some(parent) = marker.parent {
+                nested::discard_under(shared, session, parent)?;
+            }
             shared.disk.remove_file(&shared.layout.marker(session))?;
         }
     }

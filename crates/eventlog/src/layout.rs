@@ -66,7 +66,8 @@ pub(crate) fn blob_components(name: &str) -> Option<Vec<&str>> {
             && !component.starts_with('.')
             && !component.contains(|c: char| c.is_control() || c == '\\')
     };
-    let reserved = ["events.", "drafts.", "torn-"].iter().any(|own| components[0].starts_with(own));
+    let reserved =
+        ["events.", "drafts.", "torn-", "subagent_"].iter().any(|own| components[0].starts_with(own));
     let accepted = components.len() <= MAX_DEPTH && components.iter().all(plain) && !reserved;
     accepted.then_some(components)
 }
@@ -97,6 +98,7 @@ mod tests {
             "drafts.ndjson",
             "events.damaged-1.ndjson",
             "torn-12",
+            "subagent_0000aa/events.ndjson",
         ] {
             assert!(blob_components(bad).is_none(), "{bad:?}");
         }

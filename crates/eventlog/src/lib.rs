@@ -19,6 +19,7 @@ mod line;
 mod lock;
 mod log;
 mod markers;
+mod nested;
 mod quarantine;
 mod reader;
 mod seek;

@@ -30,6 +30,20 @@ pub trait Log: Send + Sync + 'static {
         records: Vec<NewRecord>,
     ) -> BoxFuture<'_, Result<Vec<Line>, LogError>>;
 
+    /// Says that a session is about to be made by several appends. Until [`Log::finish`] a crash leaves nothing
+    /// of it.
+    fn begin(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
+
+    /// Says that a session which was begun is whole.
+    fn finish(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
+
+    /// Says that a session that is about to be made belongs into the folder of another one. Its first append
+    /// makes it there; it is found by its id all the same, and removed with the other one.
+    fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
+
+    /// The sessions in the folder of this one, in no order.
+    fn placed_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
+
     /// Reads records from `from` on, in order, about `limit_bytes` of them and at least one if there
     /// is one. Only what has been appended is ever read, never a write in progress.
     fn read(
@@ -59,6 +73,10 @@ pub trait Log: Send + Sync + 'static {
 
     /// Reads such a file.
     fn get_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Bytes, LogError>>;
+
+    /// Gives another session such a file, too, under the same name. One that it has already stays.
+    fn share_blob(&self, from: SessionId, to: SessionId, name: String)
+    -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Every session there is, in no order.
     fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;

@@ -18,6 +18,17 @@ pub(crate) struct Marker {
     pub(crate) seq: u64,
     /// The records after that one are in the feed at this position or later.
     pub(crate) feed: u64,
+    /// Whether the session is being made by several appends, and not whole yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unfinished: bool,
+    /// The session in whose folder this one is being made, until it has its first record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<SessionId>,
+}
+
+/// The marker of one session, if it has one.
+pub(crate) fn read(layout: &Layout, session: SessionId) -> Option<Marker> {
+    serde_json::from_slice(&std::fs::read(layout.marker(session)).ok()?).ok()
 }
 
 /// Writes a marker. It counts only once the returned file and its directory are synced.
@@ -33,6 +44,24 @@ pub(crate) fn write(
     disk.truncate(&file, 0)?;
     disk.write_at(&file, &text, 0)?;
     Ok(file)
+}
+
+/// Puts another marker in the place of one, so that at no time there is none.
+pub(crate) fn replace(
+    disk: &dyn Disk,
+    layout: &Layout,
+    session: SessionId,
+    marker: Marker,
+) -> io::Result<()> {
+    let (target, part) = (layout.marker(session), layout.unsettled.join(format!("{session}.part")));
+    let mut text = serde_json::to_vec(&marker)?;
+    text.push(b'\n');
+    let file = disk.open(&part)?;
+    disk.truncate(&file, 0)?;
+    disk.write_at(&file, &text, 0)?;
+    disk.sync_data(&file)?;
+    disk.rename(&part, &target)?;
+    disk.sync_dir(&layout.unsettled)
 }
 
 /// Every marker. One that was torn says the most cautious thing: check the feed from its start.

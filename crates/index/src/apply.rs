@@ -1,6 +1,6 @@
 //! What one write does to the tables. Transactions, and what becomes of a failed one, are the writer's.
 
-use ostler_types::{Session, SessionId};
+use ostler_types::{Session, SessionId, SessionStatus};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::schema::place;
@@ -81,13 +81,13 @@ fn put_row(
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     connection
         .prepare_cached(
-            "INSERT INTO sessions (id, updated_at, archived, status, workspace, parent, idempotency_key, title,
-                 last_seq, position, session)
-             VALUES (:id, :updated_at, :archived, :status, :workspace, :parent, :key, :title,
-                 :last_seq, :position, :session)
+            "INSERT INTO sessions (id, updated_at, archived, status, workspace, parent, name, idempotency_key,
+                 title, last_seq, position, session)
+             VALUES (:id, :updated_at, :archived, :status, :workspace, :parent, :name, :key,
+                 :title, :last_seq, :position, :session)
              ON CONFLICT (id) DO UPDATE SET updated_at = :updated_at, archived = :archived, status = :status,
-                 workspace = :workspace, parent = :parent, idempotency_key = :key, title = :title,
-                 last_seq = :last_seq, position = :position, session = :session
+                 workspace = :workspace, parent = :parent, name = :name, idempotency_key = :key,
+                 title = :title, last_seq = :last_seq, position = :position, session = :session
              RETURNING num",
         )?
         .query_row(
@@ -98,6 +98,7 @@ fn put_row(
                 ":status": session.status.as_str(),
                 ":workspace": session.workspace_path,
                 ":parent": session.parent_session_id.map(|parent| parent.to_string()),
+                ":name": session.name.as_ref().filter(|_| session.status != SessionStatus::Completed),
                 ":key": session.idempotency_key,
                 ":title": session.title,
                 ":last_seq": last_seq,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use ostler_types::SessionId;
+use ostler_types::{Session, SessionId};
 use rusqlite::OptionalExtension;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -131,6 +131,38 @@ impl Index {
                 connection.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?;
             id.map(|id| id.parse().map_err(|error| IndexError::Damaged(format!("id {id}: {error}"))))
                 .transpose()
+        };
+        self.readers.ask(question).await
+    }
+
+    /// The open session of this name; the first one if there are several. What has not been written yet is not
+    /// waited for.
+    pub async fn by_name(&self, name: &str) -> Result<Option<SessionId>, IndexError> {
+        let name = name.to_owned();
+        let question = move |connection: &rusqlite::Connection| {
+            let sql = "SELECT id FROM sessions WHERE name = ?1 ORDER BY id LIMIT 1";
+            let id: Option<String> =
+                connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?;
+            id.map(|id| id.parse().map_err(|error| IndexError::Damaged(format!("id {id}: {error}"))))
+                .transpose()
+        };
+        self.readers.ask(question).await
+    }
+
+    /// The open sessions that have a name, in the order of their names: those after `after`, at most `limit`.
+    pub async fn named(&self, after: &str, limit: usize) -> Result<Vec<Session>, IndexError> {
+        self.settle().await?;
+        let (after, limit) = (after.to_owned(), i64::try_from(limit).unwrap_or(i64::MAX));
+        let question = move |connection: &rusqlite::Connection| {
+            let sql = "SELECT session FROM sessions INDEXED BY by_name
+                       WHERE name IS NOT NULL AND name > ?1 ORDER BY name, id LIMIT ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(rusqlite::params![after, limit], |row| row.get::<_, String>(0))?;
+            let read = |json: String| {
+                serde_json::from_str(&json)
+                    .map_err(|error| IndexError::Damaged(format!("a session's row: {error}")))
+            };
+            rows.map(|row| read(row?)).collect()
         };
         self.readers.ask(question).await
     }

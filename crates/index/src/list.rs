@@ -22,6 +22,8 @@ pub struct Filter {
     pub archived: Option<bool>,
     /// The session that started them.
     pub parent: Option<SessionId>,
+    /// Only those that no other session started.
+    pub top: bool,
     /// Words that a title or a message has, all of them in one text: `"…"` is a phrase, and the
     /// last word may be unfinished if it has two letters. Nothing in it is an error; without a word it is no filter.
     pub q: Option<String>,
@@ -67,7 +69,7 @@ pub struct Source {
 impl Default for Filter {
     fn default() -> Self {
         let (status, workspace, archived, parent, q, cursor) = (None, None, None, None, None, None);
-        Filter { status, workspace, archived, parent, q, limit: 50, cursor }
+        Filter { status, workspace, archived, parent, top: false, q, limit: 50, cursor }
     }
 }
 
@@ -94,11 +96,13 @@ impl Page {
     /// The index that listings with this filter walk: it begins with the narrowest column of the filter, and
     /// has the others too.
     fn index(&self) -> &'static str {
-        let Filter { status, workspace, archived, parent, .. } = &self.filter;
+        let Filter { status, workspace, archived, parent, top, .. } = &self.filter;
         match (parent, workspace, status, archived) {
             (Some(_), _, _, _) => "by_parent",
             (None, Some(_), _, _) => "by_workspace",
             (None, None, Some(_), _) => "by_status",
+            // Few are put away, and most are started by others: what is left is best found directly.
+            (None, None, None, Some(false) | None) if *top => "by_top",
             (None, None, None, Some(_)) => "by_archived",
             (None, None, None, None) => "by_activity",
         }
@@ -106,8 +110,8 @@ impl Page {
 
     /// The filter as SQL, and what its question marks stand for.
     fn conditions(&self) -> (String, Vec<Value>) {
-        let Filter { status, workspace, archived, parent, .. } = &self.filter;
-        let mut sql = "true".to_owned();
+        let Filter { status, workspace, archived, parent, top, .. } = &self.filter;
+        let mut sql = if *top { "parent IS NULL" } else { "true" }.to_owned();
         let mut values = Vec::new();
         let mut add = |condition: &str, value: Option<Value>| {
             if let Some(value) = value {
@@ -241,7 +245,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (connection, _) = schema::open(&dir.path().join("index.db")).unwrap();
         let place = (5, "sess_0190f3c4a5b67c8d9e0f112233445566".to_owned());
-        for bits in 0..32u32 {
+        for bits in 0..64u32 {
             let has = |bit: u32| bits & (1 << bit) != 0;
             let filter = Filter {
                 status: has(0).then_some(SessionStatus::Active),
@@ -249,9 +253,11 @@ mod tests {
                 archived: has(2).then_some(false),
                 parent: has(3).then(|| place.1.parse().unwrap()),
                 cursor: has(4).then(|| cursor(&place)),
+                top: has(5),
                 ..Filter::default()
             };
-            let filtered = bits != 0;
+            // Those that no other started have an index of their own, which is read from its end.
+            let filtered = has(0) || has(1) || has(3) || has(4) || (has(2) && !has(5));
             let (sql, values) = walk_sql(&Page::new(filter.clone()).unwrap());
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let plan: Vec<String> = statement

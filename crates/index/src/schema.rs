@@ -2,7 +2,8 @@
 //!
 //! `sessions` has a row per session: its JSON, and the columns that lists are filtered and sorted by.
 //! Each index begins with what is filtered for, goes on with the order of listings, and ends with the
-//! columns that may be filtered for besides, so that a listing walks one index and sorts nothing.
+//! columns that may be filtered for besides, so that a listing walks one index and sorts nothing. `name` is
+//! empty for a session that is closed: its name can be given again.
 //!
 //! `texts` is an FTS5 table that holds titles and messages, and it holds them only once: it keeps its own
 //! content, from which snippets are cut, and no other table repeats it. (A contentless table could not
@@ -43,7 +44,7 @@ pub enum Opened {
 }
 
 /// Raised with every change to [`SCHEMA`], to what is stored in it, or to the JSON of a session.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// "ostl": marks the file as ours.
 const APPLICATION: i64 = 0x6f73_746c;
 /// Before this, WAL could corrupt a file when a checkpoint met a write.
@@ -62,6 +63,7 @@ CREATE TABLE sessions (
     status TEXT NOT NULL,
     workspace TEXT NOT NULL,
     parent TEXT,
+    name TEXT,
     idempotency_key TEXT,
     title TEXT,
     last_seq INTEGER NOT NULL,
@@ -69,10 +71,12 @@ CREATE TABLE sessions (
     session TEXT NOT NULL
 ) STRICT;
 CREATE INDEX by_activity ON sessions (updated_at, id);
-CREATE INDEX by_archived ON sessions (archived, updated_at, id);
-CREATE INDEX by_status ON sessions (status, updated_at, id, archived);
-CREATE INDEX by_workspace ON sessions (workspace, updated_at, id, archived, status);
+CREATE INDEX by_top ON sessions (updated_at, id, archived, parent) WHERE parent IS NULL;
+CREATE INDEX by_archived ON sessions (archived, updated_at, id, parent);
+CREATE INDEX by_status ON sessions (status, updated_at, id, archived, parent);
+CREATE INDEX by_workspace ON sessions (workspace, updated_at, id, archived, status, parent);
 CREATE INDEX by_parent ON sessions (parent, updated_at, id, archived, status, workspace) WHERE parent IS NOT NULL;
+CREATE INDEX by_name ON sessions (name, id) WHERE name IS NOT NULL;
 CREATE INDEX by_key ON sessions (idempotency_key, id) WHERE idempotency_key IS NOT NULL;
 CREATE VIRTUAL TABLE texts USING fts5 (
     text, message_id UNINDEXED, role UNINDEXED,

@@ -155,8 +155,10 @@ impl FaultDisk {
     pub fn cut_power(&self) -> io::Result<()> {
         let state = self.state();
         for path in &state.unnamed {
-            let removed =
-                if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+            let removed = match path.is_dir() && !path.is_symlink() {
+                true => std::fs::remove_dir_all(path),
+                false => std::fs::remove_file(path),
+            };
             match removed {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
@@ -284,6 +286,12 @@ impl Disk for FaultDisk {
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.operate("link", from, || (), || RealDisk.link(from, to))
+    }
+
+    fn symlink(&self, target: &Path, link: &Path) -> io::Result<()> {
+        self.operate("symlink", link, || (), || RealDisk.symlink(target, link))?;
+        self.note_made(true, link);
+        Ok(())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

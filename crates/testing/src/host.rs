@@ -1,20 +1,24 @@
 //! A stand-in for the engine, to test an agent alone. It decides by the real rules and keeps what it
 //! records in memory; it has no disk, no subscribers and no queue of its own.
 
+mod children;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use ostler_agent::{Agent, Completed, Failed, RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
 use ostler_types::{
-    Accepted, Change, Clock, Command, Delivery, Delta, DeltaKind, Event, EventFor, Message, MessageId,
-    NewSession, Part, PendingApproval, Policy, RawLine, Record, Refusal, Report, ReviewAnswer, Role, Scope,
-    SessionId, State, ToolCallId, TurnId, Verdict, create, decide,
+    Accepted, Change, Clock, Command, Conversation, Delivery, Delta, DeltaKind, Event, EventFor, Message,
+    MessageId, NewSession, Part, PendingApproval, Plan, Policy, RawLine, Record, Refusal, Report,
+    ReviewAnswer, Role, Scope, SessionId, State, ToolCallId, TurnId, Verdict, create, decide,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::FixedClock;
+
+pub use children::{answered, child_failed};
 
 /// What the host says to an approval: yes or no, and why. `None` leaves it waiting.
 type Answerer = Box<dyn Fn(&PendingApproval) -> Option<(Verdict, Option<String>)> + Send>;
@@ -40,14 +44,20 @@ struct Held {
     canceled: CancellationToken,
     refuses: bool,
     trusted: bool,
+    children: children::Children,
 }
 
 impl TurnHost {
     /// A session in this directory, of the model `scripted:model`.
     pub fn new(workspace: &str, policy: Policy) -> TurnHost {
+        TurnHost::with_session(workspace, |new| NewSession { policy, ..new })
+    }
+
+    /// A session in this directory, with other settings.
+    pub fn with_session(workspace: &str, set: impl FnOnce(NewSession) -> NewSession) -> TurnHost {
         let clock = Arc::new(FixedClock::default());
         let id = SessionId::new(clock.uuid());
-        let new = NewSession { policy, ..NewSession::new(id, clock.now(), workspace, "scripted:model") };
+        let new = set(NewSession::new(id, clock.now(), workspace, "scripted:model"));
         let event = create(new).expect("the session is a valid one").remove(0);
         let first = Record { seq: 1, ts: clock.now(), session_id: id, turn_id: None, event };
         let state = State::begin(&first).expect("the record makes a session");
@@ -63,6 +73,7 @@ impl TurnHost {
             canceled: CancellationToken::new(),
             refuses: false,
             trusted: false,
+            children: children::Children::default(),
         };
         TurnHost { held: Arc::new(Mutex::new(held)), clock, changes: watch::Sender::new(0) }
     }
@@ -102,6 +113,31 @@ impl TurnHost {
         turn_id
     }
 
+    /// Begins a turn that makes the conversation shorter.
+    pub fn compact(&self) {
+        let turn_id = TurnId::new(self.clock.uuid());
+        self.command(Command::Compact { turn_id }).expect("no turn runs");
+    }
+
+    /// Begins a turn that carries out a plan.
+    pub fn run_plan(&self, plan: Plan) {
+        let turn_id = TurnId::new(self.clock.uuid());
+        self.command(Command::RunPlan { turn_id, plan }).expect("no turn runs, and the plan is a good one");
+    }
+
+    /// Does what a new process does with a turn that nobody runs any more, and says whether it goes on.
+    pub fn recover(&self) -> bool {
+        let command = Command::Recover { resumable: true, partial: self.partial() };
+        self.command(command).expect("recovering is never refused");
+        self.state().turn.is_some()
+    }
+
+    /// Repeats the last turn, which failed or was canceled.
+    pub fn retry(&self) -> Result<(), Refusal> {
+        let retry_of = self.state().session.last_turn_id.expect("there was a turn");
+        self.command(Command::Retry { retry_of, turn_id: TurnId::new(self.clock.uuid()) }).map(drop)
+    }
+
     /// Runs the open turn with this agent, and records its end. Dropping the future leaves the turn
     /// as a crash would; running it again resumes it.
     pub async fn run(&self, agent: &dyn Agent) -> Result<Completed, Failed> {
@@ -111,7 +147,11 @@ impl TurnHost {
         let ended = loop {
             tokio::select! {
                 biased;
-                Some(request) = requests.recv() => self.request(turn_id, request),
+                // A test that polls by hand can stop between any two requests.
+                Some(request) = requests.recv() => {
+                    self.request(turn_id, request);
+                    tokio::task::yield_now().await;
+                }
                 ended = &mut running => break ended,
             }
         };
@@ -153,6 +193,7 @@ impl TurnHost {
         let (scope, reason) = (Scope::Once, reason.map(str::to_owned));
         self.command(Command::Answer {
             review,
+            option: None,
             turn_id,
             tool_call_id: tool_call_id.clone(),
             verdict,
@@ -197,7 +238,9 @@ impl TurnHost {
 
     /// The conversation, as the next turn's agent would be given it.
     pub fn conversation(&self) -> Vec<Arc<Message>> {
-        self.held().records.iter().filter_map(|r| r.event.message(r.ts)).map(Arc::new).collect()
+        let mut conversation = Conversation::default();
+        self.held().records.iter().for_each(|record| conversation.apply(record));
+        conversation.messages()
     }
 
     /// Everything that was shown as it streamed.
@@ -241,9 +284,14 @@ impl TurnHost {
     fn context(&self) -> (TurnContext, mpsc::Receiver<TurnRequest>) {
         let history = self.conversation();
         let (sender, requests) = mpsc::channel(16);
-        let host = self.clone();
+        let (host, running) = (self.clone(), self.state().turn.map(|turn| turn.id));
         let deltas = Arc::new(move |delta: Delta| {
-            host.held().deltas.push(delta);
+            let mut held = host.held();
+            // Nothing is shown of a turn that is over.
+            if held.state.turn.as_ref().map(|turn| turn.id) == running {
+                held.deltas.push(delta);
+            }
+            drop(held);
             host.changed();
         });
         let mut held = self.held();
@@ -265,6 +313,7 @@ impl TurnHost {
         match request {
             TurnRequest::Report { reply, .. } if refuses => _ = reply.send(Err(full())),
             TurnRequest::PutArtifact { reply, .. } if refuses => _ = reply.send(Err(full())),
+            TurnRequest::Child(request) => self.child_request(turn_id, request),
             TurnRequest::GetFile { reference, reply } => {
                 let missing = || ReportError::NotRecorded(format!("there is no file {reference}"));
                 _ = reply.send(self.held().files.get(&reference).cloned().ok_or_else(missing));
@@ -285,7 +334,7 @@ impl TurnHost {
             _ => (None, false),
         };
         let answer = self.command(Command::Report { turn_id, report });
-        let review = || self.state().pending_approvals().next().map(|a| a.tool_call_id.clone());
+        let review = || self.state().own_approvals().next().map(|a| a.tool_call_id.clone());
         let proposed = if reviews { review() } else { proposed };
         let (Ok(Accepted::Waiting), Some(id)) = (&answer, proposed) else {
             _ = reply.send(answer.map_err(report_error));
@@ -334,7 +383,10 @@ impl TurnHost {
 
     /// What was shown of a message that was never finished.
     fn partial(&self) -> Option<Message> {
-        let (deltas, finished) = (self.deltas(), self.conversation());
+        let deltas = self.deltas();
+        // A message that was finished may be shown no longer.
+        let finished: Vec<Message> =
+            self.held().records.iter().filter_map(|record| record.event.message(record.ts)).collect();
         let mut parts: Vec<(u32, Part)> = Vec::new();
         let mut id = None;
         for Delta { kind, text, .. } in deltas {

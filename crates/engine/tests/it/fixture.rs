@@ -26,6 +26,7 @@ pub(crate) struct Place {
     pub(crate) idle_after: Duration,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) checkpoints: Option<Arc<Store>>,
+    pub(crate) worktrees: TempDir,
 }
 
 /// An engine with its agent.
@@ -40,7 +41,8 @@ impl Place {
     pub(crate) fn new() -> Place {
         let (dir, clock) = (tempfile::tempdir().unwrap(), Arc::default());
         let (idle_after, disk) = (Duration::from_secs(600), Arc::new(RealDisk));
-        Place { dir, clock, idle_after, disk, checkpoints: None }
+        let worktrees = tempfile::tempdir().unwrap();
+        Place { dir, clock, idle_after, disk, checkpoints: None, worktrees }
     }
 
     pub(crate) fn with_disk(disk: Arc<dyn Disk>) -> Place {
@@ -80,8 +82,10 @@ impl Place {
             agents: names.iter().map(known).collect::<HashMap<_, _>>(),
             clock: self.clock.clone(),
             checkpoints: self.checkpoints.clone(),
+            worktrees: Some(self.worktrees.path().to_owned()),
             closed: Arc::new(|_| {}),
             rules: Vec::new(),
+            workspace_approval: None,
             idle_after: self.idle_after,
             at_rest: false,
         });
@@ -168,7 +172,8 @@ impl Daemon {
     ) -> Result<Accepted, EngineError> {
         let (turn_id, tool_call_id) = (approval.turn_id, approval.tool_call_id.clone());
         let (reason, by) = (None, "test".to_owned());
-        let answer = Command::Answer { turn_id, tool_call_id, verdict, scope, reason, review: None, by };
+        let answer =
+            Command::Answer { turn_id, tool_call_id, verdict, scope, reason, review: None, option: None, by };
         self.engine.submit(approval.session_id, answer).await
     }
 

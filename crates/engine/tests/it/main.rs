@@ -4,9 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
 
 mod approvals;
+mod child_faults;
+mod children;
 mod faults;
 mod feed;
 mod fixture;
+mod fork;
+mod long;
+mod readable;
 mod reader;
 mod restarts;
 mod sessions;
@@ -15,3 +20,4 @@ mod turns;
 mod undo;
 mod usage;
 mod views;
+mod worktrees;

@@ -9,6 +9,8 @@ use super::Committer;
 use crate::check::{SalvageReport, salvage};
 use crate::feed_repair::repair;
 use crate::log::LogError;
+use crate::markers::{self, Marker};
+use crate::nested;
 use crate::shared::disk_error;
 
 impl Committer {
@@ -31,14 +33,59 @@ impl Committer {
         Ok(())
     }
 
+    /// Notes that a session is being made by several appends, or that it is whole. The marker says so on
+    /// disk: its session is thrown away at the next start while it is not whole.
+    pub(super) fn making(&mut self, session: SessionId, unfinished: bool) -> Result<(), LogError> {
+        let failed = |error: io::Error| disk_error("making a session", &error);
+        if unfinished {
+            let marker = Marker { unfinished, feed: self.shared.feed.synced(), ..Marker::default() };
+            markers::replace(&*self.shared.disk, &self.shared.layout, session, marker).map_err(failed)?;
+            self.unfinished.insert(session);
+            return Ok(());
+        }
+        // Only the word changes: the feed may still have to be checked from where the marker says.
+        let marker =
+            Marker { unfinished: false, ..markers::read(&self.shared.layout, session).unwrap_or_default() };
+        let replaced = markers::replace(&*self.shared.disk, &self.shared.layout, session, marker);
+        replaced.map_err(failed)?;
+        self.unfinished.remove(&session);
+        Ok(())
+    }
+
+    /// Makes the folder of a new session inside that of another one, and the link by which it is found. A
+    /// marker comes first, so that a crash at any point leaves nothing that is not found again.
+    pub(super) fn place(&mut self, session: SessionId, parent: SessionId) -> Result<(), LogError> {
+        let failed = |error: io::Error| disk_error("making a session", &error);
+        if !self.shared.layout.log(parent).exists() {
+            return Err(LogError::NotFound);
+        }
+        let placed = nested::make(&self.shared, session, parent);
+        if placed.is_err() {
+            let _ = nested::discard_under(&self.shared, session, parent);
+            let _ = self.shared.disk.remove_file(&self.shared.layout.marker(session));
+        }
+        placed.map_err(failed)
+    }
+
     /// Moves a session out of sight. Deleting it can take long, and is left to the caller.
     pub(super) fn remove(&mut self, session: SessionId) -> Result<PathBuf, LogError> {
         let failed = |error: io::Error| disk_error("removing a session", &error);
-        let (folder, trash) = (self.shared.layout.session(session), self.shared.layout.trash(session));
-        match self.shared.disk.rename(&folder, &trash) {
+        let (name, trash) = (self.shared.layout.session(session), self.shared.layout.trash(session));
+        // Those inside lose their names first, so that no name is left without a session.
+        for inside in nested::unlink_all(&self.shared, &name).map_err(failed)? {
+            self.forget(inside);
+            remove_if_there(self.shared.disk.remove_file(&self.shared.layout.marker(inside)))
+                .map_err(failed)?;
+        }
+        let is_nested = name.is_symlink();
+        let folder = if is_nested { std::fs::canonicalize(&name) } else { Ok(name.clone()) };
+        match folder.and_then(|folder| self.shared.disk.rename(&folder, &trash)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(LogError::NotFound),
             Err(error) => return Err(failed(error)),
+        }
+        if is_nested {
+            self.shared.disk.remove_file(&name).map_err(failed)?;
         }
         self.forget(session);
         self.shared.disk.sync_dir(&self.shared.layout.sessions).map_err(failed)?;
@@ -70,6 +117,7 @@ impl Committer {
     fn forget(&mut self, session: SessionId) {
         self.files.close(session);
         self.marked.remove(&session);
+        self.unfinished.remove(&session);
         self.shared.heads.remove(session);
         self.shared.quarantine.forget(session);
     }

@@ -14,7 +14,7 @@ use crate::committer::{Append, EPOCH, Request};
 use crate::line::{MAX_APPEND, MAX_LINE, sealed_length};
 use crate::log::{Epoch, FeedPosition, FeedRecord, Line, Log, LogError};
 use crate::shared::{Shared, disk_error};
-use crate::{blobs, drafts, feed_reader, markers, reader};
+use crate::{blobs, drafts, feed_reader, markers, nested, reader};
 
 impl Log for FileLog {
     /// The data directory's lock is the lease, so there is one epoch, and it does not run out.
@@ -54,6 +54,26 @@ impl Log for FileLog {
             })
             .await
         })
+    }
+
+    fn begin(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.ask(move |reply| Request::Making { session, unfinished: true, reply }))
+    }
+
+    fn finish(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.ask(move |reply| Request::Making { session, unfinished: false, reply }))
+    }
+
+    fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.ask(move |reply| Request::Place { session, parent, reply }))
+    }
+
+    fn placed_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+        Box::pin(self.blocking(move |shared| {
+            let folder = shared.layout.session(parent);
+            let nested = nested::directly(&folder).map_err(|error| disk_error("listing sessions", &error))?;
+            Ok(nested.into_iter().map(|(session, _)| session).collect())
+        }))
     }
 
     fn read(
@@ -100,6 +120,15 @@ impl Log for FileLog {
 
     fn get_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Bytes, LogError>> {
         Box::pin(self.blocking(move |shared| blobs::get(shared, session, &name)))
+    }
+
+    fn share_blob(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        name: String,
+    ) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.blocking(move |shared| blobs::share(shared, from, to, &name)))
     }
 
     fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
@@ -192,7 +221,9 @@ fn kib(size: usize) -> u32 {
     u32::try_from((size >> 10) + 1).unwrap_or(u32::MAX).min(MAX_WAITING_KIB as u32)
 }
 
+/// Every session. Whoever asks for all of them has the time to mend what somebody did to their names.
 fn sessions(shared: &Shared) -> io::Result<Vec<SessionId>> {
+    nested::mend(shared)?;
     let mut sessions = Vec::new();
     for entry in std::fs::read_dir(&shared.layout.sessions)? {
         let session = entry?.file_name().to_str().and_then(|name| name.parse().ok());

@@ -9,5 +9,6 @@ mod damage;
 mod faults;
 mod feed;
 mod fixture;
+mod nested;
 mod open;
 mod read;

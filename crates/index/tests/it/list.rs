@@ -36,13 +36,17 @@ async fn each_filter_holds_alone_and_with_the_others() {
         fixture.add(session.clone()).await;
         all.push(session);
     }
-    for bits in 0..32u32 {
+    for bits in 0..64u32 {
         let has = |bit: u32| bits & (1 << bit) != 0;
+        if has(3) && has(5) {
+            continue;
+        }
         let filter = Filter {
             status: has(0).then_some(SessionStatus::WaitingApproval),
             workspace: has(1).then(|| "/b".to_owned()),
             archived: has(2).then_some(true),
             parent: has(3).then(|| id(1000)),
+            top: has(5),
             q: has(4).then(|| "zeb".to_owned()),
             limit: 200,
             cursor: None,
@@ -52,6 +56,7 @@ async fn each_filter_holds_alone_and_with_the_others() {
                 && filter.workspace.as_ref().is_none_or(|workspace| session.workspace_path == *workspace)
                 && filter.archived.is_none_or(|archived| session.archived == archived)
                 && filter.parent.is_none_or(|parent| session.parent_session_id == Some(parent))
+                && (!filter.top || session.parent_session_id.is_none())
                 && (filter.q.is_none() || session.title.is_some())
         };
         let wanted: Vec<u128> =
@@ -61,6 +66,27 @@ async fn each_filter_holds_alone_and_with_the_others() {
     }
     let none = Filter { workspace: Some("/".into()), ..Filter::default() };
     assert_eq!(numbers(&fixture.list(none).await), [0u128; 0]);
+}
+
+#[tokio::test]
+async fn a_name_leads_to_the_open_session_that_has_it() {
+    let fixture = Fixture::new();
+    let named = |n, name: &str| Session { name: Some(name.to_owned()), ..session(n, 1) };
+    for (n, name) in [(1, "beta"), (2, "alpha"), (3, "gamma")] {
+        fixture.add(named(n, name)).await;
+    }
+    fixture.add(session(4, 1)).await;
+    fixture.index.flushed().await.unwrap();
+    assert_eq!(fixture.index.by_name("alpha").await, Ok(Some(id(2))));
+    assert_eq!(fixture.index.by_name("delta").await, Ok(None));
+    let names = |sessions: Vec<Session>| sessions.into_iter().filter_map(|it| it.name).collect::<Vec<_>>();
+    assert_eq!(names(fixture.index.named("", 2).await.unwrap()), ["alpha", "beta"]);
+    assert_eq!(names(fixture.index.named("beta", 2).await.unwrap()), ["gamma"]);
+    let closed = Session { status: SessionStatus::Completed, ..named(2, "alpha") };
+    fixture.index.update(update(closed, 1, 2, &[])).await.unwrap();
+    fixture.index.flushed().await.unwrap();
+    assert_eq!(fixture.index.by_name("alpha").await, Ok(None));
+    assert_eq!(names(fixture.index.named("", 9).await.unwrap()), ["beta", "gamma"]);
 }
 
 #[tokio::test]

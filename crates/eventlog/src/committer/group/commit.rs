@@ -16,6 +16,7 @@ use crate::drafts::MAX_DRAFTS;
 use crate::feed::Place;
 use crate::log::LogError;
 use crate::markers::{self, Marker};
+use crate::nested;
 use crate::shared::disk_error;
 
 /// With more files than this, one sync of the file system is cheaper than a sync of each.
@@ -41,7 +42,8 @@ impl Committer {
             if !new && self.marked.contains(&staged.session) {
                 continue;
             }
-            let marker = Marker { seq: staged.before.seq, feed };
+            let unfinished = self.unfinished.contains(&staged.session);
+            let marker = Marker { seq: staged.before.seq, feed, unfinished, parent: None };
             match markers::write(&*self.shared.disk, &self.shared.layout, staged.session, marker) {
                 Ok(file) => files.push(file),
                 Err(error) => {
@@ -83,7 +85,7 @@ impl Committer {
         let session = staged.session;
         self.files.close(session);
         self.shared.heads.remove(session);
-        let _ = self.shared.disk.remove_dir_all(&self.shared.layout.session(session));
+        let _ = nested::discard(&self.shared, session);
         let _ = self.shared.disk.remove_file(&self.shared.layout.marker(session));
         self.marked.remove(&session);
     }

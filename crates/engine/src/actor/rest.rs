@@ -1,0 +1,118 @@
+//! How an actor ends: it goes to sleep when nothing is left to do, stops with the daemon, or goes with its session.
+
+use std::ops::ControlFlow;
+
+use ostler_types::Command;
+use tokio::time::Instant;
+
+use super::{Actor, Input};
+use crate::catalogue;
+use crate::error::EngineError;
+
+impl Actor {
+    pub(super) fn is_at_rest(&self) -> bool {
+        let state = &self.session.state;
+        let quiet = state.turn.is_none() && state.queue.is_empty() && self.running.is_none();
+        let alone = !self.session.hub.has_subscribers() && !self.has_open_children();
+        quiet && self.unrecorded.is_none() && alone
+    }
+
+    /// Leaves memory: everything is in the log, and the views know it.
+    /// What is asked meanwhile comes first: with many sessions, it takes a while until one has a bed and its views.
+    pub(super) async fn sleep(&mut self) -> ControlFlow<()> {
+        let shared = self.session.shared.clone();
+        if !self.session.rested {
+            let Ok(bed) = shared.beds.try_acquire() else {
+                self.idle_since = Instant::now();
+                return ControlFlow::Continue(());
+            };
+            let written = tokio::select! {
+                input = self.inputs.recv() => {
+                    self.early = Some(input.unwrap_or(Input::Stop));
+                    return ControlFlow::Continue(());
+                }
+                written = shared.views.rest(self.session.id) => written,
+            };
+            self.settle(written).await;
+            drop(bed);
+        }
+        if self.session.shared.forget(self.session.id, || self.inputs.is_empty() && self.is_at_rest()) {
+            self.inputs.close();
+            // A client that came too late gets no answer, and asks again: that wakes the session.
+            return ControlFlow::Break(());
+        }
+        self.idle_since = Instant::now();
+        ControlFlow::Continue(())
+    }
+
+    /// Brings the views up to date, and tells the log that the session rests.
+    async fn rest(&mut self) {
+        if self.session.rested {
+            return;
+        }
+        let shared = self.session.shared.clone();
+        let _bed = shared.beds.acquire().await;
+        let written = shared.views.rest(self.session.id).await;
+        self.settle(written).await;
+    }
+
+    /// Brings the rest up to date, once it is known whether the readable files are.
+    async fn settle(&mut self, written: bool) {
+        let shared = self.session.shared.clone();
+        self.session.snapshot().await;
+        catalogue::write_session(self.session.dir(), &self.session.state).await;
+        let state = &self.session.state;
+        let rests = state.turn.is_none() && state.queue.is_empty() && !self.has_open_children();
+        if rests && written && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
+            match shared.log.settle(self.session.id).await {
+                Ok(()) => self.session.rested = true,
+                Err(error) => {
+                    tracing::warn!(id = %self.session.id, %error, "the session could not be settled")
+                }
+            }
+        }
+    }
+
+    /// The daemon stops: a turn that only waits is left to be picked up, another one is canceled.
+    pub(super) async fn stop(&mut self) {
+        self.save_drafts(1);
+        if let Some(end) = self.unrecorded.take() {
+            _ = self.decide_and_record(end).await;
+        }
+        let resumable = self.agent_resumes();
+        let partial = self.session.hub.hold();
+        let suspend = Command::Suspend { resumable, partial };
+        if !self.session.shared.at_rest
+            && let Err(error) = self.decide_and_record(suspend).await
+        {
+            tracing::error!(id = %self.session.id, %error, "the turn is left to be recovered at the next start");
+        }
+        if let Some(running) = self.running.take() {
+            running.end().await;
+        }
+        self.leave_children().await;
+        self.rest().await;
+        self.session.hub.close();
+    }
+
+    pub(super) async fn purge(&mut self) -> Result<(), EngineError> {
+        let close = Command::Close { by: "purge".to_owned(), partial: None };
+        // Removing sessions is what one does about a full disk, so it must not need room.
+        if let Err(error) = self.decide_and_record(close).await {
+            tracing::warn!(id = %self.session.id, %error, "a session is removed without its last record");
+        }
+        if let Some(running) = self.running.take() {
+            running.end().await;
+        }
+        self.leave_children().await;
+        let shared = &self.session.shared;
+        shared.views.remove(&self.session.state.session).await;
+        shared.log.remove(self.session.id).await?;
+        if let Err(error) = shared.index.remove(self.session.id).await {
+            tracing::warn!(id = %self.session.id, %error, "the index still lists a removed session");
+        }
+        shared.forget(self.session.id, || true);
+        self.session.hub.close();
+        Ok(())
+    }
+}

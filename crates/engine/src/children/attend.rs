@@ -1,0 +1,365 @@
+//! Looking after one child from its start to its end: what it asks, who answered, how it ended. The
+//! attendant changes nothing by itself; it tells the parent, and stops the child when it is told to.
+
+use std::time::Duration;
+
+use ostler_agent::NewChild;
+use ostler_eventlog::{Line, LogError};
+use ostler_types::{
+    ChildNews, ChildOutcome, ChildStatus, Command, Event, PendingApproval, Scope, Session, SessionId,
+    SessionView, ToolCallId, TurnId,
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Reply, outcome, start, worktree};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::history;
+use crate::queue::Item;
+
+/// How long to wait before something that the disk refused is tried again.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+/// Records of a child that are looked through for an answer that nobody was there to hear.
+const LOOK_BACK: u64 = 512;
+
+/// Looks after one child.
+pub(super) struct Attendant {
+    pub(super) engine: Engine,
+    parent: SessionId,
+    pub(super) child: SessionId,
+    /// What the parent knows of the child's questions.
+    heard: Vec<Question>,
+    /// Answers that were recorded in the child's log, and not yet told.
+    answers: Vec<(Question, Answer)>,
+    /// Fires when the child is to stop.
+    pub(super) stop: CancellationToken,
+    /// Fires when the parent's actor ends.
+    pub(super) leaving: CancellationToken,
+}
+
+/// A question, by what makes it one of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Question {
+    session_id: SessionId,
+    turn_id: TurnId,
+    tool_call_id: ToolCallId,
+}
+
+/// How a question was answered.
+#[derive(Debug, Clone)]
+struct Answer {
+    granted: bool,
+    by: String,
+    scope: Scope,
+    reason: Option<String>,
+}
+
+impl Attendant {
+    pub(super) fn new(
+        engine: Engine,
+        (parent, child): (SessionId, SessionId),
+        heard: &[PendingApproval],
+        (stop, leaving): (CancellationToken, CancellationToken),
+    ) -> Attendant {
+        let heard = heard.iter().map(Question::of).collect();
+        Attendant { engine, parent, child, heard, answers: Vec::new(), stop, leaving }
+    }
+
+    /// Starts the child, then watches it. The agent is answered when it is at work, or has failed to be.
+    pub(super) async fn start(mut self, parent: Session, new: NewChild, reply: Reply<SessionId>) {
+        let started = start::start(&self, &parent, new).await;
+        if self.leaving.is_cancelled() {
+            return;
+        }
+        if let Err(outcome) = started {
+            self.tell(ChildNews::Ended(outcome)).await;
+            _ = reply.send(Ok(self.child));
+            return;
+        }
+        _ = reply.send(Ok(self.child));
+        self.watch().await;
+    }
+
+    /// Watches a child that was started before. One that was announced and never made has failed.
+    pub(super) async fn resume(mut self) {
+        let known = tokio::select! {
+            () = self.leaving.cancelled() => return,
+            known = self.engine.view(self.child) => known,
+        };
+        match known {
+            Err(EngineError::NotFound) => {
+                worktree::discard(&self.engine, self.child).await;
+                let why = "the daemon stopped before this session was started";
+                self.tell(ChildNews::Ended(outcome::failed(why.to_owned()))).await;
+            }
+            _ => self.watch().await,
+        }
+    }
+
+    /// Follows the child until it has ended or the parent's actor leaves.
+    async fn watch(&mut self) {
+        let leaving = self.leaving.clone();
+        tokio::select! {
+            biased;
+            () = leaving.cancelled() => {}
+            ended = self.follow() => self.tell(ChildNews::Ended(ended)).await,
+        }
+    }
+
+    /// Tells what the child asks, until it has ended. A child whose actor breaks down is followed again.
+    async fn follow(&mut self) -> ChildOutcome {
+        let mut orders = None;
+        loop {
+            let followed = self.follow_once(&mut orders).await;
+            match followed {
+                Ok(Some(outcome)) => return outcome,
+                Ok(None) => {}
+                Err(EngineError::NotFound) => {
+                    return outcome::canceled("the session was removed".to_owned());
+                }
+                Err(EngineError::Log(error @ LogError::Damaged { .. })) => {
+                    return outcome::failed(error.to_string());
+                }
+                Err(error) => {
+                    tracing::warn!(child = %self.child, %error, "a child session cannot be followed");
+                    tokio::time::sleep(RETRY_EVERY).await;
+                }
+            }
+        }
+    }
+
+    /// Follows the child's records; `None` when they cease to come.
+    async fn follow_once(
+        &mut self,
+        orders: &mut Option<Orders>,
+    ) -> Result<Option<ChildOutcome>, EngineError> {
+        let view = self.engine.view(self.child).await?;
+        let mut records = self.engine.subscribe_quietly(self.child, view.last_seq).await?;
+        let orders = orders.get_or_insert_with(|| Orders::of(&self.engine, &view.session));
+        self.look_back(&view).await?;
+        if let Some(outcome) = self.compare(&view).await? {
+            return Ok(Some(outcome));
+        }
+        loop {
+            tokio::select! {
+                order = orders.next(&self.stop) => orders.given(self.give(&order).await),
+                item = records.next() => match item? {
+                    Some(Item::Record(line)) if matters(&line) => {
+                        self.note_answer(&line);
+                        let view = self.engine.view(self.child).await?;
+                        if let Some(outcome) = self.compare(&view).await? {
+                            return Ok(Some(outcome));
+                        }
+                    }
+                    Some(Item::Record(_) | Item::Delta(_)) => {}
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    /// Tells the child to stop. `false` when it could not be recorded yet.
+    async fn give(&self, Order { by, reason }: &Order) -> bool {
+        let (by, reason, partial) = (by.clone(), Some(reason.clone()), None);
+        let given = self.engine.submit(self.child, Command::Cancel { by, reason, partial }).await;
+        !matches!(given, Err(EngineError::Log(_)))
+    }
+
+    /// Tells the parent which questions are new and which are answered, and says whether the child has ended.
+    async fn compare(&mut self, view: &SessionView) -> Result<Option<ChildOutcome>, EngineError> {
+        let waiting: Vec<Question> = view.pending_approvals.iter().map(Question::of).collect();
+        let gone: Vec<Question> =
+            self.heard.iter().filter(|heard| !waiting.contains(heard)).cloned().collect();
+        for question in gone {
+            let known = self.answers.iter().position(|(answered, _)| *answered == question);
+            let answer = known.map_or_else(Answer::none, |index| self.answers.swap_remove(index).1);
+            self.tell(answer.news(question)).await;
+        }
+        for approval in &view.pending_approvals {
+            if !self.heard.contains(&Question::of(approval)) {
+                self.tell(ChildNews::Asks(Box::new(approval.clone()))).await;
+            }
+        }
+        self.heard = waiting;
+        self.answers.clear();
+        if !outcome::has_ended(view) {
+            return Ok(None);
+        }
+        let outcome = outcome::of(&self.engine, view).await?;
+        if outcome.status == ChildStatus::Canceled && view.session.worktree.is_some() {
+            worktree::discard_unchanged(&self.engine, self.child).await;
+        }
+        Ok(Some(outcome))
+    }
+
+    fn note_answer(&mut self, line: &Line) {
+        if !matches!(line.name(), "approval_granted" | "approval_denied") {
+            return;
+        }
+        if let Ok(record) = line.record()
+            && let Some(answered) = answered(self.child, record.turn_id, record.event)
+        {
+            self.answers.push(answered);
+        }
+    }
+
+    /// Finds the answers to questions that were answered while nobody watched.
+    async fn look_back(&mut self, view: &SessionView) -> Result<(), EngineError> {
+        let waits = |heard: &Question| view.pending_approvals.iter().any(|a| Question::of(a) == *heard);
+        if self.heard.iter().all(waits) {
+            return Ok(());
+        }
+        let log = self.engine.shared.log.clone();
+        let from = view.last_seq.saturating_sub(LOOK_BACK).max(1);
+        let mut lines = Vec::new();
+        history::each_line(&*log, self.child, from..view.last_seq + 1, |line| {
+            if matches!(line.name(), "approval_granted" | "approval_denied") {
+                lines.push(line.clone());
+            }
+            Ok(())
+        })
+        .await?;
+        lines.iter().for_each(|line| self.note_answer(line));
+        Ok(())
+    }
+
+    /// Tells the parent, however often the disk refuses it.
+    pub(super) async fn tell(&self, news: ChildNews) {
+        let telling = async {
+            loop {
+                let command = Command::Child { session_id: self.child, news: news.clone() };
+                match self.engine.submit(self.parent, command).await {
+                    Err(EngineError::Log(error)) => {
+                        tracing::warn!(parent = %self.parent, %error, "the news of a child could not be recorded yet");
+                    }
+                    Ok(_) | Err(_) => return,
+                }
+                tokio::time::sleep(RETRY_EVERY).await;
+            }
+        };
+        // An actor that leaves waits for its attendants, and no longer hears them.
+        tokio::select! {
+            () = self.leaving.cancelled() => {}
+            () = telling => {}
+        }
+    }
+}
+
+/// Why a child is told to stop.
+#[derive(Debug, Clone)]
+struct Order {
+    by: String,
+    reason: String,
+}
+
+/// What a child is still to be told: that its parent has no use for it any more, that its time is over.
+struct Orders {
+    deadline: Option<(Instant, u64)>,
+    is_stopped: bool,
+    /// An order that the disk refused, and when it is tried again.
+    again: Option<(Instant, Order)>,
+    last: Option<Order>,
+}
+
+impl Orders {
+    /// The time that a child has is counted from when it was made, so that a restart gives it no more.
+    fn of(engine: &Engine, session: &Session) -> Orders {
+        let seconds = session.budget.and_then(|budget| budget.max_seconds);
+        let passed = engine.clock().now().duration_since(session.created_at);
+        let passed = Duration::try_from(passed).unwrap_or_default();
+        let deadline = seconds.and_then(|seconds| {
+            let left = Duration::from_secs(seconds).saturating_sub(passed);
+            Some((Instant::now().checked_add(left)?, seconds))
+        });
+        Orders { deadline, is_stopped: false, again: None, last: None }
+    }
+
+    /// The next order, when it is due.
+    async fn next(&mut self, stop: &CancellationToken) -> Order {
+        let (deadline, again) = (self.deadline, self.again.clone());
+        let until = |at: Option<Instant>| async move {
+            match at {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let order = tokio::select! {
+            () = stop.cancelled(), if !self.is_stopped => {
+                self.is_stopped = true;
+                let reason = "the session that started this one has no use for it any more".to_owned();
+                Order { by: "parent".to_owned(), reason }
+            }
+            () = until(deadline.map(|(at, _)| at)) => {
+                self.deadline = None;
+                let seconds = deadline.map_or(0, |(_, seconds)| seconds);
+                Order { by: "budget".to_owned(), reason: format!("its time of {seconds} s is over") }
+            }
+            () = until(again.as_ref().map(|(at, _)| *at)) => {
+                self.again = None;
+                again.map_or_else(|| Order { by: "parent".to_owned(), reason: String::new() }, |(_, order)| order)
+            }
+        };
+        self.last = Some(order.clone());
+        order
+    }
+
+    /// Remembers an order that could not be given.
+    fn given(&mut self, was_recorded: bool) {
+        if !was_recorded {
+            self.again = self.last.take().map(|order| (Instant::now() + RETRY_EVERY, order));
+        }
+    }
+}
+
+impl Question {
+    fn of(approval: &PendingApproval) -> Question {
+        let PendingApproval { session_id, turn_id, tool_call_id, .. } = approval;
+        Question { session_id: *session_id, turn_id: *turn_id, tool_call_id: tool_call_id.clone() }
+    }
+}
+
+impl Answer {
+    /// The question is gone because its turn is over.
+    fn none() -> Answer {
+        Answer { granted: false, by: "canceled".to_owned(), scope: Scope::Once, reason: None }
+    }
+
+    fn news(self, question: Question) -> ChildNews {
+        let Answer { granted, by, scope, reason } = self;
+        let Question { turn_id, tool_call_id, .. } = question;
+        ChildNews::Answered { tool_call_id, turn_id, granted, by, scope, reason }
+    }
+}
+
+/// Which question a record answers, and how.
+fn answered(own: SessionId, own_turn: Option<TurnId>, event: Event) -> Option<(Question, Answer)> {
+    let granted = matches!(event, Event::ApprovalGranted { .. });
+    let (Event::ApprovalGranted { tool_call_id, by, scope, reason, child, .. }
+    | Event::ApprovalDenied { tool_call_id, by, scope, reason, child, .. }) = event
+    else {
+        return None;
+    };
+    let (session_id, turn_id) = match child {
+        Some(child) => (child.session_id, child.turn_id),
+        None => (own, own_turn?),
+    };
+    Some((Question { session_id, turn_id, tool_call_id }, Answer { granted, by, scope, reason }))
+}
+
+/// Whether a record can change what the parent is to know.
+fn matters(line: &Line) -> bool {
+    matches!(
+        line.name(),
+        "approval_requested"
+            | "approval_granted"
+            | "approval_denied"
+            | "patch_review_requested"
+            | "turn_completed"
+            | "turn_failed"
+            | "turn_canceled"
+            | "subagent_completed"
+            | "message_withdrawn"
+            | "session_completed"
+    )
+}

@@ -1,0 +1,135 @@
+//! Making a child: its worktree if it gets one, its session with its first turn. What fails on the way is the
+//! child's outcome, and leaves nothing half made.
+
+use std::path::Path;
+
+use ostler_agent::NewChild;
+use ostler_types::{
+    Budget, ChildOutcome, Command, Delivery, Message, MessageId, NewSession, Part, Policy, Role, Session,
+    SessionId, TurnId, Worktree,
+};
+
+use super::attend::Attendant;
+use super::{outcome, worktree};
+use crate::engine::Engine;
+
+/// Makes the child and sets it to work. `Err` says what became of it instead.
+pub(super) async fn start(
+    attendant: &Attendant,
+    parent: &Session,
+    new: NewChild,
+) -> Result<(), ChildOutcome> {
+    let (engine, id) = (&attendant.engine, attendant.child);
+    let made = if new.worktree { Some(make_worktree(attendant, parent).await?) } else { None };
+    let workspace = made.as_ref().map(|made| made.workspace.display().to_string());
+    let worktree = made.map(|made| Worktree { repository: parent.workspace_path.clone(), base: made.base });
+    let prompt = prompt(engine, &new.prompt);
+    let session = session(engine, id, parent, (workspace, worktree), new);
+    let started = if attendant.stop.is_cancelled() {
+        Err(outcome::canceled("it was stopped before it began".to_owned()))
+    } else {
+        let created = engine.create_under(parent.id, session, prompt).await;
+        created.map(drop).map_err(|error| outcome::failed(format!("it could not be started: {error}")))
+    };
+    if started.is_err() {
+        worktree::discard(engine, id).await;
+    }
+    started
+}
+
+async fn make_worktree(
+    attendant: &Attendant,
+    parent: &Session,
+) -> Result<ostler_git::MadeWorktree, ChildOutcome> {
+    let Some(worktrees) = &attendant.engine.shared.worktrees else {
+        return Err(outcome::failed("this daemon makes no worktrees; start it without one".to_owned()));
+    };
+    let name = attendant.child.to_string();
+    let made = worktrees.make(&name, Path::new(&parent.workspace_path), &attendant.stop).await;
+    made.map_err(|error| match attendant.stop.is_cancelled() {
+        true => outcome::canceled("it was stopped before it began".to_owned()),
+        false => outcome::failed(format!("its worktree could not be made: {error}")),
+    })
+}
+
+/// What the child is: as its parent, with no more rights than it has.
+fn session(
+    engine: &Engine,
+    id: SessionId,
+    parent: &Session,
+    (workspace, worktree): (Option<String>, Option<Worktree>),
+    new: NewChild,
+) -> NewSession {
+    let policy = policy(parent, workspace.as_deref());
+    let workspace = workspace.unwrap_or_else(|| parent.workspace_path.clone());
+    NewSession {
+        system_prompt: None,
+        agent: new.agent.unwrap_or_else(|| parent.agent.clone()),
+        fallback_models: parent.fallback_models.clone(),
+        effort: parent.effort,
+        raw_log: parent.raw_log,
+        verbose_log: parent.verbose_log,
+        log_root: parent.log_root.clone(),
+        title: Some(new.description),
+        parent_session_id: Some(parent.id),
+        depth: parent.depth + 1,
+        budget: Some(at_most(new.budget, parent.budget.unwrap_or_default())),
+        worktree,
+        mode: "agent".to_owned(),
+        policy,
+        ..NewSession::new(
+            id,
+            engine.clock().now(),
+            workspace,
+            new.model.unwrap_or_else(|| parent.model.clone()),
+        )
+    }
+}
+
+/// The parent's policy. What it allows in its workspace, it allows in a worktree that was made of it.
+fn policy(parent: &Session, workspace: Option<&str>) -> Policy {
+    let mut policy = parent.policy.clone();
+    if let Some(workspace) = workspace {
+        for rule in &mut policy.approval.rules {
+            if rule.workspace.as_deref() == Some(parent.workspace_path.as_str()) {
+                rule.workspace = Some(workspace.to_owned());
+            }
+        }
+    }
+    policy
+}
+
+/// What a child may spend: no more than its parent.
+fn at_most(wanted: Budget, limit: Budget) -> Budget {
+    fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+    Budget {
+        max_steps: least(wanted.max_steps, limit.max_steps),
+        max_tokens: least(wanted.max_tokens, limit.max_tokens),
+        max_seconds: least(wanted.max_seconds, limit.max_seconds),
+    }
+}
+
+/// The child's first message and its turn.
+fn prompt(engine: &Engine, text: &str) -> Command {
+    let clock = engine.clock();
+    let message = Message {
+        id: MessageId::new(clock.uuid()),
+        role: Role::User,
+        parts: vec![Part::text(text)],
+        created_at: clock.now(),
+    };
+    Command::Submit {
+        message,
+        turn_id: TurnId::new(clock.uuid()),
+        delivery: Delivery::Queue,
+        auto_run: Some(true),
+        idempotency_key: None,
+        by: "parent".to_owned(),
+        partial: None,
+    }
+}

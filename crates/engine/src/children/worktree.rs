@@ -1,0 +1,96 @@
+//! What becomes of a child's worktree: merged into the parent's workspace, or dropped.
+
+use ostler_agent::{ReportError, WorktreeEnd};
+use ostler_git::{Changed, GitError, Worktrees};
+use ostler_types::{Refusal, SessionId};
+
+use super::outcome;
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// How many files are named in what is said of a merge.
+const NAMED: usize = 50;
+
+/// Merges or drops the worktree of a child that has ended, and says what was done.
+pub(super) async fn end(
+    engine: &Engine,
+    parent: SessionId,
+    child: SessionId,
+    end: WorktreeEnd,
+) -> Result<String, ReportError> {
+    let worktrees = worktree_of(engine, parent, child).await.map_err(ReportError::Refused)?;
+    let name = child.to_string();
+    let said = match end {
+        WorktreeEnd::Merge => {
+            let merged = worktrees.merge(&name).await.map_err(not_merged)?;
+            say(&merged.changed)
+        }
+        WorktreeEnd::Drop => "The worktree was dropped, with all that was changed in it.".to_owned(),
+    };
+    match worktrees.remove(&name).await {
+        Ok(()) => Ok(said),
+        Err(error) => {
+            tracing::warn!(%child, %error, "a worktree is left behind; the next start removes it with its session");
+            Ok(format!("{said} Its directory could not be removed: {error}"))
+        }
+    }
+}
+
+/// Removes the worktree of a child that was stopped before it changed anything.
+pub(super) async fn discard_unchanged(engine: &Engine, id: SessionId) {
+    let Some(worktrees) = &engine.shared.worktrees else { return };
+    if worktrees.changes(&id.to_string()).await.is_ok_and(|changes| changes.is_empty()) {
+        discard(engine, id).await;
+    }
+}
+
+/// Removes the worktree of a session that never came to be, or is removed itself.
+pub(crate) async fn discard(engine: &Engine, id: SessionId) {
+    if let Some(worktrees) = &engine.shared.worktrees
+        && let Err(error) = worktrees.remove(&id.to_string()).await
+    {
+        tracing::warn!(%id, %error, "the worktree of a removed session is left behind");
+    }
+}
+
+/// The worktrees, if this child has one that can be ended now.
+async fn worktree_of(engine: &Engine, parent: SessionId, child: SessionId) -> Result<&Worktrees, Refusal> {
+    let view = match engine.view(child).await {
+        Ok(view) if view.session.parent_session_id == Some(parent) => view,
+        Ok(_) | Err(EngineError::NotFound) => {
+            let message = format!("this session has not started a session {child}");
+            return Err(Refusal::not_found("child_not_found", message));
+        }
+        Err(error) => return Err(Refusal::conflict("child_unreadable", error.to_string())),
+    };
+    if !outcome::has_ended(&view) {
+        return Err(Refusal::conflict("child_running", format!("session {child} is still at work"))
+            .hint("wait for it to end, or stop it"));
+    }
+    let worktrees = engine.shared.worktrees.as_deref().filter(|_| view.session.worktree.is_some());
+    worktrees.ok_or_else(|| {
+        Refusal::conflict("no_worktree", format!("session {child} has no worktree of its own"))
+    })
+}
+
+fn say(changed: &[Changed]) -> String {
+    if changed.is_empty() {
+        return "There was nothing to merge.".to_owned();
+    }
+    let named: Vec<String> =
+        changed.iter().take(NAMED).map(|one| format!("{} {}", one.what, one.path)).collect();
+    let more = match changed.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    format!("Merged {} files into the workspace: {}{more}.", changed.len(), named.join(", "))
+}
+
+fn not_merged(error: GitError) -> ReportError {
+    let refusal = match error {
+        GitError::Conflict(_) => Refusal::conflict("merge_conflict", format!("nothing was merged: {error}"))
+            .hint("the worktree is still there; change the files on one side so that they agree, or drop it"),
+        GitError::Failed(why) => Refusal::conflict("not_merged", format!("nothing was merged: {why}")),
+    };
+    ReportError::Refused(refusal)
+}

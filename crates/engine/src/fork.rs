@@ -1,0 +1,290 @@
+//! Forks: a new session that shares the beginning of another one, up to the end of a turn, and then goes its own
+//! way. The records are copied with their times and turns; what would count twice or still waits for somebody
+//! stays behind.
+
+use std::ops::ControlFlow;
+
+use ostler_eventlog::{Line, LogError};
+use ostler_types::{
+    Event, ForkedFrom, Limits, Message, NewRecord, Part, Record, Refusal, Session, SessionId, SessionStatus,
+    SessionView, ToolResult, TurnId, TurnStatus, Usage,
+};
+
+use crate::copy::Copy;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::history;
+
+/// What is added to the title.
+const SUFFIX: &str = " (fork)";
+
+impl Engine {
+    /// Makes a session that goes on from the end of a turn of another one: of `turn_id`, or of the last one that
+    /// has ended. The other one may sleep, work on a later turn, or be closed.
+    pub async fn fork(&self, id: SessionId, turn_id: Option<TurnId>) -> Result<Session, EngineError> {
+        self.refuse_if_stopping()?;
+        let view = self.view(id).await?;
+        let turn_id = shared_turn(&view, turn_id)?;
+        let until = match turn_id {
+            Some(turn_id) => self.end_of(id, turn_id, view.last_seq).await?,
+            None => 0,
+        };
+        let session = forked(self, view.session, turn_id);
+        let mut copy = Copy::begin(self, session.id).await?;
+        let copied = self.copy(id, session, turn_id, until, &mut copy).await;
+        copy.end(copied).await
+    }
+
+    /// The record that ends a turn.
+    async fn end_of(&self, id: SessionId, turn_id: TurnId, last_seq: u64) -> Result<u64, EngineError> {
+        let mut found = None;
+        history::each_line(&*self.shared.log, id, 1..last_seq + 1, |line| {
+            if found.is_none() && is_end(line) && record(line)?.turn_id == Some(turn_id) {
+                found = Some(line.seq);
+            }
+            Ok(())
+        })
+        .await?;
+        let unknown =
+            || Refusal::not_found("turn_not_found", format!("turn {turn_id} is no turn of this session"));
+        Ok(found.ok_or_else(unknown)?)
+    }
+
+    /// Copies what is shared, and the files that it speaks of.
+    async fn copy(
+        &self,
+        from: SessionId,
+        session: Session,
+        turn_id: Option<TurnId>,
+        until: u64,
+        copy: &mut Copy<'_>,
+    ) -> Result<(), EngineError> {
+        let (to, ts) = (session.id, session.created_at);
+        copy.add(NewRecord { ts, turn_id: None, event: Event::SessionCreated { session } }).await?;
+        let mut shift = Shift::default();
+        let mut next = 2;
+        let mut is_over = turn_id.is_none();
+        while !is_over {
+            let lines = self.shared.log.read(from, next, history::PAGE_BYTES).await?;
+            let Some(last) = lines.last() else { break };
+            next = last.seq + 1;
+            let mut files = Vec::new();
+            for line in &lines {
+                let record = record(line)?;
+                let (old_seq, spoken_of) = (record.seq, files_of(&record.event));
+                match keep(record, turn_id, until, &shift) {
+                    ControlFlow::Continue(Some(new)) => {
+                        shift.kept(old_seq, copy.next_seq());
+                        copy.add(new).await?;
+                        files.extend(spoken_of);
+                    }
+                    ControlFlow::Continue(None) => {}
+                    ControlFlow::Break(()) => is_over = true,
+                }
+                if is_over {
+                    break;
+                }
+            }
+            // Files can only lie beside a log that is there.
+            copy.flush().await?;
+            self.share_files(from, to, files).await?;
+        }
+        copy.quiet().await
+    }
+
+    /// A file that is gone is gone in the fork, too.
+    async fn share_files(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        files: Vec<String>,
+    ) -> Result<(), EngineError> {
+        for file in files {
+            match self.shared.log.share_blob(from, to, file).await {
+                Ok(()) | Err(LogError::NotFound) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which seq a record of the source has in the fork, for the few records that speak of others.
+#[derive(Default)]
+struct Shift {
+    /// Where the difference between the two changes: the old seq, and the new one.
+    steps: Vec<(u64, u64)>,
+}
+
+impl Shift {
+    fn kept(&mut self, old: u64, new: u64) {
+        let difference = |(old, new): &(u64, u64)| old - new;
+        if self.steps.last().map(difference) != Some(old - new) {
+            self.steps.push((old, new));
+        }
+    }
+
+    /// The seq of the first record in the fork that was not before `old`.
+    fn of(&self, old: u64) -> u64 {
+        let after = self.steps.partition_point(|(first, _)| *first <= old);
+        let next = self.steps.get(after).map(|(_, new)| *new);
+        match after.checked_sub(1).map(|index| self.steps[index]) {
+            Some((first, new)) => next.map_or(new + (old - first), |next| next.min(new + (old - first))),
+            None => next.unwrap_or(1),
+        }
+    }
+}
+
+/// The last turn that both are to share.
+fn shared_turn(view: &SessionView, wanted: Option<TurnId>) -> Result<Option<TurnId>, Refusal> {
+    match wanted {
+        Some(turn_id) if view.running_turn_id == Some(turn_id) => {
+            Err(Refusal::conflict("turn_running", format!("turn {turn_id} is running"))
+                .hint("wait for it to end, cancel it, or fork at an earlier turn"))
+        }
+        Some(turn_id) => Ok(Some(turn_id)),
+        None => {
+            let mut ended = view.turns.iter().rev().filter(|turn| turn.status != TurnStatus::Running);
+            Ok(ended.next().map(|turn| turn.id))
+        }
+    }
+}
+
+/// The session that goes its own way: with the settings of the other, and none of what it has spent or is tied to.
+fn forked(engine: &Engine, source: Session, turn_id: Option<TurnId>) -> Session {
+    let (clock, session_id) = (engine.clock(), source.id);
+    let at = clock.now();
+    let title = source.title.map(|mut title| {
+        title.truncate(title.floor_char_boundary(Limits::LABEL_BYTES - SUFFIX.len()));
+        title + SUFFIX
+    });
+    Session {
+        id: SessionId::new(clock.uuid()),
+        created_at: at,
+        updated_at: at,
+        status: SessionStatus::Active,
+        last_turn_id: None,
+        title,
+        archived: false,
+        parent_session_id: None,
+        name: None,
+        agent_session_id: None,
+        worktree: None,
+        forked_from: Some(ForkedFrom { session_id, turn_id }),
+        usage: Usage::default(),
+        idempotency_key: None,
+        ..source
+    }
+}
+
+/// What becomes of a record in the fork: the same, something a little different, or nothing. Breaks off when
+/// nothing of the last shared turn can come any more.
+fn keep(
+    record: Record,
+    turn_id: Option<TurnId>,
+    until: u64,
+    shift: &Shift,
+) -> ControlFlow<(), Option<NewRecord>> {
+    let Record { seq, ts, turn_id: of, event, .. } = record;
+    if seq > until {
+        return match event {
+            // How the turn left the workspace is seen when nothing of it runs any more.
+            Event::CheckpointCreated { .. } | Event::CheckpointFailed { .. } if of == turn_id => {
+                ControlFlow::Continue(Some(NewRecord { ts, turn_id: of, event }))
+            }
+            Event::SessionFailed { .. } | Event::SessionCanceled { .. } if seq == until + 1 => {
+                ControlFlow::Continue(Some(NewRecord { ts, turn_id: of, event }))
+            }
+            Event::TurnStarted { .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(None),
+        };
+    }
+    let event = match event {
+        Event::MessageAdded { message, .. } => Event::MessageAdded { message, idempotency_key: None },
+        Event::ModelOutputCompleted { message, stop_reason, .. } => {
+            Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() }
+        }
+        Event::TurnCompleted { stop_reason, verified, verification, .. } => {
+            Event::TurnCompleted { stop_reason, usage: Usage::default(), verified, verification }
+        }
+        Event::ContextCompacted { mut compaction } => {
+            compaction.first_kept_seq = shift.of(compaction.first_kept_seq);
+            Event::ContextCompacted { compaction }
+        }
+        Event::SessionCreated { .. }
+        | Event::SessionUpdated { .. }
+        | Event::SessionCompleted { .. }
+        | Event::MessageQueued { .. }
+        | Event::MessageWithdrawn { .. }
+        | Event::UsageRecorded { .. }
+        | Event::AgentUpdated { .. }
+        | Event::SubagentStarted { .. }
+        | Event::SubagentCompleted { .. }
+        | Event::ApprovalRequested { child: Some(_), .. }
+        | Event::ApprovalGranted { child: Some(_), .. }
+        | Event::ApprovalDenied { child: Some(_), .. } => return ControlFlow::Continue(None),
+        kept @ (Event::SessionFailed { .. }
+        | Event::SessionCanceled { .. }
+        | Event::TurnStarted { .. }
+        | Event::TurnRetried { .. }
+        | Event::TurnFailed { .. }
+        | Event::TurnCanceled { .. }
+        | Event::ModelResolved { .. }
+        | Event::ModelWaiting { .. }
+        | Event::ReasoningCompleted { .. }
+        | Event::ToolBatchStarted { .. }
+        | Event::ToolBatchHalted { .. }
+        | Event::ToolBatchCompleted {}
+        | Event::ToolCallStarted { .. }
+        | Event::ToolCallCompleted { .. }
+        | Event::ApprovalRequested { child: None, .. }
+        | Event::ApprovalGranted { child: None, .. }
+        | Event::ApprovalDenied { child: None, .. }
+        | Event::CheckpointCreated { .. }
+        | Event::CheckpointFailed { .. }
+        | Event::PatchReviewRequested { .. }
+        | Event::VerificationStarted { .. }
+        | Event::VerificationCompleted { .. }) => kept,
+    };
+    ControlFlow::Continue(Some(NewRecord { ts, turn_id: of, event }))
+}
+
+/// The files beside the log that an event speaks of.
+fn files_of(event: &Event) -> Vec<String> {
+    match event {
+        Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => {
+            files_in(message)
+        }
+        Event::ToolCallCompleted { tool_result, .. } => files_of_result(tool_result),
+        Event::ContextCompacted { compaction } => {
+            compaction.summary.as_ref().map(files_in).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn files_of_result(result: &ToolResult) -> Vec<String> {
+    result.parts.iter().flat_map(files_of_part).chain(result.artifacts.iter().cloned()).collect()
+}
+
+fn files_in(message: &Message) -> Vec<String> {
+    message.parts.iter().flat_map(files_of_part).collect()
+}
+
+fn files_of_part(part: &Part) -> Vec<String> {
+    match part {
+        Part::Image { reference, .. } | Part::Audio { reference, .. } | Part::File { reference, .. } => {
+            vec![reference.clone()]
+        }
+        Part::ToolResult { images, .. } => images.iter().map(|image| image.reference.clone()).collect(),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall { .. } => Vec::new(),
+    }
+}
+
+fn is_end(line: &Line) -> bool {
+    matches!(line.name(), "turn_completed" | "turn_failed" | "turn_canceled")
+}
+
+fn record(line: &Line) -> Result<Record, LogError> {
+    line.record().map_err(|error| LogError::Io(format!("record {}: {error}", line.seq)))
+}

@@ -1,0 +1,64 @@
+//! What clients may ask of a session beside its state: what the model is shown of it, what became of a message
+//! that they have sent, and the end of one turn and no other.
+
+use std::sync::Arc;
+
+use ostler_types::{Accepted, Message, MessageId, Session, SessionId, State, TurnId};
+
+use crate::actor::Input;
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// A message that was sent under an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submitted {
+    /// The message.
+    pub message_id: MessageId,
+    /// The turn that answers it, unless none was asked for.
+    pub turn_id: Option<TurnId>,
+    /// Whether it waits for its turn.
+    pub is_queued: bool,
+    /// Whether its turn runs or waits now.
+    pub is_running: bool,
+}
+
+impl Submitted {
+    /// What the state says of the newest message with this key.
+    pub(crate) fn of(state: &State, key: &str) -> Option<Submitted> {
+        let (_, message_id, turn_id) = state.keys.iter().rev().find(|(known, ..)| known == key)?;
+        let is_queued = state.queue.iter().any(|queued| queued.message.id == *message_id);
+        let running = state.turn.as_ref().map(|turn| turn.id);
+        Some(Submitted {
+            message_id: *message_id,
+            turn_id: *turn_id,
+            is_queued,
+            is_running: !is_queued && running.is_some() && running == *turn_id,
+        })
+    }
+}
+
+impl Engine {
+    /// The conversation as the model is shown it, in order.
+    pub async fn context(&self, id: SessionId) -> Result<Vec<Arc<Message>>, EngineError> {
+        self.ask(id, |reply| Input::Context { reply }).await?
+    }
+
+    /// What became of the message that was sent under a key, if it is among the newest.
+    pub async fn submitted(&self, id: SessionId, key: &str) -> Result<Option<Submitted>, EngineError> {
+        self.ask(id, |reply| Input::Submitted { key: key.to_owned(), reply }).await
+    }
+
+    /// Stops this turn if it runs or waits now. Says whether it did.
+    pub async fn cancel_turn(&self, id: SessionId, turn_id: TurnId, by: &str) -> Result<bool, EngineError> {
+        self.refuse_if_stopping()?;
+        let canceled =
+            self.ask(id, |reply| Input::CancelTurn { turn_id, by: by.to_owned(), reply }).await??;
+        Ok(canceled != Accepted::Unchanged)
+    }
+
+    /// The open sessions that have a name, in the order of their names: those after `after`, at most `limit`.
+    pub async fn named(&self, after: &str, limit: usize) -> Result<Vec<Session>, EngineError> {
+        self.until_recovered().await?;
+        Ok(self.shared.index.named(after, limit).await?)
+    }
+}

@@ -1,0 +1,236 @@
+//! Making the changes of one work tree in another, file by file, in three ways: what only one side changed is
+//! taken from it, what both changed is merged by its lines, and where that cannot be done nothing is changed
+//! at all. Neither side's index is touched.
+
+use std::path::{Path, PathBuf};
+
+use crate::beneath::{Node, Tree, path_of};
+use crate::error::GitError;
+use crate::git::Git;
+use crate::snapshot::{LONG, MAX_LIST};
+use crate::worktrees::Changed;
+
+/// The largest file that is merged.
+const MAX_FILE: u64 = 32 << 20;
+/// How much all changed files may take together, before and after.
+const MAX_ALL: u64 = 256 << 20;
+/// How many files may have changed.
+const MAX_FILES: usize = 10_000;
+
+/// A file that differs between two trees.
+#[derive(Debug, Clone)]
+pub(crate) struct Difference {
+    /// Its path from the root of the work tree.
+    pub(crate) path: PathBuf,
+    before: Option<Blob>,
+    after: Option<Blob>,
+}
+
+#[derive(Debug, Clone)]
+struct Blob {
+    mode: String,
+    hash: String,
+}
+
+/// What differs between two trees below a folder.
+pub(crate) async fn differences(
+    git: &Git<'_>,
+    (before, after): (&str, &str),
+    below: &Path,
+) -> Result<Vec<Difference>, GitError> {
+    let below = if below.as_os_str().is_empty() { ".".to_owned() } else { below.display().to_string() };
+    let arguments = [
+        "--literal-pathspecs",
+        "diff-tree",
+        "-r",
+        "-z",
+        "--raw",
+        "--no-renames",
+        "--full-index",
+        before,
+        after,
+        "--",
+    ];
+    let top = git.top.display().to_string();
+    let all: Vec<&str> = ["-C", &top].into_iter().chain(arguments).chain([below.as_str()]).collect();
+    let listed =
+        git.run_in_the_open(&all, &[], git.call(Vec::new(), MAX_LIST, LONG)).await?.whole("diff-tree")?;
+    let mut fields = listed.split(|byte| *byte == 0);
+    let mut found = Vec::new();
+    while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+        let head = String::from_utf8_lossy(head).into_owned();
+        let mut words = head.trim_start_matches(':').split(' ');
+        let (Some(mode_before), Some(mode_after)) = (words.next(), words.next()) else { break };
+        let (Some(hash_before), Some(hash_after)) = (words.next(), words.next()) else { break };
+        let blob = |mode: &str, hash: &str| {
+            (mode != "000000").then(|| Blob { mode: mode.to_owned(), hash: hash.to_owned() })
+        };
+        let (before, after) = (blob(mode_before, hash_before), blob(mode_after, hash_after));
+        found.push(Difference { path: path_of(path), before, after });
+        if found.len() > MAX_FILES {
+            return Err(GitError::new(format!("More than {MAX_FILES} files have changed.")));
+        }
+    }
+    Ok(found)
+}
+
+/// Makes the differences in a workspace that may have changed since. All or nothing.
+pub(crate) async fn merge(
+    git: &Git<'_>,
+    differences: Vec<Difference>,
+    (workspace, scratch): (&Path, &Path),
+) -> Result<Vec<Changed>, GitError> {
+    let contents = contents(git, &differences).await?;
+    let tree = Tree::open(workspace)
+        .map_err(|error| GitError::io("The workspace cannot be opened:", workspace, error))?;
+    let (mut plan, mut conflicts) = (Vec::new(), Vec::new());
+    for (difference, (before, after)) in differences.into_iter().zip(contents) {
+        let path = difference.path;
+        let Ok(now) = tree.look(&path, MAX_FILE) else {
+            conflicts.push(path.display().to_string());
+            continue;
+        };
+        if now == after {
+            continue;
+        }
+        let wanted =
+            if now == before { Some(after) } else { by_lines(git, &now, (&before, &after), scratch).await? };
+        match wanted {
+            Some(wanted) if wanted == now => {}
+            Some(wanted) => plan.push(Step { path, now, wanted }),
+            None => conflicts.push(path.display().to_string()),
+        }
+    }
+    if !conflicts.is_empty() {
+        return Err(GitError::Conflict(conflicts));
+    }
+    let carried = tokio::task::spawn_blocking(move || carry_out(&tree, plan)).await;
+    carried.map_err(|error| GitError::new(format!("The merge was given up: {error}.")))?
+}
+
+/// What the differences are, for people.
+pub(crate) fn changed(differences: &[Difference]) -> Vec<Changed> {
+    let word = |difference: &Difference| match (&difference.before, &difference.after) {
+        (None, _) => "added",
+        (Some(_), None) => "deleted",
+        (Some(_), Some(_)) => "modified",
+    };
+    let one = |d: &Difference| Changed { path: d.path.display().to_string(), what: word(d) };
+    differences.iter().map(one).collect()
+}
+
+/// One file that is to become something else.
+struct Step {
+    path: PathBuf,
+    now: Option<Node>,
+    wanted: Option<Node>,
+}
+
+/// Removes first, so that a folder can take the place of a file; takes everything back if one step fails.
+fn carry_out(tree: &Tree, mut plan: Vec<Step>) -> Result<Vec<Changed>, GitError> {
+    plan.sort_by_key(|step| step.wanted.is_some());
+    for (index, step) in plan.iter().enumerate() {
+        if let Err(error) = tree.put(&step.path, step.wanted.as_ref()) {
+            let mut left = Vec::new();
+            for done in plan[..index].iter().rev() {
+                if tree.put(&done.path, done.now.as_ref()).is_err() {
+                    left.push(done.path.display().to_string());
+                }
+            }
+            let left = match left.as_slice() {
+                [] => "Nothing was changed.".to_owned(),
+                some => format!("These files could not be put back: {}.", some.join(", ")),
+            };
+            return Err(GitError::new(format!("{} cannot be written: {error}. {left}", step.path.display())));
+        }
+    }
+    let word = |step: &Step| match (&step.now, &step.wanted) {
+        (None, _) => "added",
+        (Some(_), None) => "deleted",
+        (Some(_), Some(_)) => "modified",
+    };
+    let one = |step: &Step| Changed { path: step.path.display().to_string(), what: word(step) };
+    let mut changed: Vec<Changed> = plan.iter().map(one).collect();
+    changed.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(changed)
+}
+
+/// Both sides' lines in one file; `None` where they contradict each other.
+async fn by_lines(
+    git: &Git<'_>,
+    now: &Option<Node>,
+    (before, after): (&Option<Node>, &Option<Node>),
+    scratch: &Path,
+) -> Result<Option<Option<Node>>, GitError> {
+    let (
+        Some(Node::File { is_executable: now_runs, content: ours }),
+        Some(Node::File { is_executable: before_runs, content: base }),
+        Some(Node::File { is_executable: after_runs, content: theirs }),
+    ) = (now, before, after)
+    else {
+        return Ok(None);
+    };
+    let names = ["ours", "base", "theirs"].map(|name| scratch.with_extension(name));
+    for (name, content) in names.iter().zip([ours, base, theirs]) {
+        let written = tokio::fs::write(name, content).await;
+        written.map_err(|error| GitError::io("A file for the merge cannot be written:", name, error))?;
+    }
+    let paths = names.each_ref().map(|name| name.display().to_string());
+    let arguments = ["merge-file", "-p", "--quiet", &paths[0], &paths[1], &paths[2]];
+    let merged = git.run_in_the_open(&arguments, &[], git.call(Vec::new(), 2 * MAX_FILE, LONG)).await;
+    for name in &names {
+        let _ = tokio::fs::remove_file(name).await;
+    }
+    let merged = merged?;
+    if merged.code != Some(0) || merged.is_cut {
+        return Ok(None);
+    }
+    let is_executable = if before_runs == after_runs { *now_runs } else { *after_runs };
+    Ok(Some(Some(Node::File { is_executable, content: merged.stdout })))
+}
+
+/// What each file was and is, in the order of the differences.
+async fn contents(
+    git: &Git<'_>,
+    differences: &[Difference],
+) -> Result<Vec<(Option<Node>, Option<Node>)>, GitError> {
+    let blobs = differences.iter().flat_map(|difference| [&difference.before, &difference.after]);
+    let mut asked = String::new();
+    for blob in blobs.flatten() {
+        if blob.mode == "160000" {
+            return Err(GitError::new("A submodule has changed, which cannot be merged here."));
+        }
+        asked.push_str(&blob.hash);
+        asked.push('\n');
+    }
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let answer = git
+        .run_in_the_open(&["cat-file", "--batch"], &[], git.call(asked.into_bytes(), MAX_ALL, LONG))
+        .await?
+        .whole("cat-file")?;
+    let mut rest = answer.as_slice();
+    let mut read = |blob: &Option<Blob>| -> Result<Option<Node>, GitError> {
+        let Some(blob) = blob else { return Ok(None) };
+        let (content, after) =
+            next_blob(rest).ok_or_else(|| GitError::new("Git does not know a changed file."))?;
+        rest = after;
+        let content = content.to_vec();
+        Ok(Some(match blob.mode.as_str() {
+            "120000" => Node::Link { target: content },
+            mode => Node::File { is_executable: mode == "100755", content },
+        }))
+    };
+    differences.iter().map(|one| Ok((read(&one.before)?, read(&one.after)?))).collect()
+}
+
+/// The first blob of a batch, and what follows it: `<hash> blob <size>\n<content>\n`.
+fn next_blob(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    let head = std::str::from_utf8(&bytes[..end]).ok()?;
+    let mut words = head.split(' ');
+    let (_, kind, size) = (words.next()?, words.next()?, words.next()?.parse::<usize>().ok()?);
+    let content = bytes.get(end + 1..end + 1 + size)?;
+    (kind == "blob").then_some((content, bytes.get(end + 2 + size..)?))
+}

@@ -1,0 +1,76 @@
+//! The note beside a worktree: what it was made of, and whether it was ever finished.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::WorktreeName;
+use crate::error::GitError;
+
+const EXTENSION: &str = "json";
+
+/// What is known of a worktree.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Note {
+    /// The workspace that it was made of.
+    pub(super) workspace: PathBuf,
+    /// The root of the work tree that this workspace is in.
+    pub(super) top: PathBuf,
+    /// Where the repository keeps what all its worktrees share.
+    pub(super) common: PathBuf,
+    /// Where the workspace is below the root.
+    pub(super) below: PathBuf,
+    /// The commit that it began with; none while it is being made.
+    pub(super) base: Option<String>,
+}
+
+impl Note {
+    pub(super) fn new(workspace: &Path, top: &Path, common: PathBuf, below: PathBuf) -> Note {
+        Note { workspace: workspace.to_owned(), top: top.to_owned(), common, below, base: None }
+    }
+
+    /// The note of a worktree, if there is one that can be read.
+    pub(super) fn read(directory: &Path, name: &str) -> Option<Note> {
+        serde_json::from_slice(&std::fs::read(path(directory, name)).ok()?).ok()
+    }
+
+    /// Writes the note, in place of an earlier one.
+    pub(super) async fn write(&self, directory: &Path, name: &str) -> Result<(), GitError> {
+        let target = path(directory, name);
+        let failed =
+            |error: String| GitError::io("The note of a worktree cannot be written:", &target, error);
+        let text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.to_string()))?;
+        let part = directory.join(format!("{name}.part"));
+        let written = async {
+            tokio::fs::write(&part, text).await?;
+            tokio::fs::File::open(&part).await?.sync_all().await?;
+            tokio::fs::rename(&part, &target).await?;
+            tokio::fs::File::open(directory).await?.sync_all().await
+        };
+        written.await.map_err(|error: std::io::Error| failed(error.to_string()))
+    }
+}
+
+/// Where the note of a worktree lies.
+pub(super) fn path(directory: &Path, name: &str) -> PathBuf {
+    directory.join(name).with_extension(EXTENSION)
+}
+
+/// Every worktree by its note or by its folder.
+pub(super) fn list(directory: &Path) -> Result<Vec<WorktreeName>, GitError> {
+    let failed = |error| GitError::io("The worktrees cannot be listed:", directory, error);
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut names = std::collections::BTreeSet::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        names.extend(path.file_stem().and_then(|name| name.to_str()).map(str::to_owned));
+    }
+    let made = |name: &str| {
+        Note::read(directory, name).is_some_and(|note| note.base.is_some()) && directory.join(name).is_dir()
+    };
+    Ok(names.into_iter().map(|name| WorktreeName { is_made: made(&name), name }).collect())
+}

@@ -1,0 +1,86 @@
+//! A repository as a person keeps it, and worktrees beside it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ostler_git::Worktrees;
+use tempfile::TempDir;
+
+/// A repository with one commit.
+pub(crate) struct Repository {
+    dir: TempDir,
+    pub(crate) worktrees: Worktrees,
+}
+
+impl Repository {
+    /// A repository that holds these files.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Repository {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("repository")).unwrap();
+        let worktrees = Worktrees::new(dir.path().join("worktrees"));
+        let repository = Repository { dir, worktrees };
+        repository.git(&["init", "--quiet"]);
+        for (name, content) in files {
+            repository.put(name, content);
+        }
+        repository.git(&["add", "."]);
+        repository.git(&["commit", "--quiet", "-m", "first", "--allow-empty"]);
+        repository
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        std::fs::canonicalize(self.dir.path().join("repository")).unwrap()
+    }
+
+    pub(crate) fn worktrees_dir(&self) -> PathBuf {
+        self.dir.path().join("worktrees")
+    }
+
+    pub(crate) fn put(&self, name: &str, content: &str) {
+        put(&self.path(), name, content);
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.path().join(name)).ok()
+    }
+
+    /// Runs git as a person would, and returns what it says.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        git(&self.path(), arguments)
+    }
+
+    /// How everything stands that is the user's own: index, branches, stashes, HEAD, files.
+    pub(crate) fn standing(&self) -> Vec<String> {
+        let index = self.git(&["ls-files", "--stage", "-v"]);
+        let refs = self.git(&["for-each-ref"]);
+        let head = std::fs::read_to_string(self.path().join(".git/HEAD")).unwrap();
+        vec![index, refs, head, self.git(&["stash", "list"]), self.git(&["status", "--porcelain"])]
+    }
+}
+
+pub(crate) fn put(folder: &Path, name: &str, content: &str) {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args([
+            "-c",
+            "user.name=Nobody",
+            "-c",
+            "user.email=nobody@example.com",
+            "-c",
+            "init.defaultBranch=main",
+        ])
+        .args(["-c", "commit.gpgSign=false"])
+        .args(arguments)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
