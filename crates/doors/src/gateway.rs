@@ -1,0 +1,170 @@
+//! The gateway door: sessions and chat over an authenticated WebSocket. `docs/protocols/gateway.md` describes it for
+//! the people who write clients; the JSON Schema of its frames is made from the types that are sent.
+//!
+//! It has a port of its own, where any path will do, and a place on the http door. Who may come in is decided by the
+//! Host, the Origin and the first frame, which must show the token.
+
+mod admission;
+mod agents;
+mod connection;
+mod follow;
+mod frames;
+mod framing;
+mod handshake;
+mod methods;
+mod outgoing;
+mod params;
+mod place;
+mod relay;
+mod socket;
+mod transcript;
+mod translate;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::Request;
+use ostler_engine::Engine;
+use ostler_types::Policy;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::access::Access;
+use crate::choices::ModelChoices;
+use relay::Relays;
+
+/// Where the gateway is on the http door.
+pub(crate) const PATH: &str = "/gateway";
+/// Who asks, in the log.
+const BY: &str = "gateway";
+/// How long sockets have to end when the daemon stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The gateway. Cheap to clone.
+#[derive(Clone)]
+pub struct GatewayDoor {
+    door: Arc<Door>,
+}
+
+/// What sessions made here get.
+pub struct GatewaySettings {
+    /// The directory that they work in; its `AGENTS.md` describes the agents.
+    pub workspace: PathBuf,
+    /// What they may do by themselves.
+    pub policy: Policy,
+    /// Models that take the place of one that cannot answer.
+    pub fallback_models: Vec<String>,
+    /// Whether they keep the traffic with providers.
+    pub raw_log: bool,
+    /// Whether they keep thinking, times and tokens.
+    pub verbose_log: bool,
+    /// The models that can be chosen.
+    pub models: Arc<dyn ModelChoices>,
+}
+
+/// How much clients may ask of the gateway.
+#[derive(Debug, Clone, Copy)]
+pub struct GatewayLimits {
+    /// Bytes of one frame that a client sends.
+    pub max_frame_bytes: usize,
+    /// Sockets at the same time.
+    pub max_sockets: usize,
+    /// Sockets that have not shown the token yet.
+    pub max_unauthenticated: usize,
+    /// How long a socket may take to show it.
+    pub auth_timeout: Duration,
+    /// How often a silent client is asked whether it is there.
+    pub ping_every: Duration,
+}
+
+impl Default for GatewayLimits {
+    fn default() -> GatewayLimits {
+        GatewayLimits {
+            max_frame_bytes: 1 << 20,
+            max_sockets: 16_384,
+            max_unauthenticated: 64,
+            auth_timeout: Duration::from_secs(10),
+            ping_every: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What every socket can reach.
+struct Door {
+    engine: Engine,
+    settings: GatewaySettings,
+    limits: GatewayLimits,
+    relays: Arc<Relays>,
+    started: Instant,
+    /// Room for sockets, and for those that have not shown the token.
+    sockets: Arc<Semaphore>,
+    unauthenticated: Arc<Semaphore>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl GatewayDoor {
+    /// A door to this engine.
+    pub fn new(engine: Engine, settings: GatewaySettings, limits: GatewayLimits) -> GatewayDoor {
+        let tasks = TaskTracker::new();
+        let door = Door {
+            relays: Arc::new(Relays::new(engine.clone(), tasks.clone())),
+            engine,
+            settings,
+            limits,
+            started: Instant::now(),
+            sockets: Arc::new(Semaphore::new(limits.max_sockets)),
+            unauthenticated: Arc::new(Semaphore::new(limits.max_unauthenticated)),
+            tasks,
+            stop: CancellationToken::new(),
+        };
+        GatewayDoor { door: Arc::new(door) }
+    }
+
+    /// The whole door, for a listener of its own.
+    pub fn router(&self, access: Access) -> Router {
+        let door = Arc::clone(&self.door);
+        Router::new().fallback(move |request: Request| {
+            let (door, access) = (Arc::clone(&door), access.clone());
+            async move { admission::own_port(door, access, request).await }
+        })
+    }
+
+    /// The door as a part of the http door, whose guard has looked at the Host and the Origin.
+    pub(crate) fn route(&self, access: Access) -> Router {
+        let door = Arc::clone(&self.door);
+        let answer = move |request: Request| {
+            let (door, access) = (Arc::clone(&door), access.clone());
+            async move { admission::on_http_door(door, access, request).await }
+        };
+        Router::new().route(PATH, axum::routing::any(answer))
+    }
+
+    /// How many sessions are followed by at least one socket.
+    pub fn followed_sessions(&self) -> usize {
+        self.door.relays.len()
+    }
+
+    /// How many sockets there are.
+    pub fn sockets(&self) -> usize {
+        self.door.limits.max_sockets - self.door.sockets.available_permits()
+    }
+
+    /// Tells every client that the daemon stops, and returns when they are gone. Comes after the engine has
+    /// stopped, so that they have seen how their runs ended.
+    pub async fn close(&self) {
+        self.door.stop.cancel();
+        self.door.tasks.close();
+        if tokio::time::timeout(GRACE, self.door.tasks.wait()).await.is_err() {
+            tracing::warn!("some sockets of the gateway did not end in time");
+        }
+    }
+}
+
+/// The JSON Schema of every frame.
+pub fn schema() -> serde_json::Value {
+    frames::schema()
+}

@@ -1,0 +1,175 @@
+//! The way in: from a request to an authenticated socket. Everything that can be refused before there is a socket is
+//! refused before there is one.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::connection::{Connection, Happened};
+use super::frames::{AuthReply, ErrorResponse};
+use super::framing::{self, Incoming};
+use super::methods::health;
+use super::params::json_value;
+use super::socket::Socket;
+use super::{Door, handshake};
+use crate::access::{Access, Pass};
+
+/// Bytes of a frame that comes before the token was shown.
+const AUTH_FRAME: usize = 64 * 1024;
+/// Frames that make no sense before the token was shown.
+const PATIENCE: u32 = 8;
+
+/// Answers a request to the gateway's own port.
+pub(super) async fn own_port(door: Arc<Door>, access: Access, request: Request) -> Response {
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    if access.check_local_source(request.headers(), authority).is_err() {
+        let reason = "this request was meant for another host, or comes from a page that is not local";
+        return refusal(StatusCode::FORBIDDEN, reason);
+    }
+    if handshake::is_wanted(&request) {
+        return upgrade(door, access, request);
+    }
+    if request.method() == Method::GET && request.uri().path() == "/health" {
+        return sealed(axum::Json(health(&door)).into_response());
+    }
+    refusal(StatusCode::NOT_FOUND, "not found")
+}
+
+/// Answers a request to the gateway's path on the http door.
+pub(super) async fn on_http_door(door: Arc<Door>, access: Access, request: Request) -> Response {
+    if handshake::is_wanted(&request) {
+        return upgrade(door, access, request);
+    }
+    let mut response = failure(StatusCode::UPGRADE_REQUIRED, "this is a WebSocket; ask for an upgrade");
+    response.headers_mut().insert(header::UPGRADE, header::HeaderValue::from_static("websocket"));
+    response
+}
+
+fn upgrade(door: Arc<Door>, access: Access, mut request: Request) -> Response {
+    let response = match handshake::accept(&request) {
+        Ok(response) => response,
+        Err((status, reason)) => return failure(status, reason),
+    };
+    let full = |what| failure(StatusCode::SERVICE_UNAVAILABLE, what);
+    let Ok(place) = Arc::clone(&door.sockets).try_acquire_owned() else {
+        return full("there are too many sockets; close one");
+    };
+    let Ok(waiting) = Arc::clone(&door.unauthenticated).try_acquire_owned() else {
+        return full("too many sockets have not shown their token; try again");
+    };
+    let upgrading = hyper::upgrade::on(&mut request);
+    let tasks = door.tasks.clone();
+    tasks.spawn(serve(door, access, upgrading, place, waiting));
+    response
+}
+
+/// One socket, from its first frame to its last.
+async fn serve(
+    door: Arc<Door>,
+    access: Access,
+    upgrading: OnUpgrade,
+    _place: OwnedSemaphorePermit,
+    waiting: OwnedSemaphorePermit,
+) {
+    let admitted = tokio::time::timeout(door.limits.auth_timeout, admit(&door, &access, upgrading)).await;
+    drop(waiting);
+    let socket = match admitted {
+        Ok(Some((connection, pass))) => Socket::new(door, connection, pass),
+        Ok(None) => return,
+        Err(_) => {
+            tracing::debug!("a socket did not show its token in time");
+            return;
+        }
+    };
+    // In a place of its own, so that a socket takes the room that it needs and not that of its beginning.
+    Box::pin(socket.run()).await;
+}
+
+/// Waits for the token.
+async fn admit(door: &Door, access: &Access, upgrading: OnUpgrade) -> Option<(Connection, Pass)> {
+    let upgraded: Upgraded = upgrading.await.ok()?;
+    let limit = door.limits.max_frame_bytes.min(AUTH_FRAME);
+    let mut connection = Connection::new(upgraded, limit);
+    for _ in 0..PATIENCE {
+        let message = match connection.happens(true).await {
+            Happened::Received(Incoming::Message(message)) => message,
+            Happened::Received(Incoming::Ping(content)) => {
+                connection.send(framing::pong(&content)).await.then_some(())?;
+                continue;
+            }
+            Happened::Received(Incoming::Pong) | Happened::Flushed => continue,
+            Happened::Received(Incoming::TooLarge) => Vec::new(),
+            Happened::Received(Incoming::Close) => {
+                connection.send(framing::close(1000, "")).await;
+                return None;
+            }
+            Happened::Broken(violation) => {
+                connection.send(framing::close(violation.code, violation.reason)).await;
+                return None;
+            }
+            Happened::Gone => return None,
+        };
+        match json_value(&message) {
+            Ok(frame) => return greet(door, access, connection, &frame).await,
+            Err(error) => {
+                let frame = framing::text(&ErrorResponse { id: None, error: &error });
+                connection.send(frame).await.then_some(())?;
+            }
+        }
+    }
+    turn_away(&mut connection, "First message must be auth").await;
+    None
+}
+
+/// Looks at the first frame that is one.
+async fn greet(
+    door: &Door,
+    access: &Access,
+    mut connection: Connection,
+    frame: &Value,
+) -> Option<(Connection, Pass)> {
+    if frame["type"] != "auth" {
+        turn_away(&mut connection, "First message must be auth").await;
+        return None;
+    }
+    let Some(pass) = access.pass_for(frame["token"].as_str().unwrap_or_default()) else {
+        turn_away(&mut connection, "invalid token").await;
+        return None;
+    };
+    connection.set_limit(door.limits.max_frame_bytes);
+    connection.send(framing::text(&AuthReply::accepted())).await.then_some((connection, pass))
+}
+
+async fn turn_away(connection: &mut Connection, reason: &'static str) {
+    connection.outgoing.push(framing::text(&AuthReply::refused(reason)));
+    connection.send(framing::close(4401, "unauthorized")).await;
+}
+
+/// A refusal in the shape of the gateway's own port.
+fn refusal(status: StatusCode, reason: &str) -> Response {
+    sealed((status, axum::Json(json!({"error": reason}))).into_response())
+}
+
+/// A refusal that both ports understand.
+fn failure(status: StatusCode, reason: &str) -> Response {
+    let error = json!({"code": "bad_upgrade", "message": reason});
+    let mut response = (status, axum::Json(json!({"error": error}))).into_response();
+    if status == StatusCode::UPGRADE_REQUIRED {
+        let version = header::HeaderValue::from_static("13");
+        response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, version);
+    }
+    sealed(response)
+}
+
+/// No browser may make anything else of an answer.
+fn sealed(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,68 @@
+//! One session as one socket follows it: where it stands in the session's relay, and whether it may move on now.
+
+use std::sync::Arc;
+
+use ostler_types::SessionId;
+use tokio::sync::Notify;
+
+use super::outgoing::Outgoing;
+use super::place::Place;
+use super::relay::{Relay, Relays, Taken};
+
+/// A session that a socket follows. Dropping it ends that.
+pub(super) struct Follow {
+    pub(super) session: SessionId,
+    /// How far the socket has come.
+    pub(super) place: Place,
+    /// Nothing may be sent until a request is answered.
+    pub(super) held: bool,
+    /// What comes next is being read for this socket alone.
+    pub(super) reading: bool,
+    /// Reading found nothing new, so it waits until the relay has.
+    pub(super) waits: bool,
+    /// No more will come.
+    pub(super) ended: bool,
+    cursor: Option<u64>,
+    relay: Arc<Relay>,
+    relays: Arc<Relays>,
+    bell: Arc<Notify>,
+}
+
+impl Follow {
+    /// Follows a session from the record after `seq`.
+    pub(super) fn new(relays: Arc<Relays>, session: SessionId, seq: u64, bell: Arc<Notify>) -> Follow {
+        let relay = relays.join(session, Arc::clone(&bell));
+        Follow {
+            session,
+            place: Place::after(seq),
+            held: false,
+            reading: false,
+            waits: false,
+            ended: false,
+            cursor: None,
+            relay,
+            relays,
+            bell,
+        }
+    }
+
+    /// Takes what is new.
+    pub(super) fn take(&mut self, out: &mut Outgoing) -> Taken {
+        if self.held || self.reading || self.waits {
+            return Taken::All;
+        }
+        self.relay.take(&mut self.cursor, &mut self.place, out)
+    }
+
+    /// Goes on after what was read for this socket alone.
+    pub(super) fn has_read(&mut self, place: Place, nothing: bool) {
+        (self.reading, self.waits) = (false, nothing && self.place == place);
+        self.place = place;
+    }
+}
+
+impl Drop for Follow {
+    fn drop(&mut self) {
+        self.relays.leave(self.session, &self.relay, &self.bell);
+    }
+}

@@ -1,0 +1,66 @@
+//! Approvals: what waits for an answer, and answering. Those of every session are in one list, those of the
+//! sessions that a session has started among them.
+
+use ostler_engine::EngineError;
+use ostler_types::{Command, PendingApproval, Scope, Verdict};
+use uuid::Uuid;
+
+use super::{Answer, failed};
+use crate::gateway::frames::{Outcome, RpcError, WaitingApproval};
+use crate::gateway::translate::{approval_id, approval_request};
+use crate::gateway::{BY, Door};
+
+/// Approvals in one list.
+const LISTED: usize = 1000;
+
+/// Everything that waits.
+pub(super) async fn list(door: &Door) -> Result<Answer, RpcError> {
+    let approvals = waiting(door).await?;
+    let info = |approval: &PendingApproval| WaitingApproval {
+        request: approval_request(approval),
+        session_key: approval.session_id.uuid(),
+        run_id: approval.turn_id.uuid(),
+        requested_at: approval.requested_at.as_millisecond(),
+    };
+    Ok(Outcome::Approvals { approvals: approvals.iter().take(LISTED).map(info).collect() }.into())
+}
+
+/// Answers one, for this once.
+pub(super) async fn answer(
+    door: &Door,
+    id: Uuid,
+    approve: bool,
+    reason: Option<String>,
+) -> Result<Answer, RpcError> {
+    let over = || RpcError { code: -32602, message: "Approval not found or already resolved".to_owned() };
+    let approvals = waiting(door).await?;
+    let named = |approval: &&PendingApproval| name(approval) == id;
+    let approval = approvals.iter().find(named).ok_or_else(over)?;
+    let command = Command::Answer {
+        turn_id: approval.turn_id,
+        tool_call_id: approval.tool_call_id.clone(),
+        verdict: if approve { Verdict::Approve } else { Verdict::Deny },
+        scope: Scope::Once,
+        reason,
+        review: None,
+        option: None,
+        by: BY.to_owned(),
+    };
+    match door.engine.submit(approval.session_id, command).await {
+        Ok(_) => Ok(Outcome::Done { ok: true }.into()),
+        Err(EngineError::Refused(_) | EngineError::NotFound) => Err(over()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// What waits, once each: a parent lists what its children ask, too.
+async fn waiting(door: &Door) -> Result<Vec<PendingApproval>, RpcError> {
+    let mut approvals = door.engine.approvals().await.map_err(failed)?;
+    let mut seen = std::collections::HashSet::new();
+    approvals.retain(|approval| seen.insert(name(approval)));
+    Ok(approvals)
+}
+
+fn name(approval: &PendingApproval) -> Uuid {
+    approval_id(approval.turn_id, &approval.tool_call_id)
+}

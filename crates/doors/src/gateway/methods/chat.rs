@@ -1,0 +1,77 @@
+//! Chat: say something, read what was said, stop.
+
+use ostler_types::{
+    Accepted, Change, Command, Delivery, Message, MessageId, Part, Role, SessionId, SessionView, TurnId,
+};
+use uuid::Uuid;
+
+use super::{Answer, Named, failed, of_session};
+use crate::gateway::frames::{Outcome, RpcError};
+use crate::gateway::transcript::{label, messages};
+use crate::gateway::{BY, Door};
+
+/// Says something. The run has the UUID of the turn that answers.
+pub(super) async fn send(door: &Door, session: SessionId, text: String) -> Result<Answer, RpcError> {
+    let of_session = |error| of_session(session, error);
+    // Whoever sends gets what happens from here on, so this comes first.
+    let view = door.engine.view(session).await.map_err(of_session)?;
+    let named = Named::of(&view);
+    let clock = door.engine.clock();
+    let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
+    let title = label(&text);
+    let parts = vec![Part::text(text)];
+    let command = Command::Submit {
+        message: Message { id: message_id, role: Role::User, parts, created_at: clock.now() },
+        turn_id,
+        delivery: Delivery::Queue,
+        auto_run: Some(true),
+        idempotency_key: None,
+        by: BY.to_owned(),
+        partial: None,
+    };
+    let accepted = door.engine.submit(session, command).await.map_err(of_session)?;
+    let run_id = match accepted {
+        Accepted::Message { turn_id: Some(turn_id), .. } => turn_id.uuid(),
+        _ => turn_id.uuid(),
+    };
+    name(door, &view, title).await;
+    Ok(Answer { outcome: Outcome::Sent { run_id }, named: Some(named) })
+}
+
+/// Labels a session that has no title. The message is in, whether this succeeds or not.
+async fn name(door: &Door, view: &SessionView, title: String) {
+    if view.session.title.is_some() || title.is_empty() {
+        return;
+    }
+    let change = Change { title: Some(title), ..Change::default() };
+    if let Err(error) = door.engine.submit(view.session.id, Command::Update(change)).await {
+        tracing::debug!(id = %view.session.id, %error, "the session gets no label");
+    }
+}
+
+/// The end of the conversation.
+pub(super) async fn history(door: &Door, session: SessionId, limit: usize) -> Result<Answer, RpcError> {
+    let of_session = |error| of_session(session, error);
+    let view = door.engine.view(session).await.map_err(of_session)?;
+    let messages = messages(&door.engine, &view, limit).await.map_err(of_session)?;
+    Ok(Answer { outcome: Outcome::History { messages }, named: Some(Named::of(&view)) })
+}
+
+/// Stops a run, or takes it back if it has not begun.
+pub(super) async fn abort(door: &Door, run_id: Uuid) -> Result<Answer, RpcError> {
+    let turn_id = TurnId::new(run_id);
+    let over = || RpcError::internal(format!("Run not found or already completed: {run_id}"));
+    let session = door.engine.session_of(turn_id).await.map_err(failed)?.ok_or_else(over)?;
+    let view = door.engine.view(session).await.map_err(failed)?;
+    let by = BY.to_owned();
+    let queued = view.queue.iter().find(|queued| queued.turn_id == turn_id);
+    let command = match queued {
+        Some(queued) => Command::Withdraw { message_id: queued.message.id, by },
+        None if view.running_turn_id == Some(turn_id) => Command::Cancel { by, reason: None, partial: None },
+        None => return Err(over()),
+    };
+    match door.engine.submit(session, command).await.map_err(failed)? {
+        Accepted::Unchanged => Err(over()),
+        _ => Ok(Outcome::Done { ok: true }.into()),
+    }
+}

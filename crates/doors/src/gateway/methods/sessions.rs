@@ -1,0 +1,108 @@
+//! Sessions: make, list, show.
+
+use std::path::Path;
+
+use ostler_index::Filter;
+use ostler_types::{NewSession, SessionId};
+
+use super::{Answer, Named, failed, of_session};
+use crate::gateway::Door;
+use crate::gateway::agents::{self, Agent};
+use crate::gateway::frames::{Outcome, RpcError, SessionDetail};
+use crate::gateway::transcript::{last_run, messages, meta};
+
+/// Sessions in one list: those in which something happened last.
+const LISTED: usize = 1000;
+/// Sessions that are read at a time.
+const PAGE: usize = 200;
+/// Messages of one session that are shown at once.
+const MESSAGES: usize = 5000;
+
+/// Makes a session for an agent, in this door's workspace.
+pub(super) async fn create(door: &Door, agent_id: Option<String>) -> Result<Answer, RpcError> {
+    let settings = &door.settings;
+    let agents = agents::of_workspace(settings.workspace.clone()).await;
+    let id = agent_id.as_deref().unwrap_or(agents::DEFAULT);
+    let Some(agent) = agents.iter().find(|agent| agent.id == id) else {
+        let names: Vec<String> = agents.iter().map(|agent| format!("`{}`", agent.id)).collect();
+        let message = format!("there is no agent {id:?}, expected one of {}", names.join(", "));
+        return Err(RpcError::params(message));
+    };
+    let new = new_session(door, agent).await?;
+    let session = door.engine.create(new).await.map_err(failed)?;
+    let view = door.engine.view(session.id).await.map_err(failed)?;
+    let outcome = Outcome::Created { session_key: session.id.uuid() };
+    Ok(Answer { outcome, named: Some(Named::of(&view)) })
+}
+
+async fn new_session(door: &Door, agent: &Agent) -> Result<NewSession, RpcError> {
+    let settings = &door.settings;
+    let refused = |refusal: ostler_types::Refusal| failed(refusal.into());
+    let (model, resolution) = match agent.model_name() {
+        Some(model) => (model, None),
+        None => {
+            let resolution = settings.models.choose(&settings.policy.model).await.map_err(refused)?;
+            (resolution.model.clone(), Some(resolution))
+        }
+    };
+    settings.models.check(&model).map_err(refused)?;
+    let workspace = workspace(door).await?;
+    let clock = door.engine.clock();
+    Ok(NewSession {
+        system_prompt: agent.prompt.clone(),
+        resolution,
+        fallback_models: settings.fallback_models.clone(),
+        raw_log: settings.raw_log,
+        verbose_log: settings.verbose_log,
+        policy: settings.policy.clone(),
+        ..NewSession::new(SessionId::new(clock.uuid()), clock.now(), workspace, model)
+    })
+}
+
+/// The directory that sessions of this door work in, as it really is.
+async fn workspace(door: &Door) -> Result<String, RpcError> {
+    let configured = &door.settings.workspace;
+    let unusable = |why: &str| {
+        let path = configured.display();
+        RpcError::internal(format!(
+            "{path} cannot be worked in: {why}; set `gateway.workspace` to another one"
+        ))
+    };
+    let path = tokio::fs::canonicalize(configured).await.map_err(|error| unusable(&error.to_string()))?;
+    if !tokio::fs::metadata(&path).await.is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(unusable("it is not a directory"));
+    }
+    let data = door.engine.data_dir();
+    let data = tokio::fs::canonicalize(data).await.unwrap_or_else(|_| data.to_owned());
+    if Path::new(&path).starts_with(data) {
+        return Err(unusable("it lies in the daemon's own data"));
+    }
+    path.into_os_string().into_string().map_err(|_| unusable("its name is not UTF-8"))
+}
+
+/// The sessions of every door, newest first.
+pub(super) async fn list(door: &Door) -> Result<Answer, RpcError> {
+    let mut sessions = Vec::new();
+    let mut cursor = None;
+    while sessions.len() < LISTED {
+        // One session may start hundreds of others; people look for their own.
+        let filter = Filter { limit: PAGE, cursor: cursor.take(), top: true, ..Filter::default() };
+        let page = door.engine.list(filter).await.map_err(failed)?;
+        sessions.extend(page.sessions.iter().map(|listed| meta(&listed.session)));
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => break,
+        }
+    }
+    sessions.sort_by_key(|session| std::cmp::Reverse((session.created_at, session.key)));
+    Ok(Outcome::Sessions { sessions }.into())
+}
+
+/// A session with its conversation.
+pub(super) async fn get(door: &Door, session: SessionId) -> Result<Answer, RpcError> {
+    let of_session = |error| of_session(session, error);
+    let view = door.engine.view(session).await.map_err(of_session)?;
+    let messages = messages(&door.engine, &view, MESSAGES).await.map_err(of_session)?;
+    let detail = SessionDetail { session: meta(&view.session), messages, last_run: last_run(&view) };
+    Ok(Answer { outcome: Outcome::Session(Box::new(detail)), named: Some(Named::of(&view)) })
+}

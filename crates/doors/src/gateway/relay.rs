@@ -1,0 +1,347 @@
+//! Fan-out of one session to many sockets. A relay follows the session once, makes each frame once, and keeps the
+//! newest of them in a ring that is bounded in bytes; a socket has a cursor in the ring and nothing of its own. One
+//! that has fallen behind the ring reads on by itself ([`catch_up`]) until it is back.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use ostler_engine::{Engine, EngineError, Item, Subscription};
+use ostler_types::{MessageId, SessionId, Usage};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::outgoing::Outgoing;
+use super::place::{Entry, News, Place};
+use super::translate::{Finished, finished, stopped_turn, translate};
+
+/// Bytes of frames that one relay keeps. A larger frame is kept alone.
+const RING_BYTES: usize = 256 * 1024;
+/// Bytes that a socket is given at a time.
+pub(super) const BATCH: usize = 64 * 1024;
+/// Sockets that read for themselves at the same time.
+const READERS: usize = 32;
+/// How long a relay waits before it looks for a session again that broke down.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How often it looks, without having seen anything in between.
+const LOOKS: u32 = 20;
+
+/// The relays of all sessions that are followed now.
+pub(super) struct Relays {
+    engine: Engine,
+    tasks: TaskTracker,
+    running: Mutex<HashMap<SessionId, Arc<Relay>>>,
+    readers: Semaphore,
+}
+
+/// One session's fan-out.
+pub(super) struct Relay {
+    ring: Mutex<Ring>,
+    stop: CancellationToken,
+}
+
+struct Ring {
+    /// Whoever follows; a bell is rung when there is something new.
+    bells: Vec<Arc<Notify>>,
+    /// How far the relay has come; none before it has begun.
+    head: Option<Place>,
+    /// What came before the first entry.
+    base: Place,
+    /// The number of the first entry.
+    first: u64,
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    /// Messages of which text is in the ring, and the records that finished them.
+    finished: VecDeque<(MessageId, u64)>,
+    /// Somebody is ahead of the relay, and waits for it.
+    awaited: bool,
+    /// No more will come.
+    ended: bool,
+}
+
+/// What a socket was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// All that there is.
+    All,
+    /// As much as fits for now.
+    Some,
+    /// Nothing, since what comes next is not here any more; it is for [`Relays::catch_up`].
+    Lagging,
+    /// All that there will ever be.
+    Ended,
+}
+
+impl Relays {
+    pub(super) fn new(engine: Engine, tasks: TaskTracker) -> Relays {
+        Relays { engine, tasks, running: Mutex::default(), readers: Semaphore::new(READERS) }
+    }
+
+    /// Follows a session from now on. Whoever joins must leave.
+    pub(super) fn join(self: &Arc<Self>, session: SessionId, bell: Arc<Notify>) -> Arc<Relay> {
+        let mut running = self.running();
+        let known = running.get(&session).filter(|relay| !relay.ring().ended);
+        let relay = match known {
+            Some(relay) => Arc::clone(relay),
+            None => {
+                let relay = Arc::new(Relay { ring: Mutex::new(Ring::new()), stop: CancellationToken::new() });
+                let task = Arc::clone(&relay).run(self.engine.clone(), session);
+                self.tasks.spawn(task);
+                running.insert(session, Arc::clone(&relay));
+                relay
+            }
+        };
+        relay.ring().bells.push(bell);
+        relay
+    }
+
+    /// Follows no longer. With the last socket the relay ends.
+    pub(super) fn leave(&self, session: SessionId, relay: &Arc<Relay>, bell: &Arc<Notify>) {
+        let mut running = self.running();
+        let mut ring = relay.ring();
+        if let Some(index) = ring.bells.iter().position(|other| Arc::ptr_eq(other, bell)) {
+            ring.bells.swap_remove(index);
+        }
+        if ring.bells.is_empty() {
+            relay.stop.cancel();
+            running.retain(|id, other| *id != session || !Arc::ptr_eq(other, relay));
+        }
+    }
+
+    /// How many sessions are followed now.
+    pub(super) fn len(&self) -> usize {
+        self.running().len()
+    }
+
+    /// Reads on for one socket: about a batch of frames after a place, and the place after them. Holds nothing in
+    /// between, however slow the socket.
+    pub(super) async fn catch_up(
+        &self,
+        session: SessionId,
+        mut place: Place,
+    ) -> Result<(Vec<Bytes>, Place), EngineError> {
+        let _reader = self.readers.acquire().await.expect("the semaphore is never closed");
+        let mut subscription = self.engine.subscribe(session, place.seq).await?;
+        let (mut frames, mut bytes) = (Vec::new(), 0);
+        while bytes < BATCH {
+            let Some(item) = subscription.ready().await? else { break };
+            let usage = stopped_usage(&self.engine, session, &item).await;
+            for entry in translate(&item, &mut place, usage) {
+                bytes += entry.wire.len();
+                frames.push(entry.wire);
+            }
+        }
+        Ok((frames, place))
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Relay>>> {
+        self.running.lock().expect("no code panics while it holds the relays")
+    }
+}
+
+impl Relay {
+    /// Gives a socket what is new to it. `cursor` is where it stands in the ring, once it has stood there.
+    pub(super) fn take(&self, cursor: &mut Option<u64>, place: &mut Place, out: &mut Outgoing) -> Taken {
+        self.ring().take(cursor, place, out)
+    }
+
+    async fn run(self: Arc<Self>, engine: Engine, session: SessionId) {
+        let mut place = None;
+        let mut looks = 0;
+        let work = async {
+            loop {
+                let before = place.clone();
+                if let Err(error) = self.follow(&engine, session, &mut place).await {
+                    tracing::debug!(%session, %error, "a session is followed no longer");
+                    break;
+                }
+                // Its actor ended, which happens when the disk failed under it; the next one goes on.
+                looks = if before == place { looks + 1 } else { 0 };
+                if looks > LOOKS || *engine.stopping().borrow() {
+                    break;
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = work => {}
+        }
+        let mut ring = self.ring();
+        ring.ended = true;
+        ring.ring();
+    }
+
+    /// Follows a session until its actor ends. An error says that there is nothing more to follow.
+    async fn follow(
+        &self,
+        engine: &Engine,
+        session: SessionId,
+        place: &mut Option<Place>,
+    ) -> Result<(), EngineError> {
+        let after = match place {
+            Some(place) => place.seq,
+            None => engine.view(session).await?.last_seq,
+        };
+        let mut subscription = engine.subscribe(session, after).await?;
+        let place = place.get_or_insert_with(|| Place::after(after));
+        self.ring().begin(place);
+        loop {
+            let Some(item) = subscription.next().await? else { return Ok(()) };
+            self.publish(engine, session, item, &mut subscription, place).await?;
+        }
+    }
+
+    /// Publishes an item and all that is ready after it, then rings once.
+    async fn publish(
+        &self,
+        engine: &Engine,
+        session: SessionId,
+        first: Item,
+        subscription: &mut Subscription,
+        place: &mut Place,
+    ) -> Result<(), EngineError> {
+        let (mut next, mut bytes, mut news) = (Some(first), 0, false);
+        while let Some(item) = next {
+            let usage = stopped_usage(engine, session, &item).await;
+            let entries = translate(&item, place, usage);
+            bytes += entries.iter().map(|entry| entry.wire.len()).sum::<usize>();
+            news |= !entries.is_empty();
+            self.ring().push(entries, finished(&item), place);
+            next = if bytes < BATCH { subscription.ready().await? } else { None };
+        }
+        let mut ring = self.ring();
+        if news || ring.awaited {
+            ring.awaited = false;
+            ring.ring();
+        }
+        Ok(())
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().expect("no code panics while it holds a ring")
+    }
+}
+
+/// What a turn took that the item says was stopped.
+async fn stopped_usage(engine: &Engine, session: SessionId, item: &Item) -> Option<Usage> {
+    let turn_id = stopped_turn(item)?;
+    let view = engine.view(session).await.ok()?;
+    view.turns.iter().find(|turn| turn.id == turn_id).map(|turn| turn.usage)
+}
+
+impl Ring {
+    fn new() -> Ring {
+        Ring {
+            bells: Vec::new(),
+            head: None,
+            base: Place::default(),
+            first: 0,
+            entries: VecDeque::new(),
+            bytes: 0,
+            finished: VecDeque::new(),
+            awaited: false,
+            ended: false,
+        }
+    }
+
+    fn begin(&mut self, place: &Place) {
+        if self.head.is_none() {
+            self.base = place.clone();
+            self.head = Some(place.clone());
+            self.ring();
+        }
+    }
+
+    /// Adds entries, and forgets the oldest where there is no room.
+    fn push(&mut self, entries: Vec<Entry>, finished: Finished, place: &Place) {
+        for entry in entries {
+            self.bytes += entry.wire.len();
+            self.entries.push_back(entry);
+        }
+        self.finish(finished, place.seq);
+        while self.bytes > RING_BYTES && self.entries.len() > 1 {
+            let Some(entry) = self.entries.pop_front() else { break };
+            self.bytes -= entry.wire.len();
+            self.first += 1;
+            self.base.pass(&entry);
+        }
+        // What was finished before the base is of no text in the ring.
+        while let Some((message_id, _)) = self.finished.pop_front_if(|(_, seq)| *seq < self.base.seq) {
+            self.base.forget(message_id);
+        }
+        match &mut self.head {
+            Some(head) => head.clone_from(place),
+            None => self.head = Some(place.clone()),
+        }
+    }
+
+    /// Remembers which messages get no more text after this record.
+    fn finish(&mut self, finished: Finished, seq: u64) {
+        let ids: Vec<MessageId> = match finished {
+            Finished::Nothing => return,
+            Finished::Message(id) => vec![id],
+            Finished::All => {
+                let of = |entry: &Entry| entry.span.map(|span| span.message_id);
+                self.base.message().into_iter().chain(self.entries.iter().filter_map(of)).collect()
+            }
+        };
+        for id in ids {
+            let known = self.finished.iter().any(|(known, _)| *known == id);
+            let of = |entry: &Entry| entry.span.is_some_and(|span| span.message_id == id);
+            if !known && (self.base.has_begun(id) || self.entries.iter().rev().any(of)) {
+                self.finished.push_back((id, seq));
+            }
+        }
+    }
+
+    fn take(&mut self, cursor: &mut Option<u64>, place: &mut Place, out: &mut Outgoing) -> Taken {
+        let here = if self.ended { Taken::Ended } else { Taken::All };
+        let Some(head) = self.head.as_ref().map(|head| head.seq) else { return here };
+        // Only what the relay has seen can be compared with what the socket knows.
+        self.awaited |= head < place.seq;
+        if head < place.seq {
+            return here;
+        }
+        let seq_of =
+            |id: MessageId| self.finished.iter().find(|(known, _)| *known == id).map(|(_, seq)| *seq);
+        let mut at = match *cursor {
+            Some(at) if at >= self.first => at,
+            Some(_) | None if place.covers(&self.base, seq_of) => self.first,
+            Some(_) | None => {
+                (*cursor, self.awaited) = (None, true);
+                return Taken::Lagging;
+            }
+        };
+        let offset = usize::try_from(at - self.first).unwrap_or(usize::MAX);
+        for entry in self.entries.range(offset.min(self.entries.len())..) {
+            if out.len() >= BATCH {
+                *cursor = Some(at);
+                return Taken::Some;
+            }
+            match place.judge(entry, seq_of) {
+                News::Old => {}
+                News::Next => {
+                    out.push(entry.wire.clone());
+                    place.pass(entry);
+                }
+                News::Gap => {
+                    (*cursor, self.awaited) = (None, true);
+                    return Taken::Lagging;
+                }
+            }
+            at += 1;
+        }
+        *cursor = Some(at);
+        if let Some(head) = self.head.as_ref().filter(|head| head.seq > place.seq) {
+            place.clone_from(head);
+        }
+        here
+    }
+
+    fn ring(&self) {
+        self.bells.iter().for_each(|bell| bell.notify_one());
+    }
+}

@@ -1,0 +1,318 @@
+//! One authenticated socket: takes requests, sends answers, and sends what happens in the sessions that it has named.
+//!
+//! Requests are carried out one after the other, so that what is said is said in order; those that cannot wait
+//! (stopping a run, answering a question) are carried out at once. A socket has no queue of events: it has a cursor
+//! in each relay, and takes from there as fast as its client reads.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use ostler_engine::EngineError;
+use ostler_types::SessionId;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::Door;
+use super::connection::{Connection, Happened};
+use super::follow::Follow;
+use super::frames::{ErrorResponse, Id, Response, RpcError, ServerEvent};
+use super::framing::{self, Incoming};
+use super::methods::{Answer, Named, carry_out};
+use super::params::{Call, Request, request};
+use super::place::Place;
+use super::relay::{BATCH, Taken};
+use super::translate::approval_request;
+use crate::access::Pass;
+
+/// Requests that may wait or be carried out at once; beyond that the socket is not read.
+const REQUESTS: usize = 32;
+/// Sessions that one socket follows. The one named longest ago gives way.
+const FOLLOWED: usize = 256;
+/// How often a busy socket asks whether its client may still be there.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
+/// How long a socket has to send what is left when the daemon stops.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// One socket.
+pub(super) struct Socket {
+    door: Arc<Door>,
+    connection: Connection,
+    pass: Pass,
+    checked: Instant,
+    /// Rung by the relays.
+    bell: Arc<Notify>,
+    /// The sessions that it has named, the one named longest ago first.
+    follows: Vec<Follow>,
+    /// Requests that wait for the one before them.
+    waiting: VecDeque<Request>,
+    /// Whether a request is carried out that others wait for.
+    busy: bool,
+    /// What is being done.
+    work: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// When to ask whether the client is there.
+    ping_at: Instant,
+    /// Whether it was asked, and has said nothing since.
+    asked: bool,
+}
+
+/// Something has been done.
+enum Done {
+    Request { id: Id, answer: Result<Answer, RpcError>, ordered: bool },
+    Read { session: SessionId, read: Result<(Vec<Bytes>, Place), EngineError> },
+}
+
+/// How a socket ends.
+enum End {
+    /// With this code and reason.
+    Close(u16, &'static str),
+    /// It is gone already.
+    Gone,
+}
+
+impl Socket {
+    pub(super) fn new(door: Arc<Door>, connection: Connection, pass: Pass) -> Socket {
+        let now = Instant::now();
+        let ping_at = now + door.limits.ping_every;
+        Socket {
+            door,
+            connection,
+            pass,
+            checked: now,
+            bell: Arc::new(Notify::new()),
+            follows: Vec::new(),
+            waiting: VecDeque::new(),
+            busy: false,
+            work: FuturesUnordered::new(),
+            ping_at,
+            asked: false,
+        }
+    }
+
+    /// Serves the client until one of the two has had enough.
+    pub(super) async fn run(mut self) {
+        let End::Close(code, reason) = self.serve().await else { return };
+        let frame = framing::close(code, reason);
+        _ = tokio::time::timeout(GRACE, self.connection.send(frame)).await;
+    }
+
+    async fn serve(&mut self) -> End {
+        let stop = self.door.stop.clone();
+        loop {
+            self.start_next();
+            self.pump();
+            let reading = self.waiting.len() + self.work.len() < REQUESTS;
+            let idle = self.connection.outgoing.is_empty();
+            let end = tokio::select! {
+                happened = self.connection.happens(reading) => self.happened(happened),
+                Some(done) = self.work.next(), if !self.work.is_empty() => { self.done(done); None }
+                // What cannot be written yet is looked at again when the rest is written.
+                () = self.bell.notified(), if idle => { self.wake(); None }
+                () = tokio::time::sleep_until(self.ping_at) => self.ping(),
+                () = stop.cancelled() => Some(self.last_words().await),
+            };
+            if let Some(end) = end.or_else(|| self.check_pass()) {
+                return end;
+            }
+        }
+    }
+
+    fn happened(&mut self, happened: Happened) -> Option<End> {
+        match happened {
+            Happened::Flushed => None,
+            Happened::Gone => Some(End::Gone),
+            Happened::Broken(violation) => Some(End::Close(violation.code, violation.reason)),
+            Happened::Received(incoming) => {
+                self.asked = false;
+                match incoming {
+                    Incoming::Message(_) if !self.pass.holds() => {
+                        return Some(End::Close(4401, "unauthorized"));
+                    }
+                    Incoming::Message(message) => self.take_request(&message),
+                    Incoming::TooLarge => {
+                        let limit = self.door.limits.max_frame_bytes;
+                        let message =
+                            format!("a frame may have {limit} bytes at most; this one was passed over");
+                        self.refuse(None, &RpcError::request(&message));
+                    }
+                    Incoming::Ping(content) => self.connection.outgoing.push(framing::pong(&content)),
+                    Incoming::Pong => {}
+                    Incoming::Close => return Some(End::Close(1000, "")),
+                }
+                None
+            }
+        }
+    }
+
+    fn take_request(&mut self, message: &[u8]) {
+        match request(message) {
+            Ok(request) if request.call.is_urgent() => self.start(request, false),
+            Ok(request) => self.waiting.push_back(request),
+            Err((id, error)) => self.refuse(id.as_ref(), &error),
+        }
+    }
+
+    /// Carries out the next request, once the answer to the one before is on its way.
+    fn start_next(&mut self) {
+        if self.busy || self.connection.outgoing.len() >= BATCH {
+            return;
+        }
+        let Some(request) = self.waiting.pop_front() else { return };
+        if self.waiting.is_empty() {
+            self.waiting = VecDeque::new();
+        }
+        self.busy = true;
+        if let Call::Send { session, .. } = request.call {
+            // What the message leads to may not come before the answer that names its run.
+            self.follow(session).into_iter().for_each(|follow| follow.held = true);
+        }
+        self.start(request, true);
+    }
+
+    fn start(&mut self, Request { id, call }: Request, ordered: bool) {
+        let door = Arc::clone(&self.door);
+        self.work.push(Box::pin(async move {
+            let answer = carry_out(&door, call).await;
+            Done::Request { id, answer, ordered }
+        }));
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Request { id, answer, ordered } => {
+                if ordered {
+                    self.busy = false;
+                    self.follows.iter_mut().for_each(|follow| follow.held = false);
+                }
+                match answer {
+                    Ok(Answer { outcome, named }) => {
+                        self.connection.outgoing.push(framing::text(&Response { id: &id, result: &outcome }));
+                        named.into_iter().for_each(|named| self.name(&named));
+                    }
+                    Err(error) => self.refuse(Some(&id), &error),
+                }
+            }
+            Done::Read { session, read } => match read {
+                Ok((frames, place)) => {
+                    frames.iter().for_each(|frame| self.connection.outgoing.push(frame.clone()));
+                    if let Some(follow) = self.follow(session) {
+                        follow.has_read(place, frames.is_empty());
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%session, %error, "a session is followed no longer");
+                    self.follows.retain(|follow| follow.session != session);
+                }
+            },
+        }
+    }
+
+    fn refuse(&mut self, id: Option<&Id>, error: &RpcError) {
+        self.connection.outgoing.push(framing::text(&ErrorResponse { id, error }));
+    }
+
+    /// Follows a session from where an answer has shown it. One that is followed already goes on as it is.
+    fn name(&mut self, named: &Named) {
+        if let Some(index) = self.follows.iter().position(|follow| follow.session == named.session) {
+            self.follows[index..].rotate_left(1);
+            return;
+        }
+        if self.follows.len() >= FOLLOWED {
+            let released = self.follows.remove(0);
+            let session_key = released.session.uuid();
+            self.connection.outgoing.push(framing::text(&ServerEvent::Released { session_key }));
+        }
+        for approval in &named.approvals {
+            let event = ServerEvent::ApprovalRequest(approval_request(approval));
+            self.connection.outgoing.push(framing::text(&event));
+        }
+        let relays = Arc::clone(&self.door.relays);
+        self.follows.push(Follow::new(relays, named.session, named.seq, Arc::clone(&self.bell)));
+    }
+
+    /// Takes from the relays as much as can be written now.
+    fn pump(&mut self) {
+        let mut lagging = None;
+        let mut ended = false;
+        for follow in &mut self.follows {
+            if self.connection.outgoing.len() >= BATCH {
+                break;
+            }
+            match follow.take(&mut self.connection.outgoing) {
+                Taken::All | Taken::Some => {}
+                Taken::Lagging => lagging = lagging.or(Some(follow)),
+                Taken::Ended => {
+                    follow.ended = true;
+                    ended = true;
+                }
+            }
+        }
+        if let Some(follow) = lagging {
+            follow.reading = true;
+            let (session, place, door) = (follow.session, follow.place.clone(), Arc::clone(&self.door));
+            self.work.push(Box::pin(async move {
+                Done::Read { session, read: door.relays.catch_up(session, place).await }
+            }));
+        }
+        if ended {
+            self.follows.retain(|follow| !follow.ended);
+        }
+    }
+
+    /// The relays have something new, so those who found nothing may look again.
+    fn wake(&mut self) {
+        self.follows.iter_mut().for_each(|follow| follow.waits = false);
+    }
+
+    fn follow(&mut self, session: SessionId) -> Option<&mut Follow> {
+        self.follows.iter_mut().find(|follow| follow.session == session)
+    }
+
+    fn ping(&mut self) -> Option<End> {
+        self.ping_at = Instant::now() + self.door.limits.ping_every;
+        if !self.connection.outgoing.is_empty() {
+            // A client that reads slowly is not gone, and sees the ping only when it has read the rest.
+            return None;
+        }
+        if self.asked {
+            return Some(End::Close(1001, "no answer to a ping"));
+        }
+        self.asked = true;
+        self.connection.outgoing.push(framing::ping());
+        None
+    }
+
+    /// Ends a socket whose token was replaced.
+    fn check_pass(&mut self) -> Option<End> {
+        if self.checked.elapsed() < CHECK_EVERY {
+            return None;
+        }
+        self.checked = Instant::now();
+        (!self.pass.holds()).then_some(End::Close(4401, "unauthorized"))
+    }
+
+    /// The daemon stops: turns have ended, and what the relays still say of them is sent.
+    async fn last_words(&mut self) -> End {
+        let deadline = Instant::now() + GRACE;
+        loop {
+            self.wake();
+            self.pump();
+            let idle = self.connection.outgoing.is_empty();
+            if idle && self.follows.is_empty() {
+                return End::Close(1001, "the daemon is stopping");
+            }
+            let happened = tokio::select! {
+                happened = self.connection.happens(false) => happened,
+                () = self.bell.notified(), if idle => Happened::Flushed,
+                () = tokio::time::sleep_until(deadline) => return End::Close(1001, "the daemon is stopping"),
+            };
+            if let Happened::Gone | Happened::Broken(_) = happened {
+                return End::Gone;
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Who is let in: Host, Origin, the first frame, and how many may wait.
+
+use std::time::Duration;
+
+use ostler_doors::gateway::GatewayLimits;
+use serde_json::json;
+
+use super::client::{Client, Received, masked};
+use crate::daemon::{Daemon, Options};
+
+async fn turned_away(client: &mut Client, why: &str) {
+    assert_eq!(client.frame().await, json!({"type": "auth", "ok": false, "error": why}));
+    assert_eq!(client.receive().await, Received::Close(4401, "unauthorized".to_owned()));
+    assert_eq!(client.receive().await, Received::End);
+}
+
+#[tokio::test]
+async fn the_first_frame_must_show_the_token() {
+    let daemon = Daemon::start().await;
+    for (frame, why) in [
+        (json!({"id": "1", "method": "health.check", "params": {}}), "First message must be auth"),
+        (json!({"type": "hello"}), "First message must be auth"),
+        (json!([]), "First message must be auth"),
+        (json!("auth"), "First message must be auth"),
+        (json!({"type": "auth"}), "invalid token"),
+        (json!({"type": "auth", "token": "wrong"}), "invalid token"),
+        (json!({"type": "auth", "token": ""}), "invalid token"),
+        (json!({"type": "auth", "token": 7}), "invalid token"),
+        (json!({"type": "auth", "token": [daemon.token()]}), "invalid token"),
+        (json!({"type": "auth", "token": format!("{}0", daemon.token()), "role": "admin"}), "invalid token"),
+    ] {
+        let mut client = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+        client.send_text(&frame.to_string()).await;
+        turned_away(&mut client, why).await;
+    }
+    // What is not even JSON is answered, and the client may try again, but not for ever.
+    let mut client = Client::knock(daemon.gateway_address, "/any/path?at=all", &[]).await.unwrap();
+    for bad in ["{", "nonsense", ""] {
+        client.send_text(bad).await;
+        let answer = client.frame().await;
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(null), &json!(-32700)));
+    }
+    client.send_raw(&masked(0x89, b"there?")).await;
+    assert_eq!(client.receive().await, Received::Pong(b"there?".to_vec()));
+    client.send(&json!({"type": "auth", "token": daemon.token()})).await;
+    assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));
+    assert_eq!(client.ask("health.check", json!({})).await["status"], "ok");
+    let again = client.call("health.check", json!({})).await;
+    assert_eq!(again["result"]["status"], "ok");
+    client.send(&json!({"type": "auth", "token": daemon.token()})).await;
+    assert_eq!(client.frame().await["error"]["code"], -32600, "once is enough");
+
+    let mut babbler = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+    for _ in 0..8 {
+        babbler.send_text("{").await;
+        assert_eq!(babbler.frame().await["error"]["code"], -32700);
+    }
+    turned_away(&mut babbler, "First message must be auth").await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_page_from_elsewhere_is_refused_before_there_is_a_socket() {
+    let daemon = Daemon::start().await;
+    let port = daemon.gateway_address.port();
+    for (address, path) in [(daemon.gateway_address, "/"), (daemon.address, "/gateway")] {
+        for origin in [
+            "http://evil.example",
+            "null",
+            "file://",
+            "http://localhost.evil.example",
+            "https://127.0.0.1.evil.example:18789",
+        ] {
+            let refused = Client::knock(address, path, &[("Origin", origin)]).await.err().unwrap();
+            assert_eq!(refused.0, 403, "{origin} at {path}");
+        }
+        for host in ["evil.example", "evil.example:80", "127.0.0.1:1", ""] {
+            let refused = Client::knock(address, path, &[("Host", host)]).await.err().unwrap();
+            assert!(matches!(refused.0, 400 | 403), "{host} at {path}: {refused:?}");
+        }
+        for origin in [&format!("http://localhost:{port}"), "http://127.0.0.1:5173", "https://[::1]"] {
+            let mut client = Client::knock(address, path, &[("Origin", origin)]).await.unwrap();
+            client.send(&json!({"type": "auth", "token": daemon.token()})).await;
+            assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}), "{origin} at {path}");
+        }
+    }
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_handshake_is_checked_and_plain_requests_are_answered() {
+    let daemon = Daemon::start().await;
+    let address = daemon.gateway_address;
+    for (header, status) in [
+        (("Sec-WebSocket-Version", "8"), 426),
+        (("Sec-WebSocket-Version", ""), 426),
+        (("Sec-WebSocket-Key", "short"), 400),
+        (("Sec-WebSocket-Key", ""), 400),
+        (("Connection", "close"), 400),
+    ] {
+        let refused = Client::knock(address, "/", &[header]).await.err().unwrap();
+        assert_eq!(refused.0, status, "{header:?}: {}", refused.1);
+    }
+    let plain = [("Upgrade", ""), ("Connection", "close")];
+    let (status, body) = Client::knock(address, "/health", &plain).await.err().unwrap();
+    let health: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &health["status"]), (200, &json!("ok")));
+    assert!(health["uptime"].is_u64());
+    let (status, body) = Client::knock(address, "/nothing", &plain).await.err().unwrap();
+    assert_eq!((status, body.as_str()), (404, r#"{"error":"not found"}"#));
+    let (status, _) = Client::knock(daemon.address, "/gateway", &plain).await.err().unwrap();
+    assert_eq!(status, 426);
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn sockets_without_a_token_are_few_and_have_little_time() {
+    let limits = GatewayLimits {
+        max_sockets: 3,
+        max_unauthenticated: 2,
+        auth_timeout: Duration::from_millis(300),
+        ..GatewayLimits::default()
+    };
+    let daemon = Daemon::start_as(Options { limits, ..Options::default() }).await;
+    let mut one = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+    let mut two = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+    let refused = Client::knock(daemon.gateway_address, "/", &[]).await.err().unwrap();
+    assert_eq!(refused.0, 503, "{}", refused.1);
+    assert_eq!(one.receive().await, Received::End, "its time is over");
+    assert_eq!(two.receive().await, Received::End);
+    let mut inside = Vec::new();
+    for _ in 0..3 {
+        inside.push(Client::open(&daemon).await);
+    }
+    let refused = Client::knock(daemon.gateway_address, "/", &[]).await.err().unwrap();
+    assert_eq!(refused.0, 503, "{}", refused.1);
+    assert_eq!(inside[0].ask("health.check", json!({})).await["status"], "ok");
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_token_that_was_replaced_opens_nothing_any_more() {
+    let daemon = Daemon::start().await;
+    let mut client = Client::open(&daemon).await;
+    let path = daemon.data().join("token");
+    std::fs::remove_file(&path).unwrap();
+    ostler_doors::Token::open(&path).unwrap();
+    client.send(&json!({"id": "1", "method": "health.check"})).await;
+    assert_eq!(client.receive().await, Received::Close(4401, "unauthorized".to_owned()));
+    Client::open(&daemon).await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_answer_a_ping_is_gone() {
+    let limits = GatewayLimits { ping_every: Duration::from_millis(100), ..GatewayLimits::default() };
+    let daemon = Daemon::start_as(Options { limits, ..Options::default() }).await;
+    let mut client = Client::open(&daemon).await;
+    for _ in 0..3 {
+        assert_eq!(client.receive().await, Received::Ping);
+        client.send_raw(&masked(0x8a, b"")).await;
+    }
+    assert_eq!(client.receive().await, Received::Ping);
+    assert_eq!(client.receive().await, Received::Close(1001, "no answer to a ping".to_owned()));
+    daemon.stop().await;
+}

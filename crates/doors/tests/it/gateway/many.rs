@@ -1,0 +1,29 @@
+//! Many sockets: one stream for all of them, made once; and what an idle one costs.
+
+use serde_json::json;
+
+use super::client::Client;
+use crate::daemon::Daemon;
+
+#[tokio::test]
+async fn hundreds_of_sockets_see_one_stream() {
+    let daemon = Daemon::start().await;
+    let mut speaker = Client::open(&daemon).await;
+    let key = speaker.session().await;
+    let mut listeners = Vec::new();
+    for _ in 0..300 {
+        let mut client = Client::open(&daemon).await;
+        client.ask("chat.history", json!({"sessionKey": key})).await;
+        listeners.push(client);
+    }
+    assert_eq!(daemon.gateway.followed_sessions(), 1, "the session is followed once for all");
+    assert_eq!(daemon.gateway.sockets(), 301);
+    let text = "many words ".repeat(500);
+    let run = speaker.say(&key, &text).await;
+    for client in &mut listeners {
+        let (seen, end) = client.run(&run).await;
+        assert_eq!(seen, format!("You said: {text}"));
+        assert_eq!(end["event"], "chat.final");
+    }
+    daemon.stop().await;
+}
