@@ -21,9 +21,15 @@ WORKSPACE = os.environ["OSTLER_WORKSPACE"]
 
 ID = re.compile(r"(?:sess|turn|msg)_[0-9a-f]{32}")
 # What uses its scene up when it succeeds, so that the next request needs a fresh one.
-CONSUMING = {"close_session", "withdraw_message", "answer_approval", "cancel", "retry_turn", "run"}
+CONSUMING = {
+    "close_session", "withdraw_message", "answer_approval", "cancel", "retry_turn", "run", "compact", "run_subtasks",
+}
 # What names a session and something in it.
-TOGETHER = {"withdraw_message", "answer_approval", "retry_turn"}
+TOGETHER = {"withdraw_message", "answer_approval", "retry_turn", "fork_session"}
+# What a session may be called.
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+# A conversation, as another program keeps it.
+TRANSCRIPT = b'{"role":"user","content":"hello","timestamp":1700000000000}\n'
 
 # A session for each operation in which that operation can succeed.
 scenes = {}
@@ -72,7 +78,19 @@ def make_scene(operation):
         call("POST", f"/v1/sessions/{session}/cancel")
     if operation == "run":
         say(session, "hello", auto_run=False)
+    if operation == "fork_session":
+        scene["turn_id"] = say(session, "hello")["turn_id"]
+        settled(session)
     return scene
+
+
+def settled(session):
+    """Waits until no turn runs."""
+    for _ in range(200):
+        if call("GET", f"/v1/sessions/{session}")["running_turn_id"] is None:
+            return
+        time.sleep(0.02)
+    raise RuntimeError("the demo model did not come to an end")
 
 
 def attach(session):
@@ -117,6 +135,13 @@ def before_call(context, case, kwargs):
         for key, value in case.path_parameters.items():
             if made_up(name, value) and key in scene_of(name):
                 case.path_parameters[key] = scene_of(name)[key]
+    if name == "import_session" and isinstance(case.body, (bytes, str)):
+        # Bytes that are made up are no session; what a bad one leads to is tested elsewhere.
+        case.body = TRANSCRIPT
+        if isinstance(case.query, dict) and case.query.get("format") in ("zip", "ndjson"):
+            case.query["format"] = "transcript"
+        if isinstance(case.query, dict) and "workspace_path" not in case.query:
+            case.query["workspace_path"] = WORKSPACE
     if isinstance(case.body, dict):
         case.body = whole_numbers(case.body)
         known_words(name, case.body)
@@ -128,7 +153,7 @@ def known_query(name, query):
     """A cursor must have been given out, and a stream without end is no answer that could be checked."""
     if name == "list_sessions" and isinstance(query.get("cursor"), str):
         del query["cursor"]
-    if name in ("get_trust", "list_tools") and isinstance(query.get("workspace_path"), str):
+    if name in ("get_trust", "list_tools", "import_session") and isinstance(query.get("workspace_path"), str):
         query["workspace_path"] = WORKSPACE
     if name == "usage":
         for key in ("from", "to"):
@@ -165,6 +190,14 @@ def known_words(name, body):
         replace("agent", "native")
         if made_up(name, body.get("parent_session_id")):
             body["parent_session_id"] = scene_of(name)["session_id"]
+        replace("log_dir", WORKSPACE + "/logs")
+        # A name is there once.
+        if isinstance(body.get("name"), str) and NAME.fullmatch(body["name"]):
+            body["name"] = f"name-{time.monotonic_ns()}"
+    if name == "fork_session" and made_up(name, body.get("turn_id")):
+        body["turn_id"] = scene_of(name)["turn_id"]
+    if name == "run_subtasks":
+        known_plan(body)
     if name in ("create_session", "update_session"):
         replace("model", "demo:demo")
         models = body.get("fallback_models")
@@ -191,6 +224,24 @@ def known_words(name, body):
         # It is no review that waits.
         if isinstance(body.get("review"), dict):
             body["review"] = None
+
+
+def known_plan(body):
+    """A plan must hold together, which no schema can say: each piece has a name of its own, and waits for none."""
+    subtasks = body.get("subtasks")
+    if not isinstance(subtasks, list) or not 1 <= len(subtasks) <= 200:
+        return
+    for number, piece in enumerate(subtasks[:3]):
+        if not isinstance(piece, dict):
+            continue
+        for key, value in (("id", f"piece-{number}"), ("prompt", "hello"), ("agent", "native"), ("model", "demo:demo")):
+            if isinstance(piece.get(key), str) and piece[key].strip() and len(piece[key]) <= 100:
+                piece[key] = value
+        depends_on = piece.get("depends_on")
+        if isinstance(depends_on, list) and all(isinstance(name, str) for name in depends_on):
+            piece["depends_on"] = []
+    if all(isinstance(piece, dict) for piece in subtasks):
+        del subtasks[3:]
 
 
 def allow_no_commands(body):

@@ -33,6 +33,8 @@ const QUOTED_BYTES: usize = 800;
 
 /// A configured server, and what was learned of it.
 pub(crate) struct Configured {
+    /// Which one it is, whatever it is called.
+    pub(crate) number: usize,
     pub(crate) config: ServerConfig,
     /// Its part of the names of its tools.
     pub(crate) key: String,

@@ -116,6 +116,20 @@ impl Instance {
         Ok(())
     }
 
+    /// Lets nobody use it any more, and ends it; whoever calls it at the moment is told so.
+    pub(crate) fn close(&self) {
+        self.usage().is_closing = true;
+        self.stop.cancel();
+    }
+
+    /// Waits until it is over, and its process gone.
+    pub(crate) async fn over(&self) {
+        let mut state = self.state.subscribe();
+        let over = |snapshot: &Snapshot| matches!(snapshot.phase, Phase::Stopped | Phase::Unavailable(_));
+        // What attends to it holds it, so the state cannot go away first.
+        let _ = state.wait_for(over).await;
+    }
+
     /// When it was last used; none while it is.
     pub(crate) fn last_used(&self) -> Option<Instant> {
         let usage = self.usage();

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -10,8 +9,6 @@ use ostler_tools::Tool;
 
 use crate::child::SpawnFn;
 use crate::config::ServerConfig;
-use crate::connect::Configured;
-use crate::names::server_keys;
 use crate::pool::Pool;
 use crate::status::ServerStatus;
 use crate::tool::McpTool;
@@ -59,11 +56,15 @@ impl McpServers {
     /// Takes the servers over; none is started yet. Servers whose configuration cannot work are reported by
     /// [`ServerConfig::check`], which the caller asks before; here they fail when they are needed.
     pub fn new(configs: Vec<ServerConfig>, spawn: SpawnFn, limits: Limits) -> McpServers {
-        let keys = server_keys(configs.iter().map(|config| config.name.as_str()));
-        let configured =
-            |(config, key)| Arc::new(Configured { config, key, is_legacy: AtomicBool::new(false) });
-        let servers = configs.into_iter().zip(keys).map(configured).collect();
-        McpServers(Pool::new(servers, spawn, limits))
+        McpServers(Pool::new(configs, spawn, limits))
+    }
+
+    /// Gives a workspace servers of its own beside those of all, in place of the ones that it had: none, to
+    /// take them away. Those that it has already are left alone, and the others have ended when this returns;
+    /// new ones are started when they are needed. Their tools never take the names of other servers' tools.
+    pub async fn set_own(&self, workspace: &Path, configs: Vec<ServerConfig>) {
+        let workspace = tokio::fs::canonicalize(workspace).await.unwrap_or_else(|_| workspace.to_owned());
+        self.0.set_own(&workspace, configs).await;
     }
 
     /// The tools that the servers offer in this workspace, in the order of the configuration. Starts what
@@ -72,17 +73,16 @@ impl McpServers {
     /// stopped as unused.
     pub async fn for_workspace(&self, workspace: &Path) -> Vec<Arc<dyn Tool>> {
         let workspace = tokio::fs::canonicalize(workspace).await.unwrap_or_else(|_| workspace.to_owned());
-        let numbers = 0..self.0.servers.len();
-        let instances: Vec<_> =
-            numbers.filter_map(|server| Some((server, self.0.instance(&workspace, server)?))).collect();
+        let servers = self.0.servers_of(&workspace).into_iter();
+        let instances: Vec<_> = servers.filter_map(|server| self.0.instance(&workspace, &server)).collect();
         let patience = self.0.limits().patience;
-        join_all(instances.iter().map(|(_, instance)| instance.settled_by(instance.started + patience)))
-            .await;
+        join_all(instances.iter().map(|instance| instance.settled_by(instance.started + patience))).await;
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        for (server, instance) in &instances {
+        for instance in &instances {
             let listing = instance.listing();
             tools.extend(listing.tools.iter().map(|listed| -> Arc<dyn Tool> {
-                Arc::new(McpTool::new(Arc::clone(&self.0), workspace.clone(), *server, Arc::clone(listed)))
+                let (pool, server) = (Arc::clone(&self.0), Arc::clone(&instance.server));
+                Arc::new(McpTool::new(pool, workspace.clone(), server, Arc::clone(listed)))
             }));
         }
         tools

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::call::call;
 use crate::config::ServerConfig;
+use crate::connect::Configured;
 use crate::listing::Listed;
 use crate::pool::Pool;
 use crate::result::outcome;
@@ -21,17 +22,22 @@ use crate::text::reveal;
 pub(crate) struct McpTool {
     pool: Arc<Pool>,
     workspace: PathBuf,
-    server: usize,
+    server: Arc<Configured>,
     listed: Arc<Listed>,
 }
 
 impl McpTool {
-    pub(crate) fn new(pool: Arc<Pool>, workspace: PathBuf, server: usize, listed: Arc<Listed>) -> McpTool {
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        workspace: PathBuf,
+        server: Arc<Configured>,
+        listed: Arc<Listed>,
+    ) -> McpTool {
         McpTool { pool, workspace, server, listed }
     }
 
     fn config(&self) -> &ServerConfig {
-        &self.pool.servers[self.server].config
+        &self.server.config
     }
 
     async fn call(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, String> {
@@ -40,7 +46,7 @@ impl McpTool {
             Value::Null => serde_json::Map::new(),
             _ => return Err("it takes an object of arguments, and got none; nothing was sent".to_owned()),
         };
-        let (live, _held) = self.pool.ready(&self.workspace, self.server).await?;
+        let (live, _held) = self.pool.ready(&self.workspace, &self.server).await?;
         let name = &self.listed.remote_name;
         let result = call(&live, name, arguments, self.config().timeout, &*context.output).await?;
         Ok(outcome(&self.config().name, name, result))

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use crate::git_config::GitConfig;
-use crate::protected::nested_repositories;
+use crate::nested::Nested;
 use crate::{git_directory, git_index};
 
 /// How many repositories are looked at.
@@ -74,16 +75,18 @@ pub struct ArmedRepository {
 #[derive(Debug)]
 pub(crate) struct Embedded {
     workspace: PathBuf,
+    nested: Arc<Nested>,
     armed: BTreeMap<PathBuf, BTreeSet<String>>,
 }
 
 impl Embedded {
-    /// Looks for them. Reads directories and small files, changes nothing.
-    pub(crate) fn look(workspace: &Path) -> Embedded {
+    /// Looks at them: at those that were found below the workspace, and at those that an index names. Reads
+    /// directories and small files, changes nothing.
+    pub(crate) fn look(workspace: &Path, nested: Arc<Nested>) -> Embedded {
         let mut armed = BTreeMap::new();
         let mut seen = BTreeSet::from([workspace.to_owned()]);
         let mut waiting: VecDeque<PathBuf> = VecDeque::from([workspace.to_owned()]);
-        waiting.extend(nested_repositories(workspace));
+        waiting.extend(nested.repositories.iter().cloned());
         let mut looked = 0;
         while let Some(worktree) = waiting.pop_front().filter(|_| looked < MAXIMUM_REPOSITORIES) {
             looked += 1;
@@ -102,12 +105,12 @@ impl Embedded {
             }
         }
         armed.retain(|_, reasons: &mut BTreeSet<String>| !reasons.is_empty());
-        Embedded { workspace: workspace.to_owned(), armed }
+        Embedded { workspace: workspace.to_owned(), nested, armed }
     }
 
     /// Those that have become suspect, or more so, since.
     pub(crate) fn armed_since(&self) -> Vec<ArmedRepository> {
-        let now = Embedded::look(&self.workspace);
+        let now = Embedded::look(&self.workspace, Arc::new(self.nested.again(&self.workspace)));
         let news = now.armed.into_iter().filter_map(|(path, reasons)| {
             let known = self.armed.get(&path);
             let is_new = |reason: &String| known.is_none_or(|known| !known.contains(reason));

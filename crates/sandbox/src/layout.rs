@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::SandboxError;
+use crate::nested::Nested;
 use crate::orders::Identity;
 use crate::profile::{Profile, WorkspaceAccess};
 use crate::protected::{self, Protected};
@@ -34,6 +36,8 @@ pub(crate) struct Layout {
     pub(crate) hidden: Vec<PathBuf>,
     /// What stays as it is inside what is writable.
     pub(crate) protected: Vec<Protected>,
+    /// The repositories below the workspace, if it is writable.
+    pub(crate) nested: Arc<Nested>,
     pub(crate) identities: Vec<Identity>,
 }
 
@@ -71,7 +75,7 @@ impl Layout {
         if let Some(path) = writable.iter().chain(&readable).find(|path| hidden.contains(*path)) {
             return Err(SandboxError::Unfit { path: path.clone(), reason: "It is to be hidden as well." });
         }
-        let mut protected = protected::find(&workspace, &writable, &profile.protected);
+        let (mut protected, nested) = protected::find(&workspace, &writable, &profile.protected);
         // What is hidden inside a writable directory is not held in place there: that would uncover it.
         protected.retain(|protected| {
             let covers =
@@ -86,6 +90,7 @@ impl Layout {
             readable,
             hidden: hidden.into_iter().collect(),
             protected,
+            nested: Arc::new(nested),
             identities,
         })
     }

@@ -26,6 +26,7 @@ mod helper;
 mod layout;
 mod limits;
 mod mounts;
+mod nested;
 mod orders;
 mod placeholders;
 mod probe;

@@ -15,15 +15,17 @@ pub(crate) struct Supervise {
     pub(crate) lease: PathBuf,
     /// Where the sandbox is counted.
     pub(crate) cgroup: Option<JoinCgroup>,
+    /// Whether what it starts is bubblewrap, which waits at a gate until it is counted.
+    pub(crate) has_gate: bool,
 }
 
 /// Files to write a process id to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct JoinCgroup {
-    /// Before the sandbox starts.
+    /// Before the program starts.
     pub(crate) join: PathBuf,
-    /// After it, so that the helper does not die where memory runs out. Moving a process takes the kernel
-    /// long, so it is done only where memory is counted.
+    /// After it, where the helper had to join for its child to be counted, so that it does not die where
+    /// memory runs out. Moving a process takes the kernel long, so it is done only where memory is counted.
     pub(crate) leave: Option<PathBuf>,
 }
 

@@ -4,11 +4,12 @@
 //! settings of agents and editors. `AGENTS.md`, build scripts and `.gitattributes` are ordinary content:
 //! editing them is what an agent is for, and they are seen in a diff.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::git_directory;
+use crate::nested::Nested;
 
 /// Names that are protected at the top of a workspace, besides `.git`. Further down they are not held here:
 /// there they count only for somebody who opens that directory by itself. Tools that write files refuse them
@@ -28,15 +29,6 @@ pub const PROTECTED_NAMES: &[&str] = &[
     ".envrc",
     ".mcp.json",
 ];
-
-/// How deep repositories inside a workspace are looked for.
-const NESTED_DEPTH: usize = 3;
-/// How many directories are looked into for them.
-const NESTED_DIRECTORIES: usize = 512;
-/// How many names are looked at for them.
-const NESTED_NAMES: usize = 50_000;
-/// Directories that are large and whose repositories are nobody's work.
-const NOT_LOOKED_INTO: &[&str] = &[".git", "node_modules", "target", ".venv"];
 
 /// A path that must stay as it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,9 +52,11 @@ pub(crate) enum Missing {
     Leave,
 }
 
-/// What is protected in the writable directories `roots`, of which the first is the workspace.
-pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf]) -> Vec<Protected> {
+/// What is protected in the writable directories `roots`, of which the first is the workspace; and the
+/// repositories that were found below it.
+pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf]) -> (Vec<Protected>, Nested) {
     let mut wanted: BTreeSet<(PathBuf, Missing)> = BTreeSet::new();
+    let mut below = Nested::default();
     for root in roots {
         // A repository directory that was opened for commits is protected as one, not as a worktree.
         if git_directory::is_repository(root) && root != workspace {
@@ -71,8 +65,10 @@ pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf]) -> Vec
         }
         wanted.extend(PROTECTED_NAMES.iter().map(|name| (root.join(name), Missing::Directory)));
         wanted.extend(repository(root));
-        for nested in nested_repositories(root) {
-            wanted.extend(repository(&nested));
+        let nested = Nested::below(root);
+        wanted.extend(nested.repositories.iter().flat_map(|nested| repository(nested)));
+        if root == workspace {
+            below = nested;
         }
     }
     wanted.extend(more.iter().map(|path| (path.clone(), Missing::Leave)));
@@ -80,7 +76,7 @@ pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf]) -> Vec
     for (path, missing) in wanted {
         add(&path, missing, roots, &mut found);
     }
-    found.into_iter().collect()
+    (found.into_iter().collect(), below)
 }
 
 /// The `.git` of one worktree and what it leads to.
@@ -114,32 +110,4 @@ fn add(path: &Path, missing: Missing, roots: &[PathBuf], found: &mut BTreeSet<Pr
         add(&target, Missing::Leave, roots, found);
     }
     found.insert(Protected { path, root: root.clone(), missing });
-}
-
-/// Repositories below a directory, as far as is looked. One that is deeper, or that a program makes
-/// later, is not found.
-pub(crate) fn nested_repositories(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    // The nearest first, so that many directories far below do not keep it from being found.
-    let mut waiting = VecDeque::from([(root.to_owned(), 0)]);
-    let (mut looked, mut names) = (0, NESTED_NAMES);
-    while let Some((place, depth)) = waiting.pop_front() {
-        looked += 1;
-        if looked > NESTED_DIRECTORIES {
-            break;
-        }
-        for entry in fs::read_dir(&place).into_iter().flatten().flatten().take(names) {
-            names -= 1;
-            let name = entry.file_name();
-            if name == ".git" && depth > 0 {
-                found.push(place.clone());
-            }
-            let enter = entry.file_type().is_ok_and(|kind| kind.is_dir())
-                && !NOT_LOOKED_INTO.iter().any(|skipped| name == *skipped);
-            if enter && depth < NESTED_DEPTH {
-                waiting.push_back((entry.path(), depth + 1));
-            }
-        }
-    }
-    found
 }

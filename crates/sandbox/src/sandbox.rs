@@ -113,7 +113,7 @@ impl Sandbox {
         inner.leftovers.sweep();
         let layout = Layout::of(profile, &inner.settings)?;
         let parts = inner.parts(means, &layout, profile)?;
-        let mut words = inner.supervise(&parts)?;
+        let mut words = inner.supervise(means, &parts)?;
         words.extend(inner.confine(means, &layout, profile, &parts)?);
         words.push(program.as_ref().to_owned());
         words.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
@@ -167,17 +167,20 @@ impl Inner {
         let cgroup = cgroup.map_err(|error| failed("Making a cgroup", error))?;
         std::fs::create_dir(directory.path().join("tmp"))
             .map_err(|error| failed("Making its /tmp", error))?;
-        let repositories =
-            layout.writable.contains(&layout.workspace).then(|| Embedded::look(&layout.workspace));
+        let repositories = layout
+            .writable
+            .contains(&layout.workspace)
+            .then(|| Embedded::look(&layout.workspace, Arc::clone(&layout.nested)));
         Ok(Parts { directory, placeholders, snapshot, cgroup, repositories })
     }
 
     /// The helper outside.
-    fn supervise(&self, parts: &Parts) -> Result<Vec<OsString>, SandboxError> {
+    fn supervise(&self, means: &Means, parts: &Parts) -> Result<Vec<OsString>, SandboxError> {
         let order = Supervise {
             parent: std::process::id(),
             lease: parts.directory.path().join(LEASE),
             cgroup: parts.cgroup.as_ref().map(crate::cgroup::Cgroup::join),
+            has_gate: matches!(means, Means::Bubblewrap { .. }),
         };
         let mut words = self.settings.helper.clone();
         words.extend([SUPERVISE.into(), json(&order)?, "--".into()]);

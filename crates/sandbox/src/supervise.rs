@@ -7,7 +7,8 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
@@ -15,12 +16,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open, set_child_subreaper,
     wait,
 };
-use tokio::process::Command;
+use serde::Deserialize;
+use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::orders::{JoinCgroup, Supervise};
@@ -34,14 +36,14 @@ const KILLED: u8 = 128 + 9;
 const BURIAL_TIME: Duration = Duration::from_secs(10);
 /// How often they are looked for.
 const BURIAL_PAUSE: Duration = Duration::from_millis(2);
+/// What ends with its sandbox is gone in a moment; finding it among all processes takes longer than that.
+const MOMENT: Duration = Duration::from_millis(3);
+const MOMENT_PAUSE: Duration = Duration::from_micros(100);
 
 /// Runs the sandbox to its end.
 pub(crate) fn run(order: &Supervise, program: &[OsString]) -> Result<ExitCode, String> {
     let mut lease = take_lease(&order.lease).map_err(|error| format!("its lease: {error}"))?;
     set_child_subreaper(Some(getpid())).map_err(|error| format!("becoming a reaper: {error}"))?;
-    if let Some(JoinCgroup { join, .. }) = &order.cgroup {
-        write_to_cgroup(join).map_err(|error| format!("joining its cgroup: {error}"))?;
-    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -79,24 +81,71 @@ fn watch_parent(expected: u32) -> Result<(), String> {
     thread.map(drop).map_err(|error| format!("watching its daemon: {error}"))
 }
 
-fn write_to_cgroup(procs: &Path) -> std::io::Result<()> {
-    std::fs::write(procs, std::process::id().to_string())
+/// Moves a process to a cgroup.
+fn move_to_cgroup(process: u32, procs: &Path) -> Result<(), String> {
+    std::fs::write(procs, process.to_string()).map_err(|error| format!("joining its cgroup: {error}"))
+}
+
+/// Starts the sandbox, so that all of its program's processes are counted.
+fn start(order: &Supervise, program: &[OsString]) -> Result<Child, String> {
+    let Some(JoinCgroup { join, leave }) = &order.cgroup else { return spawn(program, &[]) };
+    if order.has_gate {
+        return start_at_gate(program, join);
+    }
+    move_to_cgroup(std::process::id(), join)?;
+    let child = spawn(program, &[])?;
+    if let Some(leave) = leave {
+        // Staying inside only means to be counted.
+        let _ = move_to_cgroup(std::process::id(), leave);
+    }
+    Ok(child)
+}
+
+/// What bubblewrap tells of itself.
+#[derive(Deserialize)]
+struct Told {
+    #[serde(rename = "child-pid")]
+    child: u32,
+}
+
+/// The kernel takes long to move a process, and bubblewrap to make a sandbox: the first process of the
+/// sandbox is moved while it does that, and waits before the program until it has been.
+fn start_at_gate(program: &[OsString], join: &Path) -> Result<Child, String> {
+    let failed = |error: std::io::Error| format!("making its gate: {error}");
+    let (gate, mut opener) = std::io::pipe().map_err(failed)?;
+    let (mut told, teller) = std::io::pipe().map_err(failed)?;
+    // This process starts no other program to which they could go as well.
+    for end in [gate.as_fd(), teller.as_fd()] {
+        fcntl_setfd(end, FdFlags::empty()).map_err(|errno| failed(errno.into()))?;
+    }
+    let number = |end: BorrowedFd<'_>| OsString::from(end.as_raw_fd().to_string());
+    let words = ["--block-fd".into(), number(gate.as_fd()), "--info-fd".into(), number(teller.as_fd())];
+    let child = spawn(program, &words)?;
+    drop((gate, teller));
+    let mut text = Vec::new();
+    told.read_to_end(&mut text).map_err(failed)?;
+    // One that could not make a sandbox tells nothing here, and says why on its way out.
+    if let Ok(Told { child }) = serde_json::from_slice(&text) {
+        move_to_cgroup(child, join)?;
+    }
+    // It may have ended just now.
+    let _ = opener.write_all(b"x");
+    Ok(child)
+}
+
+/// Starts a program with more words before its own.
+fn spawn(program: &[OsString], words: &[OsString]) -> Result<Child, String> {
+    let (first, arguments) = program.split_first().ok_or("there is no program")?;
+    let mut command = Command::new(first);
+    command.args(words).args(arguments).kill_on_drop(true);
+    command.spawn().map_err(|error| format!("{}: {error}", first.display()))
 }
 
 async fn attend(order: &Supervise, program: &[OsString]) -> Result<u8, String> {
     let mut end =
         signal(SignalKind::terminate()).map_err(|error| format!("listening to signals: {error}"))?;
     watch_parent(order.parent)?;
-    let (first, arguments) = program.split_first().ok_or("there is no program")?;
-    let mut child = Command::new(first)
-        .args(arguments)
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| format!("{}: {error}", first.display()))?;
-    if let Some(JoinCgroup { leave: Some(leave), .. }) = &order.cgroup {
-        // Staying inside only means to be counted.
-        let _ = write_to_cgroup(leave);
-    }
+    let mut child = start(order, program)?;
     tokio::select! {
         status = child.wait() => status.map(code).map_err(|error| format!("waiting: {error}")),
         _ = end.recv() => Ok(KILLED),
@@ -116,6 +165,10 @@ fn bury() -> bool {
             Ok(Some(_)) | Err(Errno::INTR) => continue,
             Err(_) => return true,
             Ok(None) => {}
+        }
+        if started.elapsed() < MOMENT {
+            std::thread::sleep(MOMENT_PAUSE);
+            continue;
         }
         for process in descendants(std::process::id()) {
             if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {

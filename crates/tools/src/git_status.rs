@@ -1,8 +1,7 @@
 //! The tool that says how the repository stands: branch, upstream, changes, recent commits, and what is
-//! half done. It only looks; how git is kept from running anything of the repository's is in `git`, and
-//! how its answer is read in `porcelain`.
+//! half done. It only looks; how git is kept from running anything of the repository's is known to
+//! `ostler-git`, and how its answer is read in `porcelain`.
 
-mod git;
 mod porcelain;
 
 use std::fmt::Write;
@@ -11,16 +10,16 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_git::{Git, GitError, GitOutput};
 use ostler_types::{ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::git::{Git, GitOutput};
 use self::porcelain::{Change, Status};
 use crate::confine::Confines;
 use crate::path::Workspace;
-use crate::text::reveal_line;
+use crate::text::{reveal, reveal_line};
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
 /// How many paths of each kind are listed.
@@ -84,10 +83,21 @@ impl Tool for GitStatus {
 async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
     let GitStatusInput {} = input::parse(input)?;
     let directory = Workspace::open(&context.workspace, &confines.hidden)?.directory(".")?;
-    let git = Git::open(&directory, &context.workspace, confines.sandbox()).await?;
-    let status = git.run(STATUS).await?.expect_success("status")?;
-    let log = git.run(LOG).await?;
+    let git = Git::open(&directory, &context.workspace, confines.sandbox())
+        .await
+        .map_err(|error| failed(&error))?;
+    let status = git
+        .run(STATUS)
+        .await
+        .and_then(|status| status.expect_success("status"))
+        .map_err(|error| failed(&error))?;
+    let log = git.run(LOG).await.map_err(|error| failed(&error))?;
     Ok(outcome(&Status::parse(&status.stdout), status.is_cut, &log, &under_way(&git.directory)))
+}
+
+/// What git itself said may hold anything.
+fn failed(error: &GitError) -> Failed {
+    Failed::new(reveal(&error.to_string()))
 }
 
 /// What is half done, by the files that git keeps while it is.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use ostler_mcp::{Limits, McpServers, ServerState};
+use ostler_mcp::{Limits, McpServers, ServerConfig, ServerState};
 use serde_json::json;
 
 use crate::fixture::{Fixture, is_alive, misbehaving, names, patient, unconfined, until, within};
@@ -104,6 +104,44 @@ async fn where_nobody_makes_room_the_limit_is_told() {
     );
     assert_eq!(names(&tools), works.tools);
     servers.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_workspace_can_have_servers_of_its_own_and_lose_them() {
+    let fixture = Fixture::misbehaving(&[]);
+    let workspace = fixture.workspace();
+    let elsewhere = fixture.directory.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("another workspace");
+    // It is called like the one that is there for all, and takes none of its names.
+    let own = misbehaving(&elsewhere, &[]);
+    fixture.servers.set_own(&workspace, vec![own.clone()]).await;
+    let tools = within(fixture.servers.for_workspace(&workspace)).await;
+    let listed = names(&tools);
+    assert!(listed.iter().any(|name| name == "mcp__server__pid"), "{listed:?}");
+    let tool = tools.iter().find(|tool| tool.spec().name == "mcp__server-2__pid").expect("its own is there");
+    let (first, _) = fixture.run(tool, json!({})).await;
+    assert!(first.ok && is_alive(&first.text), "{first:?}");
+    let others = names(&within(fixture.servers.for_workspace(&elsewhere)).await);
+    assert!(!others.iter().any(|name| name.contains("server-2")), "{others:?}");
+
+    fixture.servers.set_own(&workspace, vec![own.clone()]).await;
+    assert!(is_alive(&first.text), "what stays is not started again");
+    let other = ServerConfig { disabled_tools: vec!["wait".to_owned()], ..own };
+    fixture.servers.set_own(&workspace, vec![other]).await;
+    assert!(!is_alive(&first.text), "what was changed is another server");
+    let (refused, _) = fixture.run(tool, json!({})).await;
+    assert!(!refused.ok && refused.text.contains("has been stopped"), "{refused:?}");
+
+    let tools = within(fixture.servers.for_workspace(&workspace)).await;
+    let tool = tools.iter().find(|tool| tool.spec().name == "mcp__server-2__pid").expect("the new one");
+    let (second, _) = fixture.run(tool, json!({})).await;
+    assert!(is_alive(&second.text));
+    fixture.servers.set_own(&workspace, Vec::new()).await;
+    assert!(!is_alive(&second.text));
+    assert!(!names(&within(fixture.servers.for_workspace(&workspace)).await).concat().contains("server-2"));
+    let (refused, _) = fixture.run(tool, json!({})).await;
+    assert!(!refused.ok && !is_alive(&second.text), "a tool that was given out starts nothing: {refused:?}");
+    fixture.servers.shut_down().await;
 }
 
 #[tokio::test]

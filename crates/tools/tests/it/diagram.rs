@@ -1,4 +1,4 @@
-//! Diagrams, with programs that stand in for those that draw.
+//! Diagrams, with programs that stand in for those that draw, and with the real `dot`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -59,6 +59,28 @@ async fn a_picture_is_drawn_and_cleaned() {
     assert_eq!(outcome.files, [("diagram.dot".to_owned(), b"bad".to_vec())]);
     let outcome = world.call("diagram", json!({"source": "write", "format": "dot"})).await;
     assert!(!outcome.ok && !world.workspace.join("written").exists(), "{}", outcome.text);
+}
+
+#[tokio::test]
+async fn the_real_dot_draws_confined() {
+    let found = Command::new("dot").arg("-V").output();
+    assert!(found.is_ok_and(|found| found.status.success()), "`dot` is missing; .ci/setup installs graphviz");
+    let world = Sandboxed::new().await;
+    let source = "digraph { rankdir=LR; stable -> \"horse & cart\" [label=\"oats\"]; \
+                  evil [URL=\"javascript:alert(1)\", label=<<b>bold</b>>]; picture [image=\"/etc/passwd\"] }";
+    let outcome = world.call("diagram", json!({"source": source, "format": "dot"})).await;
+    assert!(outcome.ok, "{}", outcome.text);
+    let [(name, picture)] = outcome.files.as_slice() else { panic!("{:?}", outcome.files) };
+    let picture = String::from_utf8_lossy(picture);
+    assert_eq!(name, "diagram.svg");
+    assert!(picture.contains("<svg") && picture.trim_end().ends_with("</svg>"), "{picture}");
+    for label in [">stable<", ">horse &amp; cart<", ">oats<", ">bold<"] {
+        assert!(picture.contains(label), "{label}: {picture}");
+    }
+    assert!(!picture.contains("javascript:") && !picture.contains("root:"), "{picture}");
+    let outcome = world.call("diagram", json!({"source": "digraph { a -> ", "format": "dot"})).await;
+    assert!(!outcome.ok && outcome.text.contains("syntax error"), "{}", outcome.text);
+    assert_eq!(outcome.files[0].0, "diagram.dot");
 }
 
 #[tokio::test]
