@@ -1,0 +1,397 @@
+//! One client at work: its sessions, which of them is active, and what each command does. What a session is
+//! lives in the engine; the desk only knows which ones this client has, and which turns it has asked for.
+
+mod answers;
+mod close;
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use ostler_types::{
+    Accepted, Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionView, TurnId,
+};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::commands::{BadLine, ClientFrame, OfSession, StartSession, read_command, short};
+use super::dialogs::{self, Dialogs, Response};
+use super::follow::Follower;
+use super::frames::{CloseReason, ModelName, ServerFrame};
+use super::framing::Framed;
+use super::notes::{Note, Question};
+use super::outbox::{Closed, Outbox};
+use super::start::{Defaults, Started, refusal};
+use super::tally::Tally;
+use super::{BY, Options};
+use crate::http::HttpDoor;
+
+/// Sessions that one client may have at a time.
+const SESSIONS: usize = 256;
+/// Turns of a client that are remembered per session; the engine holds fewer open.
+const TURNS: usize = 128;
+/// Notes that may wait for the desk.
+const NOTES: usize = 64;
+
+/// One client at work.
+pub(super) struct Desk {
+    door: HttpDoor,
+    options: Options,
+    outbox: Outbox,
+    /// In the order in which they were started.
+    sessions: Vec<Open>,
+    primary: Option<SessionId>,
+    active: Option<SessionId>,
+    dialogs: Dialogs,
+    followers: JoinSet<()>,
+    notes_in: mpsc::Sender<(SessionId, Note)>,
+    /// What the sessions have to ask.
+    pub(super) notes: mpsc::Receiver<(SessionId, Note)>,
+}
+
+/// A session of this client.
+struct Open {
+    id: SessionId,
+    cwd: String,
+    /// Where it is saved besides.
+    file: Option<PathBuf>,
+    /// The turns that this client has asked for and that have not ended.
+    own: VecDeque<TurnId>,
+    tally: Tally,
+    /// Says up to which record its follower is to go.
+    until: watch::Sender<Option<u64>>,
+    follower: AbortHandle,
+}
+
+/// What becomes of the connection after a command.
+pub(super) type Next = Result<ControlFlow<()>, Closed>;
+
+impl Desk {
+    pub(super) fn new(door: HttpDoor, options: Options, outbox: Outbox) -> Desk {
+        let (notes_in, notes) = mpsc::channel(NOTES);
+        Desk {
+            door,
+            options,
+            outbox,
+            sessions: Vec::new(),
+            primary: None,
+            active: None,
+            dialogs: Dialogs::default(),
+            followers: JoinSet::new(),
+            notes_in,
+            notes,
+        }
+    }
+
+    /// Starts the primary session and says so. An error has been told to the client.
+    pub(super) async fn begin(&mut self) -> Result<Result<(), Refusal>, Closed> {
+        let asked = StartSession {
+            model: self.options.model.clone(),
+            system_prompt: self.options.system_prompt.clone(),
+            session_file: self.options.session_file.clone(),
+            ..StartSession::default()
+        };
+        let started = match self.defaults(None).start(&asked).await {
+            Ok(started) => started,
+            Err(refusal) => {
+                let refusal = failed_to_start(refusal);
+                self.refuse(&refusal, None).await?;
+                return Ok(Err(refusal));
+            }
+        };
+        let id = started.view.session.id;
+        (self.primary, self.active) = (Some(id), Some(id));
+        let ready = ServerFrame::Ready {
+            cwd: &self.options.cwd,
+            model: ModelName::of(&started.view.session.model),
+            debug: self.options.debug,
+            ui: self.options.ui,
+            primary_session_id: self.primary,
+            active_session_id: self.active,
+        }
+        .line();
+        self.outbox.send(ready).await?;
+        if self.options.debug {
+            let (message, argv) = ("the primary session is there", Some(self.options.argv.as_slice()));
+            self.outbox.say(&ServerFrame::Debug { message, argv }).await?;
+        }
+        self.open(started).await?;
+        Ok(Ok(()))
+    }
+
+    /// Takes a line.
+    pub(super) async fn take(&mut self, framed: Framed) -> Next {
+        let line = match framed {
+            Framed::Line(line) if line.iter().all(u8::is_ascii_whitespace) => {
+                return Ok(ControlFlow::Continue(()));
+            }
+            Framed::Line(line) => line,
+            Framed::TooLong => {
+                let message =
+                    format!("the line is longer than {} bytes, and was skipped", self.options.max_line_bytes);
+                let hint = "attach large content as a file of the workspace, or raise --max-line-bytes";
+                self.refuse(&Refusal::invalid("too_large", message).hint(hint), None).await?;
+                return Ok(ControlFlow::Continue(()));
+            }
+        };
+        let command = match read_command(&line) {
+            Ok(command) => command,
+            Err(BadLine { message, hint, session_id }) => {
+                let (hint, session_id) = (hint.as_deref(), session_id.as_deref());
+                self.outbox.say(&ServerFrame::Error { message: &message, hint, session_id }).await?;
+                return Ok(ControlFlow::Continue(()));
+            }
+        };
+        if self.options.debug {
+            let name = serde_json::to_value(&command)
+                .ok()
+                .and_then(|value| value["type"].as_str().map(str::to_owned));
+            let message = format!("got {}", name.unwrap_or_default());
+            self.outbox.say(&ServerFrame::Debug { message: &message, argv: None }).await?;
+        }
+        self.command(command).await
+    }
+
+    async fn command(&mut self, command: ClientFrame) -> Next {
+        match command {
+            ClientFrame::Prompt { text, session_id, delivery } => {
+                self.prompt(text, session_id, delivery).await?
+            }
+            ClientFrame::Stats(OfSession { session_id }) => self.stats(session_id).await?,
+            ClientFrame::Abort(OfSession { session_id }) => self.abort(session_id).await?,
+            ClientFrame::Reset(OfSession { session_id }) => self.reset(session_id).await?,
+            ClientFrame::Save(OfSession { session_id }) => self.save(session_id).await?,
+            ClientFrame::ListSessions {} => self.list_sessions().await?,
+            ClientFrame::ListRunningSessions {} => self.list_running().await?,
+            ClientFrame::StartSession(asked) => self.start_session(asked).await?,
+            ClientFrame::CloseSession(OfSession { session_id }) => self.close_session(session_id).await?,
+            ClientFrame::SetActiveSession { session_id } => {
+                if let Some(id) = self.find(Some(session_id)).await? {
+                    self.activate(Some(id)).await?;
+                }
+            }
+            ClientFrame::UiResponse(response) => match self.dialogs.respond(&response) {
+                Response::Submit(id, command) => self.submit(id, *command).await?,
+                Response::Late => {}
+                Response::Wrong { message, session_id } => {
+                    self.refuse(&Refusal::invalid("bad_answer", message), session_id).await?;
+                }
+            },
+            ClientFrame::ListModels {} => self.list_models(),
+            ClientFrame::Ping {} => self.outbox.say(&ServerFrame::Pong {}).await?,
+            ClientFrame::Debug {} => self.debug().await?,
+            ClientFrame::Quit {} => return Ok(ControlFlow::Break(())),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Takes a note of a session.
+    pub(super) async fn note(&mut self, (id, note): (SessionId, Note)) -> Result<(), Closed> {
+        let Some(place) = self.sessions.iter().position(|open| open.id == id) else { return Ok(()) };
+        match note {
+            Note::Asked(question) => self.asked(place, question).await,
+            Note::Answered { key, outcome, by } => {
+                let lines = self.dialogs.answered(&key, outcome, &by);
+                self.send_all(lines).await
+            }
+            Note::TurnEnded(turn_id) => {
+                self.sessions[place].own.retain(|own| *own != turn_id);
+                let lines = self.dialogs.turn_ended(id, turn_id);
+                self.send_all(lines).await
+            }
+            Note::TurnDropped(turn_id) => {
+                self.sessions[place].own.retain(|own| *own != turn_id);
+                Ok(())
+            }
+            Note::Gone(reason) => self.gone(place, reason).await,
+        }
+    }
+
+    async fn asked(&mut self, place: usize, question: Question) -> Result<(), Closed> {
+        let open = &self.sessions[place];
+        if self.options.ui {
+            let line = self.dialogs.ask(open.id, question);
+            return self.send_all(line.into_iter().collect()).await;
+        }
+        // Those who asked for the turn may have somebody to ask; if it was this client, nobody has.
+        if open.own.is_empty() {
+            return Ok(());
+        }
+        let (id, command) = dialogs::nobody(question.key);
+        self.submit(id, command).await
+    }
+
+    async fn prompt(
+        &mut self,
+        text: String,
+        id: Option<String>,
+        delivery: Option<Delivery>,
+    ) -> Result<(), Closed> {
+        let Some(id) = self.find(id).await? else { return Ok(()) };
+        let clock = self.door.engine.clock();
+        let message = Message {
+            id: MessageId::new(clock.uuid()),
+            role: Role::User,
+            parts: vec![Part::text(text)],
+            created_at: clock.now(),
+        };
+        let command = Command::Submit {
+            message,
+            turn_id: TurnId::new(clock.uuid()),
+            delivery: delivery.unwrap_or_default(),
+            auto_run: Some(true),
+            idempotency_key: None,
+            by: BY.to_owned(),
+            partial: None,
+        };
+        match self.door.engine.submit(id, command).await {
+            Ok(Accepted::Message { turn_id: Some(turn_id), .. }) => {
+                if let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) {
+                    open.own.push_back(turn_id);
+                    if open.own.len() > TURNS {
+                        open.own.pop_front();
+                    }
+                }
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(error) => self.refuse(&refusal(error), Some(id)).await,
+        }
+    }
+
+    async fn start_session(&mut self, asked: StartSession) -> Result<(), Closed> {
+        let model = match self.active {
+            Some(active) => self.door.engine.view(active).await.ok().map(|view| view.session.model),
+            None => None,
+        };
+        if self.sessions.len() >= SESSIONS {
+            let message =
+                format!("failed to start session: a client has at most {SESSIONS} sessions at a time");
+            return self.refuse(&Refusal::invalid("too_many", message).hint("close one"), None).await;
+        }
+        let started = match self.defaults(model).start(&asked).await {
+            Ok(started) => started,
+            Err(refusal) => return self.refuse(&failed_to_start(refusal), None).await,
+        };
+        let id = started.view.session.id;
+        self.show_started(&started.view).await?;
+        self.open(started).await?;
+        if asked.set_active || self.active.is_none() { self.activate(Some(id)).await } else { Ok(()) }
+    }
+
+    fn defaults(&self, model: Option<String>) -> Defaults<'_> {
+        Defaults { door: &self.door, cwd: &self.options.cwd, model }
+    }
+
+    async fn show_started(&self, view: &SessionView) -> Result<(), Closed> {
+        let session = &view.session;
+        let (cwd, model) = (session.workspace_path.as_str(), ModelName::of(&session.model));
+        self.outbox.say(&ServerFrame::SessionStarted { session_id: session.id, cwd, model }).await
+    }
+
+    /// Begins to follow a session, unless it is followed already.
+    async fn open(&mut self, Started { view, file }: Started) -> Result<(), Closed> {
+        let id = view.session.id;
+        if let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) {
+            open.file = file.or(open.file.take());
+            return Ok(());
+        }
+        let (until, receiver) = watch::channel(None);
+        let follower = Follower {
+            engine: self.door.engine.clone(),
+            outbox: self.outbox.clone(),
+            notes: self.notes_in.clone(),
+            until: receiver,
+        };
+        let questions: Vec<Question> = view.pending_approvals.iter().map(Question::from).collect();
+        let cwd = view.session.workspace_path.clone();
+        let follower = self.followers.spawn(follower.run(view));
+        let (own, tally) = (VecDeque::new(), Tally::default());
+        self.sessions.push(Open { id, cwd, file, own, tally, until, follower });
+        for question in questions {
+            self.asked(self.sessions.len() - 1, question).await?;
+        }
+        Ok(())
+    }
+
+    /// The session that a command is meant for; none when the client has been told that there is none. One
+    /// that was made elsewhere is followed from now on.
+    async fn find(&mut self, given: Option<String>) -> Result<Option<SessionId>, Closed> {
+        let Some(given) = given else {
+            if self.active.is_none() {
+                let hint = "start one, or name one";
+                self.refuse(&Refusal::invalid("no_session", "no active session").hint(hint), None).await?;
+            }
+            return Ok(self.active);
+        };
+        if let Ok(id) = given.parse::<SessionId>() {
+            if self.sessions.iter().any(|open| open.id == id) {
+                return Ok(Some(id));
+            }
+            let found =
+                if self.sessions.len() < SESSIONS { self.defaults(None).find(id).await } else { None };
+            if let Some(view) = found {
+                self.show_started(&view).await?;
+                self.open(Started { view, file: None }).await?;
+                return Ok(Some(id));
+            }
+        }
+        self.not_found(&given).await?;
+        Ok(None)
+    }
+
+    async fn not_found(&self, given: &str) -> Result<(), Closed> {
+        let (given, hint) =
+            (short(given), Some("list_running_sessions and list_sessions tell which there are"));
+        let session_id = Some(given.as_str());
+        self.outbox.say(&ServerFrame::Error { message: "not_found", hint, session_id }).await
+    }
+
+    async fn activate(&mut self, id: Option<SessionId>) -> Result<(), Closed> {
+        self.active = id;
+        self.outbox.say(&ServerFrame::ActiveSession { session_id: id }).await
+    }
+
+    /// Asks the engine for something of which the events tell what came of it.
+    async fn submit(&self, id: SessionId, command: Command) -> Result<(), Closed> {
+        match self.door.engine.submit(id, command).await {
+            Ok(_) => Ok(()),
+            Err(error) => self.refuse(&refusal(error), Some(id)).await,
+        }
+    }
+
+    /// Says that something could not be done.
+    pub(super) async fn refuse(&self, refusal: &Refusal, id: Option<SessionId>) -> Result<(), Closed> {
+        let id = id.map(|id| id.to_string());
+        let (message, hint, session_id) = (refusal.message.as_str(), refusal.hint.as_deref(), id.as_deref());
+        self.outbox.say(&ServerFrame::Error { message, hint, session_id }).await
+    }
+
+    async fn send_all(&self, lines: Vec<Bytes>) -> Result<(), Closed> {
+        for line in lines {
+            self.outbox.send(line).await?;
+        }
+        Ok(())
+    }
+
+    /// A session is no longer of this client.
+    async fn gone(&mut self, place: usize, reason: CloseReason) -> Result<(), Closed> {
+        let open = self.sessions.remove(place);
+        open.follower.abort();
+        let lines = self.dialogs.session_ended(open.id);
+        self.send_all(lines).await?;
+        let id = open.id.to_string();
+        self.outbox.say(&ServerFrame::SessionClosed { session_id: &id, reason }).await?;
+        if self.active != Some(open.id) {
+            return Ok(());
+        }
+        let primary = self.sessions.iter().find(|other| Some(other.id) == self.primary);
+        let next = primary.or(self.sessions.first()).map(|open| open.id);
+        self.activate(next).await
+    }
+}
+
+fn failed_to_start(refusal: Refusal) -> Refusal {
+    Refusal { message: format!("failed to start session: {}", refusal.message), ..refusal }
+}

@@ -1,0 +1,137 @@
+//! Commands that only look: how sessions stand, what there is, where it is kept.
+
+use std::collections::BTreeMap;
+
+use ostler_index::Filter;
+use ostler_types::{Effort, Refusal};
+
+use super::super::files;
+use super::super::frames::{
+    ListedModel, ModelName, ModelProvider, RunningSession, SavedSession, ServerFrame, Stats,
+};
+use super::super::messages::{split_model, usage_of};
+use super::super::outbox::Closed;
+use super::super::start::refusal;
+use super::Desk;
+
+/// Sessions in one list.
+const LISTED: usize = 200;
+
+impl Desk {
+    pub(super) async fn stats(&mut self, id: Option<String>) -> Result<(), Closed> {
+        let Some(id) = self.find(id).await? else { return Ok(()) };
+        let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) else { return Ok(()) };
+        let counted = open.tally.count(&self.door.engine, id).await;
+        let view = match counted {
+            Ok(()) => self.door.engine.view(id).await,
+            Err(error) => Err(error),
+        };
+        let view = match view {
+            Ok(view) => view,
+            Err(error) => return self.refuse(&refusal(error), Some(id)).await,
+        };
+        let (session, tally) = (&view.session, open.tally);
+        let stats = Stats {
+            session_id: id,
+            message_count: tally.messages,
+            turn_count: tally.turns,
+            is_streaming: view.running_turn_id.is_some(),
+            cwd: &session.workspace_path,
+            model: ModelName::of(&session.model),
+            thinking_level: session.effort.map(thinking_level),
+            usage: usage_of(&session.usage),
+            queued: view.queue.len(),
+            pending_approvals: view.pending_approvals.len(),
+        };
+        self.outbox.say(&ServerFrame::Stats { session_id: id, stats }).await
+    }
+
+    /// Everything is on disk already; a session with a file of its own is written there too.
+    pub(super) async fn save(&mut self, id: Option<String>) -> Result<(), Closed> {
+        let Some(session_id) = self.find(id).await? else { return Ok(()) };
+        let file = self.sessions.iter().find(|open| open.id == session_id).and_then(|open| open.file.clone());
+        let saved = match file {
+            Some(file) => files::write(&self.door.engine, session_id, &file).await.map(|()| file),
+            None => Ok(self.door.engine.session_dir(session_id).join("events.ndjson")),
+        };
+        let (path, error) = match saved {
+            Ok(path) => (Some(path.display().to_string()), None),
+            Err(Refusal { message, .. }) => (None, Some(message)),
+        };
+        let (ok, path, error) = (path.is_some(), path.as_deref(), error.as_deref());
+        self.outbox.say(&ServerFrame::SaveResult { ok, path, error, session_id }).await
+    }
+
+    pub(super) async fn list_sessions(&self) -> Result<(), Closed> {
+        let workspace = Some(self.options.cwd.clone());
+        let filter = Filter { workspace, archived: Some(false), limit: LISTED, ..Filter::default() };
+        let listing = match self.door.engine.list(filter).await {
+            Ok(listing) => listing,
+            Err(error) => {
+                let Refusal { message, .. } = refusal(error);
+                let (sessions, error) = (Vec::new(), Some(message.as_str()));
+                return self.outbox.say(&ServerFrame::SessionsList { sessions, error }).await;
+            }
+        };
+        let saved = |listed: ostler_index::Listed| {
+            let session = listed.session;
+            let path = self.door.engine.session_dir(session.id).join("events.ndjson").display().to_string();
+            let timestamp = session.updated_at.as_millisecond();
+            SavedSession {
+                path,
+                id: session.id,
+                timestamp,
+                cwd: session.workspace_path,
+                title: session.title,
+            }
+        };
+        let sessions = listing.sessions.into_iter().map(saved).collect();
+        self.outbox.say(&ServerFrame::SessionsList { sessions, error: None }).await
+    }
+
+    pub(super) async fn list_running(&self) -> Result<(), Closed> {
+        let mut sessions = Vec::new();
+        for open in &self.sessions {
+            let running = |view: ostler_types::SessionView| view.running_turn_id.is_some();
+            let is_streaming = self.door.engine.view(open.id).await.is_ok_and(running);
+            sessions.push(RunningSession { session_id: open.id, cwd: open.cwd.clone(), is_streaming });
+        }
+        self.outbox.say(&ServerFrame::RunningSessions { sessions, error: None }).await
+    }
+
+    /// Providers may have to be asked, and meanwhile other commands are carried out.
+    pub(super) fn list_models(&mut self) {
+        let (models, outbox) = (self.door.settings.models.clone(), self.outbox.clone());
+        self.followers.spawn(async move {
+            let models = models.list(false).await;
+            let mut providers: BTreeMap<&str, Vec<ListedModel<'_>>> = BTreeMap::new();
+            for model in models.iter().filter(|model| model.unavailable.is_none()) {
+                let (provider, id) = split_model(&model.name);
+                providers.entry(provider).or_default().push(ListedModel { id, name: &model.name });
+            }
+            let provider = |(id, models)| ModelProvider { id, models };
+            let providers = providers.into_iter().map(provider).collect();
+            _ = outbox.say(&ServerFrame::ModelsList { providers }).await;
+        });
+    }
+
+    pub(super) async fn debug(&self) -> Result<(), Closed> {
+        let (sessions, awake) = (self.sessions.len(), self.door.engine.awake());
+        let message = format!(
+            "ostler {}: {sessions} sessions of this client, {awake} awake in all",
+            env!("CARGO_PKG_VERSION")
+        );
+        self.outbox.say(&ServerFrame::Debug { message: &message, argv: Some(&self.options.argv) }).await
+    }
+}
+
+/// In the words of this wire.
+fn thinking_level(effort: Effort) -> &'static str {
+    match effort {
+        Effort::None => "off",
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::Max => "xhigh",
+    }
+}

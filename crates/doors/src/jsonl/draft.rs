@@ -1,0 +1,257 @@
+//! Text as it streams, kept so that it can be shown whole: this wire replaces where ours splices.
+//!
+//! A message is encoded as it grows and never again from its beginning; what is new of it waits until the
+//! reader is ready for it. Each update holds the whole message, so a long one is shown less often: then
+//! the bytes sent stay in proportion to the text.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ostler_types::{MessageId, SessionId};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::messages::Writer;
+
+/// Bytes of a message that is shown anew with each piece that comes.
+const SHORT: usize = 16 * 1024;
+/// A longer one is shown when it has grown by this part of itself, or after this time.
+const GROWTH: usize = 64;
+const AT_LATEST: Duration = Duration::from_millis(100);
+/// Bytes of a call's output that are kept; its result has more.
+const OUTPUT: usize = 32 * 1024;
+
+/// A delta, as the engine shows it.
+#[derive(Deserialize)]
+pub(super) struct DeltaFrame<'a> {
+    pub(super) ts: Timestamp,
+    #[serde(borrow)]
+    pub(super) data: DeltaData<'a>,
+}
+
+/// Where its text goes.
+#[derive(Deserialize)]
+pub(super) struct DeltaData<'a> {
+    pub(super) message_id: Option<MessageId>,
+    pub(super) part: Option<u32>,
+    pub(super) tool_call_id: Option<String>,
+    #[serde(borrow)]
+    pub(super) stream: Option<std::borrow::Cow<'a, str>>,
+    pub(super) offset: u64,
+    #[serde(borrow)]
+    pub(super) text: std::borrow::Cow<'a, str>,
+}
+
+/// A message that is being written.
+pub(super) struct Draft {
+    pub(super) id: MessageId,
+    timestamp: i64,
+    parts: Vec<DraftPart>,
+    /// What has come since the last update, all of one part.
+    fresh: Option<Fresh>,
+    shown: Instant,
+}
+
+/// A part that is being written.
+struct DraftPart {
+    number: u32,
+    thinking: bool,
+    /// How much of it there is, in our count.
+    bytes: u64,
+    /// The same as it stands in JSON, without the quotes.
+    json: String,
+}
+
+struct Fresh {
+    index: usize,
+    json: String,
+}
+
+impl Draft {
+    pub(super) fn new(id: MessageId, ts: Timestamp) -> Draft {
+        Draft { id, timestamp: ts.as_millisecond(), parts: Vec::new(), fresh: None, shown: Instant::now() }
+    }
+
+    /// Whether a piece of this part can wait together with what waits already.
+    pub(super) fn goes_on_with(&self, number: u32) -> bool {
+        self.fresh.as_ref().is_none_or(|fresh| self.parts[fresh.index].number == number)
+    }
+
+    /// Takes a piece. One that has been seen, in whole or in part, adds only what is new of it.
+    pub(super) fn splice(&mut self, number: u32, thinking: bool, offset: u64, text: &str) {
+        let index = match self.parts.iter().position(|part| part.number == number) {
+            Some(index) => index,
+            None => {
+                let place = self.parts.partition_point(|part| part.number < number);
+                self.parts.insert(place, DraftPart { number, thinking, bytes: 0, json: String::new() });
+                if let Some(fresh) = &mut self.fresh
+                    && fresh.index >= place
+                {
+                    fresh.index += 1;
+                }
+                place
+            }
+        };
+        let part = &mut self.parts[index];
+        let Some(new) = unseen(part.bytes, offset, text) else { return };
+        part.bytes = offset + text.len() as u64;
+        let json = serde_json::to_string(new).expect("a string can be written as JSON");
+        let json = &json[1..json.len() - 1];
+        part.json.push_str(json);
+        match &mut self.fresh {
+            Some(fresh) => fresh.json.push_str(json),
+            None => self.fresh = Some(Fresh { index, json: json.to_owned() }),
+        }
+    }
+
+    /// Whether what has come should be shown now; `None` when there is nothing, else since when.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let fresh = self.fresh.as_ref()?;
+        let size: usize = self.parts.iter().map(|part| part.json.len()).sum();
+        let now = size <= SHORT || fresh.json.len() >= size / GROWTH;
+        Some(if now { self.shown } else { self.shown + AT_LATEST })
+    }
+
+    /// Appends the update that shows what has come. Written by hand, because copying the text once is all
+    /// that a delta should cost.
+    pub(super) fn write_update(&mut self, id: SessionId, seq: u64, writer: &Writer, out: &mut Vec<u8>) {
+        let Some(fresh) = self.fresh.take() else { return };
+        self.shown = Instant::now();
+        let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
+        put(&format!(
+            "{{\"type\":\"event\",\"session_id\":\"{id}\",\"event_seq\":{seq},\"event\":{{\"type\":\"message_update\",\
+             \"data\":[{{\"role\":\"assistant\",\"id\":\"{}\",\"content\":[",
+            self.id
+        ));
+        for (index, part) in self.parts.iter().enumerate() {
+            put(match (index, part.thinking) {
+                (0, false) => "{\"type\":\"text\",\"text\":\"",
+                (_, false) => ",{\"type\":\"text\",\"text\":\"",
+                (0, true) => "{\"type\":\"thinking\",\"thinking\":\"",
+                (_, true) => ",{\"type\":\"thinking\",\"thinking\":\"",
+            });
+            put(&part.json);
+            put("\"}");
+        }
+        put(&self.tail(writer));
+        let kind = if self.parts[fresh.index].thinking { "thinking_delta" } else { "text_delta" };
+        put(&format!(",{{\"type\":\"{kind}\",\"content_index\":{},\"delta\":\"", fresh.index));
+        put(&fresh.json);
+        put("\"}]}}\n");
+    }
+
+    /// The message as it begins, without content.
+    pub(super) fn beginning(&self, writer: &Writer) -> String {
+        format!("{{\"role\":\"assistant\",\"id\":\"{}\",\"content\":[{}", self.id, self.tail(writer))
+    }
+
+    fn tail(&self, writer: &Writer) -> String {
+        let (provider, model) = writer.provider_and_model();
+        let quoted = |text: &str| serde_json::to_string(text).expect("a string can be written as JSON");
+        format!(
+            "],\"provider\":{},\"model\":{},\"api\":{},\"usage\":{{\"input\":0,\"output\":0,\"cache_read\":0,\
+             \"cache_write\":0,\"total_tokens\":0,\"cost\":{{\"total\":null}}}},\"error_message\":null,\"timestamp\":{}}}",
+            quoted(provider),
+            quoted(model),
+            quoted(&writer.agent),
+            self.timestamp
+        )
+    }
+}
+
+/// The end of what a call has printed.
+#[derive(Default)]
+pub(super) struct Output {
+    pub(super) text: String,
+    /// How much of stdout and of stderr has been seen.
+    seen: [u64; 2],
+    /// Whether something has come that was not shown.
+    pub(super) fresh: bool,
+}
+
+impl Output {
+    pub(super) fn splice(&mut self, stream: &str, offset: u64, text: &str) {
+        let seen = &mut self.seen[usize::from(stream == "stderr")];
+        let Some(new) = unseen(*seen, offset, text) else { return };
+        *seen = offset + text.len() as u64;
+        self.fresh = true;
+        self.text.push_str(new);
+        if self.text.len() > 2 * OUTPUT {
+            let mut cut = self.text.len() - OUTPUT;
+            while !self.text.is_char_boundary(cut) {
+                cut += 1;
+            }
+            self.text.drain(..cut);
+        }
+    }
+}
+
+/// What is new in a piece at this offset, when so much has been seen; what is missing before it was left
+/// out by the engine, and is not missed here.
+fn unseen(seen: u64, offset: u64, text: &str) -> Option<&str> {
+    let known = usize::try_from(seen.saturating_sub(offset)).unwrap_or(usize::MAX);
+    text.get(known..).filter(|new| !new.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_types::{MessageId, SessionId};
+    use serde_json::Value;
+    use uuid::Uuid;
+
+    use super::{Draft, Output, Writer};
+
+    fn update(draft: &mut Draft) -> Value {
+        let writer = Writer { model: "a:\"b\"".to_owned(), agent: "native".to_owned() };
+        let mut out = Vec::new();
+        draft.write_update(SessionId::new(Uuid::from_u128(1)), 7, &writer, &mut out);
+        assert_eq!(out.pop(), Some(b'\n'));
+        serde_json::from_slice(&out).unwrap()
+    }
+
+    #[test]
+    fn pieces_seen_twice_and_in_one_make_the_same_message() {
+        let ts = jiff::Timestamp::UNIX_EPOCH;
+        let mut draft = Draft::new(MessageId::new(Uuid::from_u128(2)), ts);
+        draft.splice(0, true, 0, "hm\n");
+        let shown = update(&mut draft);
+        assert_eq!(shown["event"]["data"][1]["type"], "thinking_delta");
+        draft.splice(1, false, 0, "\"ä\u{2028}");
+        draft.splice(1, false, 0, "\"ä\u{2028}b");
+        draft.splice(1, false, 3, "\u{2028}b");
+        let shown = update(&mut draft);
+        let message = &shown["event"]["data"][0];
+        assert_eq!(message["content"][0]["thinking"], "hm\n");
+        assert_eq!(message["content"][1]["text"], "\"ä\u{2028}b");
+        assert_eq!(message["model"], "\"b\"");
+        assert_eq!(shown["event"]["data"][1]["delta"], "\"ä\u{2028}b");
+        assert_eq!(shown["event"]["data"][1]["content_index"], 1);
+        assert!(draft.due().is_none(), "nothing is left to show");
+    }
+
+    #[test]
+    fn a_long_message_is_shown_when_it_has_grown() {
+        let mut draft = Draft::new(MessageId::new(Uuid::from_u128(2)), jiff::Timestamp::UNIX_EPOCH);
+        let text = "x".repeat(64 * 1024);
+        draft.splice(0, false, 0, &text);
+        assert!(draft.due().unwrap() <= tokio::time::Instant::now());
+        update(&mut draft);
+        draft.splice(0, false, text.len() as u64, "little");
+        assert!(draft.due().unwrap() > draft.shown);
+        draft.splice(0, false, text.len() as u64 + 6, &text[..2048]);
+        assert_eq!(draft.due().unwrap(), draft.shown);
+    }
+
+    #[test]
+    fn the_end_of_an_output_is_kept() {
+        let mut output = Output::default();
+        output.splice("stdout", 0, "one ");
+        output.splice("stderr", 0, "two ");
+        output.splice("stdout", 0, "one three");
+        assert_eq!(output.text, "one two three");
+        for at in 0..100 {
+            output.splice("stdout", 9 + at * 1000, &"ä".repeat(500));
+        }
+        assert!(output.text.len() <= 64 * 1024 && output.text.ends_with('ä'));
+    }
+}

@@ -1,0 +1,150 @@
+//! Session files: a copy of a session's log under a name of the client's choice. The log in the data directory
+//! is the session; a file leads to it and can be compared with it, and is never more true than it.
+
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use ostler_engine::{Engine, EngineError, Item};
+use ostler_types::{Record, Refusal, SessionId};
+
+/// Bytes in a line of a session file; a log has no longer ones.
+const MAX_LINE: u64 = 4 << 20;
+
+/// What a session file says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum SessionFile {
+    /// There is none, or it is empty: a new session is to be saved there.
+    New,
+    /// It is the log of a session in the data directory itself.
+    Log(SessionId),
+    /// It is a copy of a session's log, as far as this line.
+    Copy { id: SessionId, last: String, seq: u64 },
+}
+
+/// The path that a client means.
+pub(super) fn resolve(base: &Path, given: &str) -> Result<PathBuf, Refusal> {
+    if given.is_empty() || given.contains('\0') {
+        return Err(bad("`session_file` names no file"));
+    }
+    Ok(base.join(given))
+}
+
+/// Reads a session file, and refuses one that is damaged.
+pub(super) async fn read(path: PathBuf, data_dir: PathBuf) -> Result<SessionFile, Refusal> {
+    let read = tokio::task::spawn_blocking(move || read_now(&path, &data_dir)).await;
+    read.unwrap_or_else(|error| Err(bad(&format!("the session file could not be read: {error}"))))
+}
+
+fn read_now(path: &Path, data_dir: &Path) -> Result<SessionFile, Refusal> {
+    let shown = path.display();
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SessionFile::New),
+        Err(error) => return Err(bad(&format!("{shown} cannot be read: {error}"))),
+    };
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err(bad(&format!("{shown} is not a file")));
+    }
+    if let Some(id) = in_data_directory(path, data_dir) {
+        return Ok(SessionFile::Log(id));
+    }
+    let (mut reader, mut number) = (BufReader::new(file), 0);
+    let mut last: Option<(SessionId, String)> = None;
+    loop {
+        let mut line = Vec::new();
+        let limited = &mut std::io::Read::take(&mut reader, MAX_LINE + 2);
+        let count = limited.read_until(b'\n', &mut line);
+        if count.map_err(|error| bad(&format!("{shown} cannot be read: {error}")))? == 0 {
+            break;
+        }
+        number += 1;
+        let damaged = |what: &str| damaged(path, number, what);
+        let line = line.strip_suffix(b"\n").ok_or_else(|| damaged("it has no end"))?;
+        // A space says that the records were appended together, and is no part of the record.
+        let line = line.strip_suffix(b" ").unwrap_or(line);
+        let line = std::str::from_utf8(line).map_err(|_| damaged("it is not UTF-8"))?;
+        let record: Record = serde_json::from_str(line).map_err(|error| damaged(&error.to_string()))?;
+        if record.seq != number || last.as_ref().is_some_and(|(id, _)| *id != record.session_id) {
+            return Err(damaged("it does not follow the one before it"));
+        }
+        last = Some((record.session_id, line.to_owned()));
+    }
+    Ok(match last {
+        Some((id, last)) => SessionFile::Copy { id, last, seq: number },
+        None => SessionFile::New,
+    })
+}
+
+/// The session whose own log this is.
+fn in_data_directory(path: &Path, data_dir: &Path) -> Option<SessionId> {
+    let path = path.canonicalize().ok()?;
+    let sessions = data_dir.join("sessions").canonicalize().ok()?;
+    let rest = path.strip_prefix(sessions).ok()?;
+    let mut parts = rest.components().map(|part| part.as_os_str().to_str());
+    let (folder, file) = (parts.next()??, parts.next()??);
+    if file != "events.ndjson" || parts.next().is_some() {
+        return None;
+    }
+    folder.parse().ok()
+}
+
+/// Whether a copy is of the session that this daemon has, as far as it goes. Each line stands for all
+/// before it, by its chain, so that the last one will do.
+pub(super) async fn is_of(engine: &Engine, id: SessionId, last: &str, seq: u64) -> Result<bool, EngineError> {
+    let mut subscription = match engine.subscribe(id, seq.saturating_sub(1)).await {
+        Err(EngineError::Refused(_)) => return Ok(false),
+        other => other?,
+    };
+    match subscription.ready().await? {
+        Some(Item::Record(line)) => Ok(line.seq == seq && line.bytes == last.as_bytes()),
+        Some(Item::Delta(_)) | None => Ok(false),
+    }
+}
+
+/// Writes a session's log, as far as it goes, to its file: whole, or not at all.
+pub(super) async fn write(engine: &Engine, id: SessionId, path: &Path) -> Result<(), Refusal> {
+    let failed =
+        |error: &dyn std::fmt::Display| bad(&format!("{} cannot be written: {error}", path.display()));
+    if path.starts_with(engine.data_dir()) {
+        return Err(bad("a session file cannot lie in the data directory"));
+    }
+    let name = path.file_name().ok_or_else(|| bad("`session_file` names no file"))?;
+    let partial = path.with_file_name(format!(".{}.{id}.partial", name.to_string_lossy()));
+    let opened =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
+    let mut file = BufWriter::new(opened.map_err(|error| failed(&error))?);
+    let mut subscription = engine.subscribe(id, 0).await.map_err(|error| failed(&error))?;
+    let mut written = Ok(());
+    while let Some(item) = subscription.ready().await.map_err(|error| failed(&error))? {
+        if let Item::Record(line) = item
+            && written.is_ok()
+        {
+            written = file.write_all(&line.bytes).and_then(|()| file.write_all(b"\n"));
+        }
+        if subscription.is_live() {
+            break;
+        }
+    }
+    let (partial_path, path_owned) = (partial.clone(), path.to_owned());
+    let put = tokio::task::spawn_blocking(move || {
+        written?;
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        std::fs::rename(&partial_path, &path_owned)
+    });
+    let put = put.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    put.map_err(|error| {
+        _ = std::fs::remove_file(&partial);
+        failed(&error)
+    })
+}
+
+fn damaged(path: &Path, line: u64, what: &str) -> Refusal {
+    let message = format!("{} is damaged at line {line}: {what}", path.display());
+    Refusal::invalid("bad_session_file", message)
+        .hint("nothing was changed; name another file, or the session's log as `list_sessions` gives it")
+}
+
+fn bad(message: &str) -> Refusal {
+    Refusal::invalid("bad_session_file", message)
+}

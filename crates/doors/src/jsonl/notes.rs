@@ -1,0 +1,78 @@
+//! What a client has to be asked or told of a session beside its events.
+
+use ostler_types::{FileChange, PATCH_REVIEW, PendingApproval, SessionId, ToolCallId, TurnId};
+
+use super::frames::{CloseReason, Outcome};
+
+/// Files of a change that a question names.
+const FILES_NAMED: usize = 20;
+
+/// What a client of the session has to be asked or told, beside its events.
+#[derive(Debug)]
+pub(super) enum Note {
+    /// A question waits for an answer.
+    Asked(Question),
+    /// A question was answered.
+    Answered { key: QuestionKey, outcome: Outcome, by: String },
+    /// A turn is over, and with it what it had asked.
+    TurnEnded(TurnId),
+    /// A turn will not begin: its message was taken back.
+    TurnDropped(TurnId),
+    /// No more will come of this session.
+    Gone(CloseReason),
+}
+
+impl Note {
+    pub(super) fn asked(key: Option<QuestionKey>, summary: String, review: bool) -> Option<Note> {
+        Some(Note::Asked(Question { key: key?, summary, review }))
+    }
+
+    pub(super) fn answered(key: Option<QuestionKey>, outcome: Outcome, by: String) -> Option<Note> {
+        Some(Note::Answered { key: key?, outcome, by })
+    }
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct QuestionKey {
+    pub(super) session_id: SessionId,
+    pub(super) turn_id: TurnId,
+    pub(super) call: ToolCallId,
+}
+
+/// Something that waits for an answer.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    pub(super) key: QuestionKey,
+    /// What it is about, for people.
+    pub(super) summary: String,
+    /// Whether it is about what a turn has changed.
+    pub(super) review: bool,
+}
+
+impl From<&PendingApproval> for Question {
+    fn from(approval: &PendingApproval) -> Question {
+        let key = QuestionKey {
+            session_id: approval.session_id,
+            turn_id: approval.turn_id,
+            call: approval.tool_call_id.clone(),
+        };
+        let review = approval.tool == PATCH_REVIEW;
+        Question { key, summary: approval.summary.clone(), review }
+    }
+}
+
+/// What a person is asked about a change.
+pub(super) fn review_summary(files: &[FileChange], more: u64, note: Option<&str>) -> String {
+    let count = files.len() as u64 + more;
+    let mut summary = format!("keep the change of {count} files");
+    for file in files.iter().take(FILES_NAMED) {
+        summary.push('\n');
+        summary.push_str(&file.path);
+    }
+    if let Some(note) = note {
+        summary.push('\n');
+        summary.push_str(note);
+    }
+    summary
+}

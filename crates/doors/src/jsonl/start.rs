@@ -1,0 +1,148 @@
+//! How a session comes to this wire: made anew, or found by its file or its id.
+
+use std::path::{Path, PathBuf};
+
+use ostler_engine::EngineError;
+use ostler_types::{Change, Command, Failure, Refusal, SessionId, SessionStatus, SessionView};
+
+use super::commands::{StartSession, short};
+use super::files::{self, SessionFile};
+use crate::http::{HttpDoor, NewSessionBody, failure, make};
+
+/// What sessions are made with.
+pub(super) struct Defaults<'a> {
+    pub(super) door: &'a HttpDoor,
+    pub(super) cwd: &'a str,
+    /// The model of the active session.
+    pub(super) model: Option<String>,
+}
+
+/// A session, and where it is saved besides.
+pub(super) struct Started {
+    pub(super) view: SessionView,
+    pub(super) file: Option<PathBuf>,
+}
+
+impl Defaults<'_> {
+    /// Makes the session that a client asks for, or finds it.
+    pub(super) async fn start(&self, asked: &StartSession) -> Result<Started, Refusal> {
+        let Some(given) = &asked.session_file else {
+            return Ok(Started { view: self.create(asked).await?, file: None });
+        };
+        let engine = &self.door.engine;
+        let path = files::resolve(Path::new(self.cwd), given)?;
+        match files::read(path.clone(), engine.data_dir().to_owned()).await? {
+            SessionFile::New => {
+                let view = self.create(asked).await?;
+                let id = view.session.id;
+                if let Err(refusal) = files::write(engine, id, &path).await {
+                    // A session that cannot be kept where it should be is not left behind.
+                    _ = engine.purge(id).await;
+                    return Err(refusal);
+                }
+                Ok(Started { view, file: Some(path) })
+            }
+            SessionFile::Log(id) => Ok(Started { view: self.reopen(id, asked).await?, file: None }),
+            SessionFile::Copy { id, last, seq } => {
+                let same = match files::is_of(engine, id, &last, seq).await {
+                    Err(EngineError::NotFound) => return Err(elsewhere(&path, id)),
+                    other => other.map_err(refusal)?,
+                };
+                if !same {
+                    let shown = path.display();
+                    let message = format!("{shown} tells another history of session {id} than its log");
+                    return Err(Refusal::conflict("bad_session_file", message)
+                        .hint("remove the file to begin a new session, or name the log itself"));
+                }
+                Ok(Started { view: self.reopen(id, asked).await?, file: Some(path) })
+            }
+        }
+    }
+
+    /// Finds a session of this daemon that can be gone on with.
+    pub(super) async fn find(&self, id: SessionId) -> Option<SessionView> {
+        let view = self.door.engine.view(id).await.ok()?;
+        (view.session.status != SessionStatus::Completed).then_some(view)
+    }
+
+    async fn reopen(&self, id: SessionId, asked: &StartSession) -> Result<SessionView, Refusal> {
+        let engine = &self.door.engine;
+        let view = engine.view(id).await.map_err(refusal)?;
+        if view.session.status == SessionStatus::Completed {
+            return Err(Refusal::conflict("session_closed", format!("session {id} is closed"))
+                .hint("start a new session, with it as `parent_session`"));
+        }
+        match &asked.model {
+            Some(model) if *model != view.session.model => {
+                self.check_model(model)?;
+                let change = Change { model: Some(model.clone()), ..Change::default() };
+                engine.submit(id, Command::Update(change)).await.map_err(refusal)?;
+                engine.view(id).await.map_err(refusal)
+            }
+            Some(_) | None => Ok(view),
+        }
+    }
+
+    async fn create(&self, asked: &StartSession) -> Result<SessionView, Refusal> {
+        let engine = &self.door.engine;
+        let cwd = Path::new(self.cwd).join(asked.cwd.as_deref().unwrap_or_default());
+        let mut body = NewSessionBody::default();
+        // A path joined with nothing ends in a slash, which is no other directory.
+        body.workspace_path = cwd.components().collect::<PathBuf>().to_string_lossy().into_owned();
+        body.system_prompt.clone_from(&asked.system_prompt);
+        body.model = asked.model.clone().or_else(|| self.model.clone());
+        if let Some(model) = &body.model {
+            self.check_model(model)?;
+        }
+        let mut policy = self.door.settings.policy.clone();
+        if let Some(given) = &asked.parent_session {
+            let parent = self.parent(given).await?;
+            body.parent_session_id = Some(parent.session.id);
+            // A session may do what the one may that it comes from, and no more.
+            policy = parent.session.policy;
+        }
+        let session = make(self.door, body, policy).await.map_err(|error| of_failure(failure(error)))?;
+        engine.view(session.id).await.map_err(refusal)
+    }
+
+    fn check_model(&self, name: &str) -> Result<(), Refusal> {
+        let invalid = |refusal: Refusal| {
+            let message = format!("invalid model: {}", refusal.message);
+            Refusal { message, ..refusal }
+        };
+        self.door.settings.models.check(name).map_err(invalid)
+    }
+
+    async fn parent(&self, given: &str) -> Result<SessionView, Refusal> {
+        let unknown = || {
+            let message = format!("there is no session `{}` to be its parent", short(given));
+            Refusal::invalid("unknown_parent", message)
+        };
+        let id: SessionId = given.parse().map_err(|_| unknown())?;
+        match self.door.engine.view(id).await {
+            Ok(view) => Ok(view),
+            Err(EngineError::NotFound) => Err(unknown()),
+            Err(error) => Err(refusal(error)),
+        }
+    }
+}
+
+/// What a client is told of a failure.
+pub(super) fn refusal(error: EngineError) -> Refusal {
+    match error {
+        EngineError::Refused(refusal) => refusal,
+        EngineError::NotFound => Refusal::not_found("not_found", "not_found"),
+        other => of_failure(failure(other)),
+    }
+}
+
+fn of_failure(Failure { code, message, hint }: Failure) -> Refusal {
+    Refusal { hint, ..Refusal::conflict(&code, message) }
+}
+
+fn elsewhere(path: &Path, id: SessionId) -> Refusal {
+    let message =
+        format!("{} is a copy of session {id}, which is not in this data directory", path.display());
+    Refusal::not_found("session_not_found", message)
+        .hint("use --data-dir to name the directory in which the session was made")
+}

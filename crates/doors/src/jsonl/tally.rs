@@ -1,0 +1,36 @@
+//! Counting what has been said in a session. Only what was recorded since the last count is read.
+
+use ostler_engine::{Engine, EngineError, Item};
+use ostler_types::{Event, Role, SessionId};
+
+/// What has been counted of a session's log.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    /// Up to which record.
+    seq: u64,
+    pub(super) messages: u64,
+    pub(super) turns: u64,
+}
+
+impl Tally {
+    /// Counts what has been recorded since.
+    pub(super) async fn count(&mut self, engine: &Engine, id: SessionId) -> Result<(), EngineError> {
+        let mut subscription = engine.subscribe(id, self.seq).await?;
+        while let Some(item) = subscription.ready().await? {
+            let Item::Record(line) = item else { continue };
+            self.seq = line.seq;
+            match line.name() {
+                "model_output_completed" | "tool_call_completed" => self.messages += 1,
+                "turn_started" => self.turns += 1,
+                "message_added" => {
+                    // What only frames the conversation is nobody's word.
+                    let event = line.record().map(|record| record.event);
+                    let said = matches!(&event, Ok(Event::MessageAdded { message, .. }) if message.role == Role::User);
+                    self.messages += u64::from(said);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,422 @@
+//! From our events to those of this wire, for one session. Our turn is `agent_start` to `agent_end` here,
+//! and our step is `turn_start` to `turn_end`. Reads nothing and sends nothing: lines go into a buffer.
+
+use ostler_engine::{DeltaLine, Item};
+use ostler_eventlog::Line;
+use ostler_types::{
+    CallName, ChildCall, Event, Message, MessageId, Record, SessionId, SessionView, ToolCall, ToolCallId,
+    ToolResult, TurnId, Usage,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::draft::{DeltaFrame, Draft, Output};
+use super::frames::{CloseReason, Outcome, ServerFrame, SessionEvent};
+use super::messages::{self, Encoded, StopReason, Writer};
+use super::notes::{Note, QuestionKey, review_summary};
+
+/// Bytes of messages in one `agent_end`: the newest that fit. Each was shown by its own event before.
+const AGENT_END: usize = 4 << 20;
+
+/// Translates one session.
+pub(super) struct Translator {
+    session_id: SessionId,
+    writer: Writer,
+    next_event: u64,
+    run: Option<Run>,
+    /// What was said to begin a turn that has not begun.
+    held: Vec<Encoded>,
+    draft: Option<Draft>,
+}
+
+/// A turn that is being shown.
+struct Run {
+    turn_id: TurnId,
+    messages: Vec<Encoded>,
+    step: Option<Step>,
+    /// What the model said last, as far as it came.
+    said: Option<Encoded>,
+}
+
+/// A step that is being shown.
+#[derive(Default)]
+struct Step {
+    answer: Option<Encoded>,
+    results: Vec<Encoded>,
+    calls: Vec<Call>,
+}
+
+/// A call of the step.
+struct Call {
+    call: ToolCall,
+    started: bool,
+    output: Output,
+}
+
+impl Translator {
+    /// For a session as it stands; what has happened in it before is not shown again.
+    pub(super) fn new(view: &SessionView) -> Translator {
+        let session = &view.session;
+        Translator {
+            session_id: session.id,
+            writer: Writer { model: session.model.clone(), agent: session.agent.clone() },
+            next_event: 0,
+            run: None,
+            held: Vec::new(),
+            draft: None,
+        }
+    }
+
+    /// Shows that a turn was running already.
+    pub(super) fn begin(&mut self, running: Option<TurnId>, out: &mut Vec<u8>) {
+        if let Some(turn_id) = running {
+            self.start_run(turn_id, out);
+        }
+    }
+
+    /// Shows one thing that happened. Text waits for [`Translator::flush`], so that many pieces make one update.
+    pub(super) fn take(&mut self, item: &Item, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+        match item {
+            Item::Delta(line) => self.delta(line, out),
+            Item::Record(line) if is_shown(line.name()) => self.record(line, out, notes),
+            Item::Record(_) => {}
+        }
+    }
+
+    /// Shows the text that has come, unless it can wait.
+    pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
+        if self.due().is_some_and(|due| due <= Instant::now()) {
+            self.flush_message(out);
+        }
+        self.flush_outputs(out);
+    }
+
+    /// When text is to be shown that waits.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.draft.as_ref().and_then(Draft::due)
+    }
+
+    fn delta(&mut self, line: &DeltaLine, out: &mut Vec<u8>) {
+        let Ok(DeltaFrame { ts, data }) = serde_json::from_slice(&line.bytes) else {
+            tracing::error!(name = line.name, "a delta cannot be read back");
+            return;
+        };
+        if self.run.is_none() {
+            return;
+        }
+        if let (Some(message_id), Some(part)) = (data.message_id, data.part) {
+            let thinking = line.name == "reasoning_delta";
+            self.text(message_id, ts, part, thinking, data.offset, &data.text, out);
+        } else if let (Some(id), Some(stream)) = (data.tool_call_id, data.stream) {
+            let calls =
+                self.run.iter_mut().filter_map(|run| run.step.as_mut()).flat_map(|step| &mut step.calls);
+            if let Some(call) = calls.into_iter().find(|call| call.call.id.0 == id) {
+                call.output.splice(&stream, data.offset, &data.text);
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a delta taken apart, and where its lines go")]
+    fn text(
+        &mut self,
+        id: MessageId,
+        ts: jiff::Timestamp,
+        part: u32,
+        thinking: bool,
+        offset: u64,
+        text: &str,
+        out: &mut Vec<u8>,
+    ) {
+        if self.draft.as_ref().is_none_or(|draft| draft.id != id) {
+            self.flush_message(out);
+            self.start_step(out);
+            let draft = Draft::new(id, ts);
+            let begun = Encoded::from_json(draft.beginning(&self.writer));
+            self.event(&SessionEvent::MessageStart((&begun,)), out);
+            self.draft = Some(draft);
+        }
+        if !self.draft.as_ref().is_some_and(|draft| draft.goes_on_with(part)) {
+            self.flush_message(out);
+        }
+        if let Some(draft) = &mut self.draft {
+            draft.splice(part, thinking, offset, text);
+        }
+    }
+
+    fn record(&mut self, line: &Line, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+        let record = match line.record() {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::error!(seq = line.seq, %error, "a record cannot be read back");
+                return;
+            }
+        };
+        self.show(record, out, notes);
+    }
+
+    fn show(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+        let Record { ts, turn_id, event, .. } = record;
+        match event {
+            Event::MessageAdded { message, .. } => self.said(turn_id, &message, out),
+            Event::TurnStarted { model, .. } => {
+                self.writer.model = model;
+                if let Some(turn_id) = turn_id {
+                    self.start_run(turn_id, out);
+                }
+            }
+            Event::ModelResolved { resolution } => self.writer.model = resolution.model,
+            Event::ModelOutputCompleted { message, stop_reason, usage } => {
+                self.answered(&message, &stop_reason, &usage, out);
+            }
+            Event::ToolCallStarted { tool_call, .. } => self.started(tool_call, out),
+            Event::ToolCallCompleted { tool_call, tool_result, message_id, .. } => {
+                self.completed(tool_call, &tool_result, message_id, ts.as_millisecond(), out);
+            }
+            Event::ToolBatchCompleted {} => self.end_step(out),
+            Event::TurnCompleted { .. } | Event::TurnCanceled { .. } => {
+                self.end_run(turn_id, None, out, notes)
+            }
+            Event::TurnFailed { error, .. } => self.end_run(turn_id, Some(&error.message), out, notes),
+            Event::SessionCompleted { .. } => notes.push(Note::Gone(CloseReason::Normal)),
+            // The turn that was to answer it will never be.
+            Event::MessageWithdrawn { .. } => notes.extend(turn_id.map(Note::TurnDropped)),
+            Event::ApprovalRequested { tool_call, summary, child, .. } => {
+                let key = self.key(turn_id, child.as_ref(), tool_call.id);
+                notes.extend(Note::asked(key, summary, false));
+            }
+            Event::PatchReviewRequested { tool_call_id, files, waits: true, more, note, .. } => {
+                let key = self.key(turn_id, None, tool_call_id);
+                notes.extend(Note::asked(key, review_summary(&files, more, note.as_deref()), true));
+            }
+            Event::ApprovalGranted { tool_call_id, by, child, .. } => {
+                let key = self.key(turn_id, child.as_ref(), tool_call_id);
+                notes.extend(Note::answered(key, Outcome::Approved, by));
+            }
+            Event::ApprovalDenied { tool_call_id, by, child, .. } => {
+                let key = self.key(turn_id, child.as_ref(), tool_call_id);
+                notes.extend(Note::answered(key, Outcome::Denied, by));
+            }
+            Event::SessionCreated { .. }
+            | Event::SessionUpdated { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageQueued { .. }
+            | Event::TurnRetried { .. }
+            | Event::ModelWaiting { .. }
+            | Event::UsageRecorded { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::CheckpointFailed { .. }
+            | Event::PatchReviewRequested { .. }
+            | Event::VerificationStarted { .. }
+            | Event::VerificationCompleted { .. }
+            | Event::ContextCompacted { .. }
+            | Event::AgentUpdated { .. }
+            | Event::SubagentStarted { .. }
+            | Event::SubagentCompleted { .. } => {}
+        }
+    }
+
+    /// What a question is about. A child's is answered where it was put.
+    fn key(
+        &self,
+        turn_id: Option<TurnId>,
+        child: Option<&ChildCall>,
+        call: ToolCallId,
+    ) -> Option<QuestionKey> {
+        match child {
+            Some(child) => {
+                let ChildCall { session_id, turn_id, .. } = *child;
+                Some(QuestionKey { session_id, turn_id, call })
+            }
+            None => Some(QuestionKey { session_id: self.session_id, turn_id: turn_id?, call }),
+        }
+    }
+
+    /// Somebody said something. What begins a turn is shown in it.
+    fn said(&mut self, turn_id: Option<TurnId>, message: &Message, out: &mut Vec<u8>) {
+        let Some(encoded) = messages::from_person(message) else { return };
+        let in_turn = self.run.as_ref().map(|run| run.turn_id);
+        if turn_id.is_some() && turn_id != in_turn {
+            self.held.push(encoded);
+        } else {
+            self.whole(encoded, out);
+        }
+    }
+
+    fn start_run(&mut self, turn_id: TurnId, out: &mut Vec<u8>) {
+        self.run = Some(Run { turn_id, messages: Vec::new(), step: None, said: None });
+        self.event(&SessionEvent::AgentStart, out);
+        self.start_step(out);
+        for message in std::mem::take(&mut self.held) {
+            self.whole(message, out);
+        }
+    }
+
+    fn start_step(&mut self, out: &mut Vec<u8>) {
+        let begins = self.run.as_mut().is_some_and(|run| match run.step {
+            Some(_) => false,
+            None => {
+                run.step = Some(Step::default());
+                true
+            }
+        });
+        if begins {
+            self.event(&SessionEvent::TurnStart, out);
+        }
+    }
+
+    /// The model finished a message. Without calls that is the end of the step.
+    fn answered(&mut self, message: &Message, reason: &str, usage: &Usage, out: &mut Vec<u8>) {
+        self.flush_message(out);
+        self.start_step(out);
+        let reason = messages::stop_reason(reason, message);
+        let encoded = messages::from_model(message, reason, usage, &self.writer);
+        if self.draft.take_if(|draft| draft.id == message.id).is_none() {
+            self.event(&SessionEvent::MessageStart((&encoded,)), out);
+        }
+        self.event(&SessionEvent::MessageEnd((&encoded,)), out);
+        let Some(run) = &mut self.run else { return };
+        run.messages.push(encoded.clone());
+        run.said = Some(encoded.clone());
+        let step = run.step.get_or_insert_default();
+        step.answer = Some(encoded);
+        let call = |call: &ToolCall| Call { call: call.clone(), started: false, output: Output::default() };
+        step.calls = message.tool_calls().map(call).collect();
+        if step.calls.is_empty() || reason != StopReason::ToolUse {
+            self.end_step(out);
+        }
+    }
+
+    fn started(&mut self, tool_call: ToolCall, out: &mut Vec<u8>) {
+        let start = SessionEvent::ToolExecutionStart(&tool_call.id.0, &tool_call.name, &tool_call.input);
+        self.event(&start, out);
+        let Some(run) = &mut self.run else { return };
+        let step = run.step.get_or_insert_default();
+        match step.calls.iter_mut().find(|call| call.call.id == tool_call.id) {
+            Some(call) => (call.call, call.started) = (tool_call, true),
+            None => step.calls.push(Call { call: tool_call, started: true, output: Output::default() }),
+        }
+    }
+
+    /// A call has its result. One that never started is shown as if it had, so that they pair.
+    fn completed(
+        &mut self,
+        CallName { id, name }: CallName,
+        result: &ToolResult,
+        message_id: MessageId,
+        timestamp: i64,
+        out: &mut Vec<u8>,
+    ) {
+        self.flush_outputs(out);
+        let step = self.run.as_mut().and_then(|run| run.step.as_mut());
+        let place = step.as_ref().and_then(|step| step.calls.iter().position(|call| call.call.id == id));
+        let call = step.zip(place).map(|(step, place)| step.calls.remove(place));
+        if !call.as_ref().is_some_and(|call| call.started) {
+            let input = call.map_or(Value::Null, |call| call.call.input);
+            self.event(&SessionEvent::ToolExecutionStart(&id.0, &name, &input), out);
+        }
+        let end = SessionEvent::ToolExecutionEnd(&id.0, &name, messages::result_of(result), !result.ok);
+        self.event(&end, out);
+        let encoded = messages::from_tool(message_id, &name, result, timestamp);
+        if let Some(step) = self.run.as_mut().and_then(|run| run.step.as_mut()) {
+            step.results.push(encoded.clone());
+        }
+        self.whole(encoded, out);
+    }
+
+    fn end_step(&mut self, out: &mut Vec<u8>) {
+        let Some(Step { answer: Some(answer), results, .. }) =
+            self.run.as_mut().and_then(|run| run.step.take())
+        else {
+            return;
+        };
+        self.event(&SessionEvent::TurnEnd(&answer, &results), out);
+    }
+
+    fn end_run(
+        &mut self,
+        turn_id: Option<TurnId>,
+        failed: Option<&str>,
+        out: &mut Vec<u8>,
+        notes: &mut Vec<Note>,
+    ) {
+        self.flush_message(out);
+        self.draft = None;
+        self.end_step(out);
+        let Some(run) = self.run.take() else { return };
+        if let Some(reason) = failed {
+            self.event(&SessionEvent::Error(reason, run.said.as_ref()), out);
+        }
+        let mut room = AGENT_END;
+        let fits = |message: &&Encoded| {
+            let fits = message.len() <= room;
+            room = room.saturating_sub(message.len());
+            fits
+        };
+        let kept = run.messages.iter().rev().take_while(fits).count();
+        self.event(&SessionEvent::AgentEnd((&run.messages[run.messages.len() - kept..],)), out);
+        notes.extend(turn_id.map(Note::TurnEnded));
+    }
+
+    /// A message that is whole from its beginning.
+    fn whole(&mut self, encoded: Encoded, out: &mut Vec<u8>) {
+        self.event(&SessionEvent::MessageStart((&encoded,)), out);
+        self.event(&SessionEvent::MessageEnd((&encoded,)), out);
+        if let Some(run) = &mut self.run {
+            run.messages.push(encoded);
+        }
+    }
+
+    fn flush_message(&mut self, out: &mut Vec<u8>) {
+        let Some(draft) = &mut self.draft else { return };
+        if draft.due().is_some() {
+            draft.write_update(self.session_id, self.next_event, &self.writer, out);
+            self.next_event += 1;
+        }
+    }
+
+    fn flush_outputs(&mut self, out: &mut Vec<u8>) {
+        let mut run = self.run.take();
+        let calls = run.iter_mut().filter_map(|run| run.step.as_mut()).flat_map(|step| &mut step.calls);
+        for Call { call, output, .. } in calls {
+            if std::mem::take(&mut output.fresh) {
+                let shown = messages::output_of(&output.text);
+                let update = SessionEvent::ToolExecutionUpdate(&call.id.0, &call.name, &call.input, shown);
+                self.event(&update, out);
+            }
+        }
+        self.run = run;
+    }
+
+    fn event(&mut self, event: &SessionEvent<'_>, out: &mut Vec<u8>) {
+        let (session_id, event_seq) = (self.session_id, self.next_event);
+        ServerFrame::Event { session_id, event_seq, event }.write(out);
+        self.next_event += 1;
+    }
+}
+
+/// Whether a record is shown on this wire; the others need not be read.
+fn is_shown(name: &str) -> bool {
+    matches!(
+        name,
+        "message_added"
+            | "turn_started"
+            | "model_resolved"
+            | "model_output_completed"
+            | "tool_call_started"
+            | "tool_call_completed"
+            | "tool_batch_completed"
+            | "turn_completed"
+            | "turn_canceled"
+            | "turn_failed"
+            | "session_completed"
+            | "message_withdrawn"
+            | "approval_requested"
+            | "approval_granted"
+            | "approval_denied"
+            | "patch_review_requested"
+    )
+}

@@ -1,0 +1,86 @@
+//! A whole conversation, byte for byte but for the times.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ostler_eventlog::RealDisk;
+use ostler_testing::clock::FixedClock;
+use serde_json::{Value, json};
+
+use super::client::{Rpc, options};
+use crate::daemon::Daemon;
+
+/// Set to write the file anew.
+const WRITE: &str = "OSTLER_WRITE_GOLDEN";
+
+#[tokio::test]
+async fn the_transcript_is_as_it_was() {
+    let clock = Arc::new(FixedClock::default());
+    let daemon = Daemon::start_at(Arc::new(RealDisk), Duration::from_secs(600), clock).await;
+    let mut rpc = Rpc::start_with(&daemon, options(&daemon)).await;
+    let primary = rpc.primary.clone();
+    let mut said: Vec<(usize, Value)> = Vec::new();
+    macro_rules! say {
+        ($($frame:tt)*) => {{
+            let frame = json!($($frame)*);
+            said.push((rpc.seen.len(), frame.clone()));
+            rpc.send(frame).await;
+        }};
+    }
+    say!({"type": "prompt", "text": "wait"});
+    rpc.event(&primary, "message_update").await;
+    say!({"type": "abort"});
+    rpc.event(&primary, "agent_end").await;
+    say!({"type": "prompt", "text": "ask", "session_id": primary});
+    let asked = rpc.until("ui_request").await;
+    say!({"type": "ui_response", "id": asked["id"], "result": "session", "error": null});
+    rpc.event(&primary, "agent_end").await;
+    say!({"type": "prompt", "text": "fail"});
+    rpc.event(&primary, "agent_end").await;
+    say!({"type": "start_session", "model": "test:two", "set_active": true});
+    let second = rpc.until("session_started").await["session_id"].clone();
+    rpc.until("active_session").await;
+    say!({"type": "stats"});
+    rpc.until("stats").await;
+    say!({"type": "close_session", "session_id": second});
+    rpc.until("active_session").await;
+    said.push((rpc.seen.len(), json!({"type": "dance"})));
+    rpc.write(b"{\"type\":\"dance\"}\n").await;
+    rpc.next().await;
+    say!({"type": "quit"});
+    rpc.end().await.unwrap();
+    let mut lines = Vec::new();
+    for (place, frame) in rpc.seen.iter().enumerate() {
+        let before = said.iter().filter(|(at, _)| *at == place);
+        lines.extend(before.map(|(_, frame)| format!("> {frame}")));
+        lines.push(format!("< {}", timeless(frame.clone())));
+    }
+    lines.extend(said.iter().filter(|(at, _)| *at == rpc.seen.len()).map(|(_, frame)| format!("> {frame}")));
+    let workspace = std::fs::canonicalize(daemon.workspace()).unwrap().display().to_string();
+    let transcript =
+        lines.join("\n").replace(&workspace, "/workspace").replace(&daemon.workspace(), "/workspace") + "\n";
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jsonl/transcript.txt");
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &transcript).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    for (number, (now, then)) in transcript.lines().zip(kept.lines()).enumerate() {
+        assert_eq!(now, then, "line {}; {WRITE}=1 writes the file anew", number + 1);
+    }
+    assert_eq!(transcript, kept);
+}
+
+/// Times depend on how often the clock was read.
+fn timeless(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                *member = if name == "timestamp" { json!(0) } else { timeless(member.take()) };
+            }
+        }
+        Value::Array(members) => members.iter_mut().for_each(|member| *member = timeless(member.take())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    value
+}

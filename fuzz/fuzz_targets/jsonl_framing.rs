@@ -1,0 +1,33 @@
+//! Whatever bytes come in whatever pieces: the lines are those between the line feeds, and no more than the limit is
+//! held. The first byte is the limit, the second the size of the pieces.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ostler_doors::jsonl::{Framed, Lines};
+
+fuzz_target!(|data: &[u8]| {
+    let [limit, piece, bytes @ ..] = data else { return };
+    let (limit, piece) = (usize::from(*limit) + 1, usize::from(*piece) + 1);
+    let (mut lines, mut found) = (Lines::new(limit), Vec::new());
+    for piece in bytes.chunks(piece) {
+        lines.push(piece);
+        while let Some(framed) = lines.next_line() {
+            found.push(framed);
+        }
+        assert!(lines.held() <= limit + 1);
+    }
+    found.extend(lines.finish());
+    let mut parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    if parts.last().is_some_and(|last| last.is_empty()) {
+        parts.pop();
+    }
+    assert_eq!(found.len(), parts.len());
+    for (framed, part) in found.iter().zip(parts) {
+        let part = part.strip_suffix(b"\r").unwrap_or(part);
+        match framed {
+            Framed::Line(line) => assert_eq!(line, part),
+            Framed::TooLong => assert!(part.len() > limit),
+        }
+    }
+});
