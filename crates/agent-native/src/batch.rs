@@ -5,52 +5,60 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use ostler_agent::Failed;
-use ostler_types::{CallStatus, Event, Message, OpenTurn, Report, ToolCall, ToolResult, results};
+use ostler_types::{CallStatus, Event, Limits, Message, OpenTurn, Report, ToolCall, ToolResult, results};
 use serde_json::Value;
 
-use crate::call::{finish_call, run_tool_call};
+use crate::call::{Done, Recorded, finish_call, resume_tool_call, run_tool_call};
+use crate::own::OwnTool;
 use crate::turn::Turn;
 
-/// Calls that run at the same time.
+/// Calls that run at the same time. Those that only wait for other sessions have a limit of their own.
 const AT_ONCE: usize = 8;
 
-/// The calls of one answer, with what is already known of them.
+/// The calls of one answer, with how far each of them is.
 pub(crate) struct Batch {
-    calls: Vec<(ToolCall, Option<Known>)>,
+    calls: Vec<(ToolCall, Standing)>,
     parallel: bool,
     started: bool,
     halted: bool,
 }
 
-/// What the log knows of a call of a batch that is picked up again.
-#[derive(Clone, Copy)]
-struct Known {
-    ok: bool,
+/// How far a call of a batch is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It has to be run.
+    Open,
+    /// It waits for another session, and goes on waiting.
+    AtWork,
+    /// It has its result.
+    Done { ok: bool },
 }
 
 impl Batch {
     /// The calls that a message asks for, if it asks for any.
     pub(crate) fn of(message: &Message) -> Option<Batch> {
-        let calls = message.tool_calls().map(|call| (call.clone(), None)).collect();
+        let calls = message.tool_calls().map(|call| (call.clone(), Standing::Open)).collect();
         Batch::new(calls, None)
     }
 
     /// The batch that was open when the turn was left, if one was.
     pub(crate) fn left_open(turn: &OpenTurn) -> Option<Batch> {
-        let known = |status: &CallStatus| match status {
-            CallStatus::Done { ok } => Some(Known { ok: *ok }),
+        let standing = |call: &ToolCall, status: &CallStatus| match status {
+            CallStatus::Done { ok } => Standing::Done { ok: *ok },
+            // The session that it started is found again by the call's id.
+            CallStatus::Started if call.name == OwnTool::Task.name() => Standing::AtWork,
             CallStatus::Proposed
             | CallStatus::Waiting { .. }
             | CallStatus::Granted
             | CallStatus::Denied { .. }
-            | CallStatus::Started => None,
+            | CallStatus::Started => Standing::Open,
         };
-        let calls = turn.calls.iter().map(|open| (open.call.clone(), known(&open.status))).collect();
-        Batch::new(calls, turn.batch)
+        let calls = turn.calls.iter().map(|open| (open.call.clone(), standing(&open.call, &open.status)));
+        Batch::new(calls.collect(), turn.batch)
     }
 
     /// A batch that has begun stays as it began: an open call no longer has the arguments for the loop.
-    fn new(calls: Vec<(ToolCall, Option<Known>)>, begun: Option<ostler_types::Batch>) -> Option<Batch> {
+    fn new(calls: Vec<(ToolCall, Standing)>, begun: Option<ostler_types::Batch>) -> Option<Batch> {
         let asked = |(call, _): &(ToolCall, _)| call.input.get("_parallel") == Some(&Value::Bool(true));
         let parallel = begun.map_or_else(|| calls.iter().any(asked), |begun| begun.parallel);
         let (started, halted) = (begun.is_some(), begun.is_some_and(|begun| begun.halted));
@@ -63,15 +71,17 @@ pub(crate) async fn run_batch(turn: &mut Turn<'_>, batch: Batch) -> Result<(), F
     if !batch.started {
         turn.context.report(Report::BatchStarted { parallel: batch.parallel }).await?;
     }
-    let finished =
+    let mut finished =
         if batch.parallel { side_by_side(turn, batch).await? } else { in_order(turn, batch).await? };
     turn.context.report(Report::BatchCompleted).await?;
-    for (name, result, message_id) in finished.calls {
+    // The next request, and what is left out of later ones, must go by the order of the log.
+    finished.calls.sort_by_key(|(_, _, recorded)| recorded.place);
+    for (name, result, recorded) in finished.calls {
         let event = Event::ToolCallCompleted {
             tool_call: ostler_types::CallName { id: result.id.clone(), name },
             tool_result: result,
             duration_ms: 0,
-            message_id,
+            message_id: recorded.message_id,
         };
         turn.conversation.extend(event.message(turn.context.clock.now()).map(Arc::new));
     }
@@ -82,15 +92,15 @@ pub(crate) async fn run_batch(turn: &mut Turn<'_>, batch: Batch) -> Result<(), F
 /// What the calls of a batch came to.
 #[derive(Default)]
 struct Finished {
-    calls: Vec<(String, ToolResult, ostler_types::MessageId)>,
+    calls: Vec<(String, ToolResult, Recorded)>,
     changed: bool,
 }
 
 async fn in_order(turn: &Turn<'_>, batch: Batch) -> Result<Finished, Failed> {
     let mut finished = Finished::default();
     let mut halted = batch.halted;
-    for (call, known) in batch.calls {
-        if let Some(Known { ok }) = known {
+    for (call, standing) in batch.calls {
+        if let Standing::Done { ok } = standing {
             if !ok && !halted {
                 halted = true;
                 // The turn was left between the call's result and this.
@@ -101,34 +111,44 @@ async fn in_order(turn: &Turn<'_>, batch: Batch) -> Result<Finished, Failed> {
         let name = call.name.clone();
         if halted {
             let result = ToolResult::failed(call.id.clone(), results::HALTED);
-            let message_id = finish_call(turn, result.clone(), 0).await?;
-            finished.calls.push((name, result, message_id));
+            let recorded = finish_call(turn, result.clone(), 0).await?;
+            finished.calls.push((name, result, recorded));
             continue;
         }
         let id = call.id.clone();
-        let done = run_tool_call(turn, call).await?;
+        let done = run_one(turn, call, standing).await?;
         finished.changed |= done.changed;
         halted = !done.result.ok;
         if halted {
             turn.context.report(Report::BatchHalted { tool_call_id: id }).await?;
         }
-        finished.calls.push((name, done.result, done.message_id));
+        finished.calls.push((name, done.result, done.recorded));
     }
     Ok(finished)
 }
 
 async fn side_by_side(turn: &Turn<'_>, batch: Batch) -> Result<Finished, Failed> {
-    let open = batch.calls.into_iter().filter(|(_, known)| known.is_none());
-    let run = |(call, _): (ToolCall, Option<Known>)| async move {
+    let open = batch.calls.into_iter().filter(|(_, standing)| !matches!(standing, Standing::Done { .. }));
+    let (tasks, others): (Vec<_>, Vec<_>) = open.partition(|(call, _)| call.name == OwnTool::Task.name());
+    let run = |(call, standing): (ToolCall, Standing)| async move {
         let name = call.name.clone();
-        run_tool_call(turn, call).await.map(|done| (name, done))
+        run_one(turn, call, standing).await.map(|done| (name, done))
     };
-    let mut running = stream::iter(open.map(run)).buffer_unordered(AT_ONCE);
+    let tasks = stream::iter(tasks.into_iter().map(run)).buffer_unordered(Limits::CHILDREN);
+    let others = stream::iter(others.into_iter().map(run)).buffer_unordered(AT_ONCE);
+    let mut running = stream::select(tasks, others);
     let mut finished = Finished::default();
     while let Some(done) = running.next().await {
         let (name, done) = done?;
         finished.changed |= done.changed;
-        finished.calls.push((name, done.result, done.message_id));
+        finished.calls.push((name, done.result, done.recorded));
     }
     Ok(finished)
+}
+
+async fn run_one(turn: &Turn<'_>, call: ToolCall, standing: Standing) -> Result<Done, Failed> {
+    match standing {
+        Standing::AtWork => resume_tool_call(turn, call).await,
+        Standing::Open | Standing::Done { .. } => run_tool_call(turn, call).await,
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -14,43 +15,96 @@ use ostler_types::{
 use serde_json::Value;
 
 use crate::checkpoint::before_change;
+use crate::own::OwnTool;
 use crate::turn::Turn;
 use crate::verify;
 
 /// What a call came to; its result is on disk.
 pub(crate) struct Done {
     pub(crate) result: ToolResult,
-    pub(crate) message_id: MessageId,
+    pub(crate) recorded: Recorded,
     pub(crate) changed: bool,
+}
+
+/// Where the log has a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// The message that carries it.
+    pub(crate) message_id: MessageId,
+    /// Its place among the results of this turn.
+    pub(crate) place: u64,
 }
 
 /// Runs one call to its result. Every failure of the call is a result; only a turn that is over, or
 /// a log that cannot be written, is an error.
-pub(crate) async fn run_tool_call(turn: &Turn<'_>, mut call: ToolCall) -> Result<Done, Failed> {
+pub(crate) async fn run_tool_call(turn: &Turn<'_>, call: ToolCall) -> Result<Done, Failed> {
+    run(turn, call, false).await
+}
+
+/// Goes on with a call that had started before a restart, because it only waits for another session.
+pub(crate) async fn resume_tool_call(turn: &Turn<'_>, call: ToolCall) -> Result<Done, Failed> {
+    run(turn, call, true).await
+}
+
+async fn run(turn: &Turn<'_>, mut call: ToolCall, has_started: bool) -> Result<Done, Failed> {
     let began = Instant::now();
     let (result, changed) = match prepare(turn, &mut call) {
-        Ok(tool) => run_prepared(turn, call, &tool).await?,
+        Ok(runner) => run_prepared(turn, call, &runner, has_started).await?,
         Err(why) => (ToolResult::failed(call.id, why), false),
     };
     let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let message_id = finish_call(turn, result.clone(), duration_ms).await?;
-    Ok(Done { result, message_id, changed })
+    let recorded = finish_call(turn, result.clone(), duration_ms).await?;
+    Ok(Done { result, recorded, changed })
 }
 
-/// Records a call's result, and returns the id of the message that carries it.
+/// Records a call's result, and says where.
 pub(crate) async fn finish_call(
     turn: &Turn<'_>,
     result: ToolResult,
     duration_ms: u64,
-) -> Result<MessageId, Failed> {
+) -> Result<Recorded, Failed> {
     let message_id = turn.context.message_id();
+    // Reports are recorded in the order in which they are made, whoever hears of it first. Nothing may be
+    // awaited in between.
+    let place = turn.results.fetch_add(1, Ordering::Relaxed);
     turn.context.report(Report::CallFinished { result, duration_ms, message_id }).await?;
-    Ok(message_id)
+    Ok(Recorded { message_id, place })
+}
+
+/// Who does what a call asks for.
+enum Runner {
+    Tool(Arc<dyn Tool>),
+    Own(OwnTool),
+}
+
+impl Runner {
+    fn kind_of(&self, input: &Value) -> ToolKind {
+        match self {
+            Runner::Tool(tool) => tool.kind_of(input),
+            Runner::Own(own) => own.kind_of(input),
+        }
+    }
+
+    fn summary(&self, input: &Value) -> String {
+        match self {
+            Runner::Tool(tool) => tool.summary(input),
+            Runner::Own(own) => own.summary(input),
+        }
+    }
+
+    fn warning(&self, input: &Value) -> Option<String> {
+        match self {
+            Runner::Tool(tool) => tool.warning(input),
+            Runner::Own(_) => None,
+        }
+    }
 }
 
 /// Finds the tool, and takes out of the input what is meant for the loop.
-fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<Arc<dyn Tool>, String> {
-    let tool = turn.tools.get(&call.name).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
+fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<Runner, String> {
+    let own = turn.own_tools.iter().find(|own| own.name() == call.name).map(|own| Runner::Own(*own));
+    let tool = || turn.tools.get(&call.name).map(|tool| Runner::Tool(Arc::clone(tool)));
+    let runner = own.or_else(tool).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
     match &mut call.input {
         Value::Object(input) => input.retain(|name, _| !name.starts_with('_')),
         other => {
@@ -59,39 +113,64 @@ fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<Arc<dyn Tool>, String
             return Err(format!("The arguments are not a JSON object; nothing was run. They were: {shown}"));
         }
     }
-    Ok(Arc::clone(tool))
+    Ok(runner)
 }
 
 async fn run_prepared(
     turn: &Turn<'_>,
     call: ToolCall,
-    tool: &Arc<dyn Tool>,
+    runner: &Runner,
+    has_started: bool,
 ) -> Result<(ToolResult, bool), Failed> {
-    let kind = tool.kind_of(&call.input);
-    let risk = tool.warning(&call.input);
+    let kind = runner.kind_of(&call.input);
+    let risk = runner.warning(&call.input);
     // What a server calls reading is only its word.
     let is_foreign = call.name.starts_with("mcp__");
+    let lets_others = matches!(runner, Runner::Own(own) if own.lets_others_change(&call.input));
+    let may_change = kind != ToolKind::Read || is_foreign || lets_others;
+    if has_started {
+        if may_change {
+            before_change(turn).await?;
+        }
+    } else if let Some(denied) = start(turn, &call, (runner, kind), risk.clone(), may_change).await? {
+        return Ok((denied, false));
+    }
+    let outcome = match runner {
+        Runner::Tool(tool) => run_tool(turn, &call, tool, risk.is_some()).await,
+        Runner::Own(own) => own.run(turn, &call).await?,
+    };
+    // Whether a server kept its word can be told where there is something to compare with.
+    let has_before = turn.checkpoints.before().is_some();
+    let changes = kind != ToolKind::Read || lets_others || (is_foreign && has_before);
+    Ok((result(turn.context, call.id, outcome).await?, changes))
+}
+
+/// Asks for leave and records that the call starts. Returns the result of a call that was denied.
+async fn start(
+    turn: &Turn<'_>,
+    call: &ToolCall,
+    (runner, kind): (&Runner, ToolKind),
+    risk: Option<String>,
+    may_change: bool,
+) -> Result<Option<ToolResult>, Failed> {
     loop {
-        let summary = tool.summary(&call.input);
+        let summary = runner.summary(&call.input);
         let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone()).await?;
         if verdict == Verdict::Deny {
             let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-            return Ok((ToolResult::failed(call.id, format!("The user denied this call{why}")), false));
+            let denied = ToolResult::failed(call.id.clone(), format!("The user denied this call{why}"));
+            return Ok(Some(denied));
         }
-        if kind != ToolKind::Read || is_foreign {
+        if may_change {
             before_change(turn).await?;
         }
         match turn.context.report(Report::CallStarted { tool_call: call.clone(), kind }).await {
             // The policy was tightened after the call was let through: it has to be asked about after all.
             Err(ReportError::Refused(refusal)) if refusal.code == "call_not_approved" => {}
-            Ok(_) => break,
+            Ok(_) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
     }
-    let outcome = run_tool(turn, &call, tool, risk.is_some()).await;
-    // Whether a server kept its word can be told where there is something to compare with.
-    let changes = kind != ToolKind::Read || (is_foreign && turn.checkpoints.before().is_some());
-    Ok((result(turn.context, call.id, outcome).await?, changes))
 }
 
 /// Runs the tool. One that panics has failed, like any other.

@@ -1,19 +1,31 @@
 //! The native agent: a model, tools, and the loop between them.
 //!
-//! A turn runs from a prompt until the model stops asking for tools: `turn` is that loop, `step`
-//! one answer of the model (`answer` puts it together, `lineup` says whose),  `batch` the calls of one answer, `call` one call, `verify` the check
-//! and `review` the question at the end, `checkpoint` what both compare with. The loop keeps nothing between two steps that is not in the log, so that a turn which
-//! waited for an approval can be picked up by a new process.
+//! A turn runs from a prompt until the model stops asking for tools: `turn` is that loop, `step` one answer of
+//! the model (`answer` puts it together, `lineup` says whose), `batch` the calls of one answer, `call` one call,
+//! `verify` the check and `review` the question at the end, `checkpoint` what both compare with. `own` are the
+//! tools of the loop itself, `plan` is a turn without a model, `bundle` what is told of the workspace,
+//! `compaction` what keeps the conversation within the model's window, `spending` what it all takes.
+//!
+//! The loop keeps nothing between two steps that is not in the log, so that a turn which waited for an approval
+//! can be picked up by a new process.
 
 mod answer;
 mod batch;
+mod bundle;
 mod call;
 mod checkpoint;
+mod compaction;
 mod lineup;
+mod own;
+mod plan;
 mod project;
-mod prompt;
 mod review;
+mod settings;
+mod skill;
+mod spending;
 mod step;
+mod task;
+mod task_control;
 mod turn;
 mod verify;
 
@@ -24,16 +36,31 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
 use ostler_checkpoint::Store;
+use ostler_context::Ranker;
 use ostler_models::{Model, ModelError, Models};
 use ostler_tools::{Tool, Tools};
+use ostler_types::{ModelInfo, ToolKind, ToolSpec};
+use serde_json::Value;
 
 use crate::checkpoint::Checkpoints;
+use crate::own::OwnTool;
+use crate::spending::Spending;
+
+pub use project::{Checks, checks};
+pub use settings::ContextSettings;
 
 /// Finds the model of a name.
 type Resolve = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
 
-/// Finds the tools that sessions of a workspace have besides.
-pub type MoreTools = Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Vec<Arc<dyn Tool>>> + Send + Sync>;
+/// Says what is known of the model of a name.
+type Describe = dyn Fn(&str) -> ModelInfo + Send + Sync;
+
+/// Finds the tools that sessions of a workspace have besides; whether it is trusted comes with it.
+pub type MoreTools = Arc<dyn Fn(PathBuf, bool) -> BoxFuture<'static, Vec<Arc<dyn Tool>>> + Send + Sync>;
+
+/// Finds the commands by which the settings of a trusted workspace have it checked; none where they say
+/// nothing. An error says why they cannot be used.
+pub type OwnChecks = Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Result<Vec<String>, String>> + Send + Sync>;
 
 /// The native agent. One serves all sessions.
 pub struct NativeAgent {
@@ -42,12 +69,25 @@ pub struct NativeAgent {
     max_steps: u32,
     checkpoints: Option<Arc<Store>>,
     more_tools: Option<MoreTools>,
+    own_checks: Option<OwnChecks>,
+    describe: Box<Describe>,
+    context: Option<ContextSettings>,
+    /// Remembers what files of workspaces hold, so that the next session need not read them again.
+    ranker: Arc<Ranker>,
+}
+
+/// The tools that the loop itself has, and what they touch at most. A session that may not start others has
+/// none of them.
+pub fn loop_tools() -> Vec<(ToolSpec, ToolKind)> {
+    [OwnTool::Task, OwnTool::TaskControl].map(|own| (own.spec(), own.kind_of(&Value::Null))).into()
 }
 
 impl NativeAgent {
     /// An agent with these models and tools, whose turns have at most `max_steps` steps.
     pub fn new(models: Arc<Models>, tools: Arc<Tools>, max_steps: u32) -> NativeAgent {
+        let known = Arc::clone(&models);
         NativeAgent::with_model(move |name| models.resolve(name), tools, max_steps)
+            .with_model_info(move |name| known.info(name))
     }
 
     /// The same with models that come from elsewhere, such as a test.
@@ -56,13 +96,44 @@ impl NativeAgent {
         tools: Arc<Tools>,
         max_steps: u32,
     ) -> NativeAgent {
-        NativeAgent { resolve: Box::new(resolve), tools, max_steps, checkpoints: None, more_tools: None }
+        NativeAgent {
+            resolve: Box::new(resolve),
+            tools,
+            max_steps,
+            checkpoints: None,
+            more_tools: None,
+            own_checks: None,
+            describe: Box::new(|name| ModelInfo::unknown(name)),
+            context: None,
+            ranker: Arc::new(Ranker::new()),
+        }
+    }
+
+    /// The same, knowing this of its models: how long a conversation may be, above all.
+    #[must_use]
+    pub fn with_model_info(
+        self,
+        describe: impl Fn(&str) -> ModelInfo + Send + Sync + 'static,
+    ) -> NativeAgent {
+        NativeAgent { describe: Box::new(describe), ..self }
+    }
+
+    /// The same, telling sessions of their workspaces. Without this nothing is told, and there are no skills.
+    #[must_use]
+    pub fn with_context(self, settings: ContextSettings) -> NativeAgent {
+        NativeAgent { context: Some(settings), ..self }
     }
 
     /// The same with more tools, which depend on the workspace.
     #[must_use]
     pub fn with_more_tools(self, more_tools: MoreTools) -> NativeAgent {
         NativeAgent { more_tools: Some(more_tools), ..self }
+    }
+
+    /// The same, hearing how workspaces that are trusted have themselves checked.
+    #[must_use]
+    pub fn with_own_checks(self, own_checks: OwnChecks) -> NativeAgent {
+        NativeAgent { own_checks: Some(own_checks), ..self }
     }
 
     /// The same with a place to keep workspaces as they were before each turn.
@@ -77,11 +148,19 @@ impl Agent for NativeAgent {
         async move {
             let canceled = turn.canceled.clone();
             let checkpoints = Checkpoints::new(self.checkpoints.clone(), &turn);
-            // Whatever the turn holds, a stream or a child process, ends when its future is dropped.
+            let spending = Spending::default();
+            // Whatever the turn holds, a stream or a child process, ends when its future is dropped. It goes
+            // first, so that it has heard of everything that was recorded before it was stopped.
             let ended = tokio::select! {
+                biased;
+                ended = turn::run(self, &turn, &checkpoints, &spending) => ended,
                 () = canceled.cancelled() => Err(Failed::from(ReportError::Over)),
-                ended = turn::run(self, &turn, &checkpoints) => ended,
             };
+            if ended.is_err()
+                && let Err(error) = spending.record_unused(&turn).await
+            {
+                tracing::debug!(%error, "what the last answer took is not recorded");
+            }
             // How a turn that was cut short left the workspace is seen when nothing of it runs any more.
             if ended.is_err()
                 && let Err(error) = checkpoints.after_turn(&turn).await

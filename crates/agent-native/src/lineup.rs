@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ostler_agent::Failed;
 use ostler_models::{Model, ModelError};
-use ostler_types::Session;
+use ostler_types::{ModelInfo, Session};
 
 use crate::NativeAgent;
 use crate::turn::model_failed;
@@ -37,6 +37,11 @@ impl<'a> Lineup<'a> {
     /// The model whose turn it is.
     pub(crate) fn current(&self) -> Result<Arc<dyn Model>, ModelError> {
         (self.agent.resolve)(self.name())
+    }
+
+    /// What is known of that model.
+    pub(crate) fn info(&self) -> ModelInfo {
+        (self.agent.describe)(self.name())
     }
 
     /// Whether there is a model to take over from the one whose turn it is.

@@ -1,5 +1,5 @@
 //! What a workspace says of how it is checked: its AGENTS.md, else its Makefile. Only said to a turn
-//! whose owner trusts the workspace; reading it runs nothing.
+//! whose owner trusts the workspace; reading it runs nothing. Its settings are stronger, and read elsewhere.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,14 +9,17 @@ const MAX_BYTES: u64 = 256 * 1024;
 /// How many commands a file may name.
 const MAX_COMMANDS: usize = 16;
 
-/// The commands that check this workspace, and where they were found.
-pub(crate) struct Checks {
-    pub(crate) commands: Vec<String>,
-    pub(crate) origin: &'static str,
+/// The commands that check a workspace, as its own files say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checks {
+    /// The commands, to be run in order.
+    pub commands: Vec<String>,
+    /// The file that says so, for people.
+    pub origin: &'static str,
 }
 
-/// Looks for the workspace's own commands. Blocks.
-pub(crate) fn checks(workspace: &Path) -> Option<Checks> {
+/// Looks for the commands that a workspace names in its AGENTS.md or its Makefile. Blocks.
+pub fn checks(workspace: &Path) -> Option<Checks> {
     let agents = read(&workspace.join("AGENTS.md")).map(|text| agents_commands(&text)).unwrap_or_default();
     if !agents.is_empty() {
         return Some(Checks { commands: agents, origin: "AGENTS.md" });

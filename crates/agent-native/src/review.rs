@@ -6,13 +6,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ostler_agent::Failed;
 use ostler_checkpoint::{Against, Checkpoint, CheckpointId, RestoreOptions, Restored, Store};
-use ostler_types::{
-    FileChange, Message, PATCH_REVIEW, Part, Patch, PatchReviewMode, RejectedFile, Report, Reviewed, Role,
-};
+use ostler_types::{FileChange, PATCH_REVIEW, Patch, PatchReviewMode, RejectedFile, Reviewed, Role};
 
 use crate::turn::Turn;
 
@@ -65,13 +62,15 @@ pub(crate) async fn review(turn: &mut Turn<'_>, steps_left: bool) -> Result<bool
     for _ in 0..=MAX_AGAIN {
         let Some(reviewed) = ask(turn, waits).await? else { return Ok(false) };
         let is_late = changed_since(turn, &reviewed).await;
-        let put_back = put_back(turn, &reviewed).await;
-        turn.changed |= !put_back.is_empty();
-        if let Some(text) = feedback(&reviewed, &put_back) {
-            let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
-            let message = Message { id, role: Role::User, parts: vec![Part::text(text)], created_at };
-            turn.context.report(Report::ReviewSettled { feedback: message.clone() }).await?;
-            turn.conversation.push(Arc::new(message));
+        let PutBack { lines, is_whole } = put_back(turn, &reviewed).await;
+        turn.changed |= !lines.is_empty();
+        // What is left now is what was accepted: it is asked about again only when it changes.
+        if is_whole && !is_late && !lines.is_empty() {
+            let left = turn.checkpoints.now().await.and_then(Result::ok);
+            turn.reviews.last = left.map(|left| left.id).or(turn.reviews.last);
+        }
+        if let Some(text) = feedback(&reviewed, &lines) {
+            turn.tell(Role::User, text).await?;
             if steps_left {
                 return Ok(true);
             }
@@ -130,11 +129,19 @@ async fn changed_since(turn: &Turn<'_>, reviewed: &Reviewed) -> bool {
     }
 }
 
-/// Puts back what was rejected: all of it, some files, or some hunks. Returns what was done, a line each.
-async fn put_back(turn: &Turn<'_>, reviewed: &Reviewed) -> Vec<String> {
+/// What was done about a rejection, a line each.
+#[derive(Default)]
+struct PutBack {
+    lines: Vec<String>,
+    /// Whether all that was rejected is as it was.
+    is_whole: bool,
+}
+
+/// Puts back what was rejected: all of it, some files, or some hunks.
+async fn put_back(turn: &Turn<'_>, reviewed: &Reviewed) -> PutBack {
     let rejected = reviewed.answer.reject.clone();
     if reviewed.accepted && rejected.is_empty() {
-        return Vec::new();
+        return PutBack::default();
     }
     turn.checkpoints.hold().await;
     let shown = reviewed.checkpoint_id.clone();
@@ -144,10 +151,12 @@ async fn put_back(turn: &Turn<'_>, reviewed: &Reviewed) -> Vec<String> {
         let change = Change { store, workspace, before, shown: &shown };
         if rejected.is_empty() { change.put_back_all() } else { change.put_back(&rejected) }
     });
+    let failed =
+        |why: &str| PutBack { lines: vec![format!("nothing could be put back: {why}")], is_whole: false };
     match restored.await {
-        Some(Ok(lines)) => lines,
-        Some(Err(why)) => vec![format!("nothing could be put back: {why}")],
-        None => vec!["nothing could be put back: there is no checkpoint of the workspace".to_owned()],
+        Some(Ok(put_back)) => put_back,
+        Some(Err(why)) => failed(&why),
+        None => failed("there is no checkpoint of the workspace"),
     }
 }
 
@@ -160,7 +169,7 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    fn put_back_all(&self) -> Result<Vec<String>, String> {
+    fn put_back_all(&self) -> Result<PutBack, String> {
         let options = RestoreOptions::default();
         let restored = self.store.restore(self.workspace, self.before, Some(self.shown), &options);
         let Restored { restored, deleted, recreated, conflicts, left_out } =
@@ -171,6 +180,7 @@ impl Change<'_> {
             .collect();
         let too_large = |path: &Path| format!("could not be put back: {}: it was too large", path.display());
         failed.extend(left_out.iter().map(|left_out| too_large(&left_out.path)));
+        let is_whole = failed.is_empty();
         let done = restored.iter().chain(&deleted).chain(&recreated);
         let done: Vec<String> = done.map(|path| format!("put back: {}", path.display())).collect();
         let mut lines: Vec<String> = failed.into_iter().chain(done).collect();
@@ -179,15 +189,15 @@ impl Change<'_> {
             lines.truncate(MAX_LINES);
             lines.push(format!("and {more} more"));
         }
-        Ok(lines)
+        Ok(PutBack { lines, is_whole })
     }
 
-    fn put_back(&self, rejected: &[RejectedFile]) -> Result<Vec<String>, String> {
+    fn put_back(&self, rejected: &[RejectedFile]) -> Result<PutBack, String> {
         let changes = self.store.diff(self.before, Against::Checkpoint(self.shown));
         let changes = changes.map_err(|error| error.to_string())?;
         let known: HashMap<String, _> =
             changes.iter().map(|change| (change.path.to_string_lossy().into_owned(), change)).collect();
-        let mut lines = Vec::new();
+        let (mut lines, mut is_whole) = (Vec::new(), true);
         for RejectedFile { path, hunks } in rejected {
             let what = match hunks {
                 Some(hunks) => format!("{path} (hunks {hunks:?})"),
@@ -195,6 +205,7 @@ impl Change<'_> {
             };
             let Some(change) = known.get(path) else {
                 lines.push(format!("could not be put back: {what}: it is no part of the change"));
+                is_whole = false;
                 continue;
             };
             let restored = match hunks {
@@ -207,16 +218,21 @@ impl Change<'_> {
                     self.store.restore(self.workspace, self.before, Some(self.shown), &options)
                 }
             };
-            lines.push(match restored {
+            let failed = match restored {
                 Ok(restored) => match (restored.conflicts.first(), restored.left_out.first()) {
-                    (Some(conflict), _) => format!("could not be put back: {what}: {}", conflict.why),
-                    (None, Some(_)) => format!("could not be put back: {what}: it was too large"),
-                    (None, None) => format!("put back: {what}"),
+                    (Some(conflict), _) => Some(conflict.why.to_string()),
+                    (None, Some(_)) => Some("it was too large".to_owned()),
+                    (None, None) => None,
                 },
-                Err(error) => format!("could not be put back: {what}: {error}"),
+                Err(error) => Some(error.to_string()),
+            };
+            is_whole &= failed.is_none();
+            lines.push(match failed {
+                Some(why) => format!("could not be put back: {what}: {why}"),
+                None => format!("put back: {what}"),
             });
         }
-        Ok(lines)
+        Ok(PutBack { lines, is_whole })
     }
 }
 

@@ -8,34 +8,52 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use ostler_agent::{Failed, TurnContext};
+use ostler_context::validate;
 use ostler_models::{ModelError, ModelEvent, ModelRequest};
-use ostler_types::{Message, Part, Report, Resolution, ResolvedBy, Usage};
+use ostler_types::{CompactionTrigger, Failure, Message, Part, Report, Resolution, ResolvedBy};
 
 use crate::answer::Answer;
-use crate::prompt;
+use crate::compaction;
 use crate::turn::{Turn, failure, model_failed};
 
 /// The longest that a model may want to be left alone while there is another one to ask.
 const HAND_OVER_AFTER: Duration = Duration::from_secs(10);
+
+/// What a provider's client says of a request that is too long. Such a conversation is made shorter, not moved
+/// to another model.
+const OVERFLOW: &str = "context_overflow";
 
 /// How many bytes of files one request carries; providers take about 32 MiB, and base64 adds a third.
 const MAX_FILE_BYTES: usize = 20 << 20;
 
 /// Asks the model once. Returns the message, which is on disk, and why the model stopped.
 pub(crate) async fn run_step(turn: &mut Turn<'_>) -> Result<(Arc<Message>, String), Failed> {
-    let request = request(turn).await;
+    let mut request = request(turn).await?;
+    let mut is_shorter = false;
     let (answer, stop_reason) = loop {
         let hand_over_after = turn.models.has_next().then_some(HAND_OVER_AFTER);
         match ask(turn, ModelRequest { hand_over_after, ..request.clone() }).await? {
             Asked::Answered(answer, stop_reason) => break (answer, stop_reason),
+            Asked::NotBegun(error) if error.code == OVERFLOW && is_shorter => {
+                return Err(still_too_long(&error));
+            }
+            Asked::NotBegun(error) if error.code == OVERFLOW => {
+                if !compaction::compact(turn, CompactionTrigger::Overflow).await? {
+                    return Err(turn.models.failed(&error));
+                }
+                is_shorter = true;
+                request = self::request(turn).await?;
+            }
             Asked::NotBegun(error) => hand_over(turn, &error).await?,
         }
     };
+    turn.measure(answer.usage.input_tokens);
     let (model, usage) = (turn.models.name().to_owned(), answer.usage);
     let message = answer.finish(turn);
     let report =
         Report::StepFinished { model, message: message.clone(), stop_reason: stop_reason.clone(), usage };
     turn.context.report(report).await?;
+    turn.spending.settle();
     let message = Arc::new(message);
     turn.conversation.push(Arc::clone(&message));
     Ok((message, stop_reason))
@@ -62,14 +80,11 @@ async fn ask(turn: &mut Turn<'_>, request: ModelRequest) -> Result<Asked, Failed
         match events.next().await {
             Some(Ok(ModelEvent::Stop(reason))) => return Ok(Asked::Answered(answer, reason)),
             Some(Ok(ModelEvent::Waiting { attempt, attempts, wait, error })) => {
-                let model = turn.models.name().to_owned();
-                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                let error = failure(&error);
-                let waiting = Report::ModelWaiting { model, attempt, attempts, wait_ms, error };
-                turn.context.report(waiting).await?;
+                report_waiting(turn, (attempt, attempts), wait, &error).await?;
             }
             Some(Ok(event)) => match answer.take(event) {
                 Ok(delta) => {
+                    turn.spending.count(turn.models.name(), answer.usage);
                     if let Some(delta) = delta {
                         turn.context.delta(delta);
                     }
@@ -80,18 +95,14 @@ async fn ask(turn: &mut Turn<'_>, request: ModelRequest) -> Result<Asked, Failed
             None => break cut(),
         }
     };
-    if answer.usage != Usage::default() {
-        let (model, usage) = (turn.models.name().to_owned(), answer.usage);
-        turn.context.report(Report::UsageSpent { model, usage }).await?;
-    }
+    turn.spending.record_unused(turn.context).await?;
     if answer.is_empty() { Ok(Asked::NotBegun(error)) } else { Err(model_failed(&error)) }
 }
 
 /// Lets the next model of the list take over; without one, the turn fails with what went wrong first.
 async fn hand_over(turn: &mut Turn<'_>, error: &ModelError) -> Result<(), Failed> {
     let instead_of = turn.models.name().to_owned();
-    // A conversation that is too long for one model is made shorter, not moved to another.
-    if error.code == "context_overflow" || !turn.models.next(error) {
+    if !turn.models.next(error) {
         return Err(turn.models.failed(error));
     }
     let model = turn.models.name().to_owned();
@@ -102,21 +113,56 @@ async fn hand_over(turn: &mut Turn<'_>, error: &ModelError) -> Result<(), Failed
     Ok(())
 }
 
-/// What the model is shown.
-async fn request(turn: &mut Turn<'_>) -> ModelRequest {
+/// Records that the model cannot answer yet.
+pub(crate) async fn report_waiting(
+    turn: &Turn<'_>,
+    (attempt, attempts): (u32, u32),
+    wait: Duration,
+    error: &ModelError,
+) -> Result<(), Failed> {
+    let model = turn.models.name().to_owned();
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    let error = failure(error);
+    turn.context.report(Report::ModelWaiting { model, attempt, attempts, wait_ms, error }).await?;
+    Ok(())
+}
+
+/// What the model is shown. A conversation that breaks the rules is not sent to anybody.
+async fn request(turn: &mut Turn<'_>) -> Result<ModelRequest, Failed> {
     let session = &turn.context.session;
     load_files(turn.context, &turn.conversation, &mut turn.files).await;
-    ModelRequest {
-        system: Some(prompt::system(session)),
-        messages: turn.conversation.clone(),
-        tools: turn.tools.specs(),
+    let messages: Vec<Arc<Message>> =
+        turn.conversation.iter().filter(|message| !is_blank(message)).map(Arc::clone).collect();
+    if let Err(violation) = validate(&messages) {
+        let code = "context_invalid".to_owned();
+        let message = format!("the conversation cannot be sent to a model: {violation}");
+        let hint = Some("nothing was sent; fork the session before this turn, or begin a new one".to_owned());
+        return Err(Failed { error: Failure { code: code.clone(), message, hint }, reason: code });
+    }
+    Ok(ModelRequest {
+        system: Some(turn.system.clone()),
+        messages,
+        tools: Arc::clone(&turn.specs),
         effort: session.effort,
         max_output_tokens: None,
         cache_key: Some(session.id.to_string()),
         files: turn.files.clone(),
         raw: turn.context.raw(),
         hand_over_after: None,
-    }
+    })
+}
+
+/// Whether a message says nothing, like an answer of a model that had nothing to add. No provider takes one.
+fn is_blank(message: &Message) -> bool {
+    message.parts.iter().all(|part| match part {
+        Part::Text { text } | Part::Reasoning { text, opaque: None } => text.trim().is_empty(),
+        Part::Reasoning { opaque: Some(_), .. }
+        | Part::Image { .. }
+        | Part::Audio { .. }
+        | Part::File { .. }
+        | Part::ToolCall { .. }
+        | Part::ToolResult { .. } => false,
+    })
 }
 
 /// Reads the files that the conversation refers to, the newest first and each once a turn, as far as one
@@ -154,7 +200,15 @@ fn references(part: &Part) -> Vec<&String> {
     }
 }
 
-fn cut() -> ModelError {
+/// A conversation of which even the newest part is too long.
+fn still_too_long(error: &ModelError) -> Failed {
+    let message = format!("{}, also after it was made shorter", error.message);
+    let hint = "the newest messages alone are too long for this model: send shorter ones, or choose a model with a \
+                larger window";
+    model_failed(&ModelError::new(OVERFLOW, message).hint(hint))
+}
+
+pub(crate) fn cut() -> ModelError {
     ModelError::new("cut_stream", "the model's answer ended before it was whole")
         .hint("the text so far is kept; retry the turn")
 }

@@ -1,42 +1,70 @@
-//! The loop of a turn: steer, step, run the calls, until the model has no more; then check.
+//! The loop of a turn: steer, step, run the calls, until the model has no more; then check. A turn that
+//! carries out a plan is left to `plan`, one that makes the conversation shorter to `compaction`.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use ostler_agent::{Completed, Failed, TurnContext};
 use ostler_checkpoint::CheckpointId;
+use ostler_context::{Estimate, Skills, SystemPrompt, system};
 use ostler_models::ModelError;
 use ostler_tools::Tools;
-use ostler_types::{Accepted, Failure, Message, Part, Report, Role, ToolCallId, Usage, results};
+use ostler_types::{
+    Accepted, Failure, Message, Part, Purpose, Report, Role, ToolCallId, ToolSpec, Usage, results,
+};
 
 use crate::batch::{Batch, run_batch};
 use crate::checkpoint::Checkpoints;
 use crate::lineup::Lineup;
+use crate::own::OwnTool;
 use crate::review::Reviews;
+use crate::spending::Spending;
 use crate::step::run_step;
 use crate::verify::Verdict;
-use crate::{NativeAgent, review, verify};
+use crate::{NativeAgent, OwnChecks, bundle, compaction, plan, review, verify};
 
 /// Why a turn ended that had no steps left.
 const MAX_STEPS: &str = "max_steps";
+/// What a model is told that spoke last and is to go on, since many models refuse to do so by themselves.
+const GO_ON: &str = "Go on.";
 
 /// A turn at work.
 pub(crate) struct Turn<'a> {
+    pub(crate) agent: &'a NativeAgent,
     pub(crate) context: &'a TurnContext,
     pub(crate) models: Lineup<'a>,
     pub(crate) tools: Arc<Tools>,
+    /// The tools of the loop itself, which go before those.
+    pub(crate) own_tools: Vec<OwnTool>,
+    /// What the model is told of all of them.
+    pub(crate) specs: Arc<[ToolSpec]>,
+    /// What it is told before anything else.
+    pub(crate) system: String,
+    /// The skills that it can read.
+    pub(crate) skills: Arc<Skills>,
+    /// How many steps the turn may take.
+    max_steps: u32,
+    /// How a trusted workspace has itself checked.
+    pub(crate) own_checks: Option<&'a OwnChecks>,
     /// The files that the conversation refers to, as far as they have been needed.
     pub(crate) files: Arc<HashMap<String, Bytes>>,
-    /// What the model is shown; grows, and is never rewritten.
+    /// What the model is shown; grows, and is only rewritten by a compaction that is recorded.
     pub(crate) conversation: Vec<Arc<Message>>,
+    /// What the provider counted in the last request, and what it was estimated at.
+    measured: Option<(u64, Estimate)>,
     /// Every call id of the session, since an answer must not use one twice.
     pub(crate) call_ids: HashSet<ToolCallId>,
+    /// How many results have been reported.
+    pub(crate) results: AtomicU64,
     /// Whether a call may have changed the workspace since it was last checked.
     pub(crate) changed: bool,
     /// The workspace before the turn, and later.
     pub(crate) checkpoints: &'a Checkpoints,
+    /// What it takes.
+    pub(crate) spending: &'a Spending,
     /// The workspace as it was when it was last checked and held.
     pub(crate) checked: Option<CheckpointId>,
     /// What was asked about the turn's whole change.
@@ -48,8 +76,15 @@ pub(crate) async fn run(
     agent: &NativeAgent,
     context: &TurnContext,
     checkpoints: &Checkpoints,
+    spending: &Spending,
 ) -> Result<Completed, Failed> {
-    let mut turn = begin(agent, context, checkpoints).await;
+    if let Purpose::Subtasks { plan } = &context.open.purpose {
+        return plan::carry_out(context, spending, plan).await;
+    }
+    let mut turn = begin(agent, context, checkpoints, spending).await;
+    if context.open.purpose == Purpose::Compact {
+        return compaction::run(&mut turn).await;
+    }
     let (mut steps, mut rounds) = (context.open.steps, context.open.rounds);
     let mut verdict = Verdict::default();
 
@@ -57,14 +92,20 @@ pub(crate) async fn run(
     if let Some(batch) = Batch::left_open(&context.open).filter(|_| !in_review) {
         run_batch(&mut turn, batch).await?;
     }
+    if steps == 0 && !in_review {
+        bundle::show(&mut turn).await?;
+    }
     loop {
-        if steps >= agent.max_steps && !in_review {
+        if steps >= turn.max_steps && !in_review {
             return stop_at_limit(&mut turn, &mut rounds).await;
         }
         // The words that end a turn at its limit are a step of their own.
-        let mut stop_reason = if steps > agent.max_steps { MAX_STEPS } else { "end_turn" }.to_owned();
+        let mut stop_reason = if steps > turn.max_steps { MAX_STEPS } else { "end_turn" }.to_owned();
         if !in_review {
             take_steering(&mut turn).await?;
+            spending.check(&context.session)?;
+            ask_to_go_on(&mut turn).await?;
+            compaction::make_room(&mut turn).await?;
             let (message, reason) = run_step(&mut turn).await?;
             stop_reason = reason;
             steps += 1;
@@ -74,7 +115,7 @@ pub(crate) async fn run(
             }
         }
         in_review = false;
-        let steps_left = steps < agent.max_steps;
+        let steps_left = steps < turn.max_steps;
         let verify::Outcome::Settled(latest) = verify::verify(&mut turn, &mut rounds, steps_left).await?
         else {
             continue;
@@ -98,21 +139,53 @@ async fn begin<'a>(
     agent: &'a NativeAgent,
     context: &'a TurnContext,
     checkpoints: &'a Checkpoints,
+    spending: &'a Spending,
 ) -> Turn<'a> {
     let models = Lineup::of(agent, &context.session);
     let conversation = context.history.clone();
     let call_ids =
         conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
-    let (files, changed) = (Arc::default(), context.open.changed);
-    let (checked, reviews) = (None, Reviews::of(&context.open));
-    let tools = tools(agent, &context.session.workspace_path).await;
-    Turn { context, models, tools, files, conversation, call_ids, changed, checkpoints, checked, reviews }
+    let tools = tools(agent, context).await;
+    let (settings, session) = (agent.context.as_ref(), &context.session);
+    let skills = Arc::new(bundle::skills(settings, &session.workspace_path, context.trusted).await);
+    let has_skills = !skills.all().is_empty();
+    let own_tools = OwnTool::of_session(session, has_skills);
+    let specs = own_tools.iter().map(|own| own.spec()).chain(tools.specs().iter().cloned()).collect();
+    let system = system(&SystemPrompt {
+        workspace: &session.workspace_path,
+        agent_prompt: None,
+        session_prompt: session.system_prompt.as_deref(),
+        skill_tool: has_skills.then_some(OwnTool::Skill.name()),
+    });
+    let own_limit = session.budget.and_then(|budget| budget.max_steps);
+    Turn {
+        agent,
+        context,
+        models,
+        tools,
+        own_tools,
+        specs,
+        system,
+        skills,
+        max_steps: own_limit.unwrap_or(u32::MAX).min(agent.max_steps),
+        own_checks: agent.own_checks.as_ref(),
+        files: Arc::default(),
+        conversation,
+        measured: None,
+        call_ids,
+        results: AtomicU64::new(0),
+        changed: context.open.changed,
+        checkpoints,
+        spending,
+        checked: None,
+        reviews: Reviews::of(&context.open),
+    }
 }
 
 /// The tools of a turn: those of every session, and those of this workspace.
-async fn tools(agent: &NativeAgent, workspace: &str) -> Arc<Tools> {
+async fn tools(agent: &NativeAgent, context: &TurnContext) -> Arc<Tools> {
     let Some(more) = &agent.more_tools else { return Arc::clone(&agent.tools) };
-    let more = more(PathBuf::from(workspace)).await;
+    let more = more(PathBuf::from(&context.session.workspace_path), context.trusted).await;
     if more.is_empty() { Arc::clone(&agent.tools) } else { Arc::new(Tools::clone(&agent.tools).and(more)) }
 }
 
@@ -124,6 +197,50 @@ async fn take_steering(turn: &mut Turn<'_>) -> Result<bool, Failed> {
     let any = !messages.is_empty();
     turn.conversation.extend(messages.into_iter().map(Arc::new));
     Ok(any)
+}
+
+/// A conversation in which the model spoke last, as after an answer that was stopped, needs somebody to say
+/// something. It is recorded, so that every later request says it too.
+async fn ask_to_go_on(turn: &mut Turn<'_>) -> Result<(), Failed> {
+    let last = turn.conversation.last();
+    let has_spoken =
+        last.is_some_and(|last| last.role == Role::Assistant && last.tool_calls().next().is_none());
+    if has_spoken { turn.tell(Role::User, GO_ON.to_owned()).await } else { Ok(()) }
+}
+
+impl Turn<'_> {
+    /// Tells the model something that nobody said.
+    pub(crate) async fn tell(&mut self, role: Role, text: String) -> Result<(), Failed> {
+        let (id, created_at) = (self.context.message_id(), self.context.clock.now());
+        let message = Message { id, role, parts: vec![Part::text(text)], created_at };
+        self.context.report(Report::Told { message: message.clone() }).await?;
+        self.conversation.push(Arc::new(message));
+        Ok(())
+    }
+
+    /// Notes what the provider counted in the request that was just answered, before the answer is added.
+    pub(crate) fn measure(&mut self, counted: u64) {
+        if counted > 0 {
+            self.measured = Some((counted, self.estimate()));
+        }
+    }
+
+    /// Roughly how many tokens the next request has, in the provider's own count where it is known.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.tokens_with(&self.conversation)
+    }
+
+    /// The same if the conversation were this one.
+    pub(crate) fn tokens_with(&self, conversation: &[Arc<Message>]) -> u64 {
+        let now = Estimate::of_request(Some(&self.system), conversation, &self.specs);
+        let calibrated = |(counted, then)| Estimate::calibrated(counted, then, now);
+        self.measured.map_or(now, calibrated).tokens()
+    }
+
+    /// The same by our own count.
+    pub(crate) fn estimate(&self) -> Estimate {
+        Estimate::of_request(Some(&self.system), &self.conversation, &self.specs)
+    }
 }
 
 /// The model would go on for ever: say so in its place, and check what it has done.

@@ -85,6 +85,12 @@ pub(crate) async fn commands(turn: &Turn<'_>) -> Result<Vec<String>, String> {
         return Ok(policy.commands.clone());
     }
     let workspace = PathBuf::from(&turn.context.session.workspace_path);
+    if let Some(own_checks) = turn.own_checks.filter(|_| turn.context.trusted) {
+        let own = own_checks(workspace.clone()).await.map_err(|why| format!("not verified: {why}"))?;
+        if !own.is_empty() {
+            return Ok(own);
+        }
+    }
     let found = tokio::task::spawn_blocking(move || project::checks(&workspace)).await.ok().flatten();
     match found {
         Some(checks) if turn.context.trusted => Ok(checks.commands),

@@ -169,7 +169,8 @@ impl TurnHost {
     /// Stops the running turn, as a person would.
     pub fn cancel(&self) {
         let (by, reason, partial) = ("test".to_owned(), None, self.partial());
-        self.command(Command::Cancel { by, reason, partial }).expect("canceling is never refused");
+        self.command(Command::Cancel { turn_id: None, by, reason, partial })
+            .expect("canceling is never refused");
         let mut held = self.held();
         held.canceled.cancel();
         held.waiters.clear();
@@ -355,11 +356,16 @@ impl TurnHost {
     fn wake(&self, turn_id: TurnId, id: &ToolCallId) {
         let turn = self.state().turn.filter(|turn| turn.id == turn_id);
         let reviewed = turn.as_ref().and_then(|turn| turn.reviewed.clone());
-        let status = turn.and_then(|turn| turn.call(id).map(|open| open.status.clone()));
-        let accepted = match (status, reviewed) {
+        let open = turn.and_then(|turn| turn.call(id).cloned());
+        let accepted = match (open, reviewed) {
             (None, Some(reviewed)) => Accepted::Reviewed(Box::new(reviewed)),
-            (Some(ostler_types::CallStatus::Denied { reason }), _) => Accepted::Denied { reason },
-            _ => Accepted::Allowed,
+            (Some(open), _) => match open.status.clone() {
+                ostler_types::CallStatus::Denied { reason } => {
+                    open.answered(Accepted::Denied { reason }, false)
+                }
+                _ => open.answered(Accepted::Allowed, true),
+            },
+            (None, None) => Accepted::Allowed,
         };
         let mut held = self.held();
         if let Some(index) = held.waiters.iter().position(|(waiting, _)| waiting == id) {

@@ -3,5 +3,6 @@
 pub mod agent;
 pub mod clock;
 pub mod disk;
+pub mod fault_agent;
 pub mod host;
 pub mod model;

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use ostler_testing::model::{Cue, call, text};
-use ostler_types::{Event, Moment, PatchReviewMode, Verdict};
+use ostler_types::{Event, Moment, PatchReviewMode, RejectedFile, ReviewAnswer, Verdict};
 use serde_json::json;
 
 use crate::checkpoints::{Kept, give_store, kept, moments, write};
@@ -41,6 +41,28 @@ async fn what_the_user_wrote_while_a_review_waited_is_not_put_back() {
     assert!(!world.workspace.path().join("b").exists());
     let heard = world.model.requests()[3].messages.last().unwrap().text();
     assert!(heard.contains("could not be put back: a") && heard.contains("put back: b"), "{heard}");
+    world.host.answer(&pending(&world), Verdict::Approve, None).unwrap();
+    turn.await.unwrap().unwrap();
+    world.check();
+}
+
+#[tokio::test]
+async fn what_changes_after_a_part_was_accepted_is_asked_about() {
+    let answers = vec![
+        write("c1", "a", "1"),
+        write("c2", "b", "2"),
+        text("done"),
+        write("c3", "b", "3"),
+        text("better"),
+    ];
+    let Kept { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
+    let turn = world.begin("go");
+    world.host.recorded("patch_review_requested", 1).await;
+    let reject = vec![RejectedFile { path: "b".to_owned(), hunks: None }];
+    let answer = ReviewAnswer { reject, comments: Vec::new() };
+    world.host.answer_review(&pending(&world), Verdict::Approve, None, Some(answer)).unwrap();
+    world.host.recorded("patch_review_requested", 2).await;
+    assert_eq!(read(&world, "b"), "3");
     world.host.answer(&pending(&world), Verdict::Approve, None).unwrap();
     turn.await.unwrap().unwrap();
     world.check();

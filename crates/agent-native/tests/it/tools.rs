@@ -60,6 +60,7 @@ pub(crate) fn tools(bench: &Arc<Bench>) -> Arc<Tools> {
         tool("panic_at_once", ToolKind::Read),
         tool("large", ToolKind::Read),
         tool("loud", ToolKind::Read),
+        tool("long", ToolKind::Read),
     ]))
 }
 
@@ -104,6 +105,12 @@ impl Fake {
             "large" => {
                 let whole = Some("all of it, and more".as_bytes().to_vec());
                 ToolOutcome { whole, ..ToolOutcome::done("head … tail", json!({"lines": 3})) }
+            }
+            "long" => {
+                let lines = usize::try_from(input["lines"].as_u64().unwrap()).unwrap();
+                // A call can be stopped before it has ended, like a real one.
+                tokio::task::yield_now().await;
+                ToolOutcome::done("line\n".repeat(lines), Value::Null)
             }
             "loud" => {
                 (context.output)("stdout", "öne ");

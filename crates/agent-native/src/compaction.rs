@@ -1,0 +1,210 @@
+//! Makes a conversation shorter: before a step that would fill the model's window, when a provider says that
+//! a request is too long, or because somebody asked. What goes and in which words is planned by
+//! `ostler_context`; here the model is asked for its notes, and the result is recorded.
+//!
+//! A model that cannot write the notes does not leave the session stuck: then the notes are made from what
+//! was called, and what the user said is kept either way.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use ostler_agent::{Completed, Failed};
+use ostler_context::{
+    Estimate, Limits, Plan, compose, prompt_for_summary, redact, summary_of, user_messages,
+};
+use ostler_models::{ModelError, ModelEvent, ModelRequest};
+use ostler_types::{Compaction, CompactionTrigger, Conversation, Message, Part, Report, Role};
+
+use crate::bundle;
+use crate::step::{cut, report_waiting};
+use crate::turn::Turn;
+
+/// A conversation with fewer tokens is not worth a summary.
+const MIN_TOKENS: u64 = 500;
+/// How much of a model's notes is read.
+const MAX_NOTES_BYTES: usize = 256 << 10;
+/// The share of a window that the transcript to be summarised may take, in hundredths.
+const TRANSCRIPT_PERCENT: u64 = 60;
+/// How many calls are listed where no model wrote notes, and how much of each.
+const LISTED_CALLS: usize = 100;
+const LISTED_CHARS: usize = 160;
+
+/// Makes the conversation shorter if the next request would take too much of the model's window. Of a model
+/// whose window is not known, the provider has to say so.
+pub(crate) async fn make_room(turn: &mut Turn<'_>) -> Result<(), Failed> {
+    let info = turn.models.info();
+    let Some(window) = info.context_window else { return Ok(()) };
+    let percent = turn.agent.context.as_ref().map_or(85, |settings| settings.compact_at_percent);
+    // An answer needs room, too.
+    let answer = info.max_output_tokens.unwrap_or(0).min(window / 4);
+    let limit = (window.saturating_mul(percent.into()) / 100).min(window - answer);
+    if turn.tokens() < limit {
+        return Ok(());
+    }
+    compact(turn, CompactionTrigger::Threshold).await.map(drop)
+}
+
+/// A turn that does nothing else.
+pub(crate) async fn run(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
+    turn.spending.check(&turn.context.session)?;
+    let is_shorter = compact(turn, CompactionTrigger::Asked).await?;
+    let stop_reason = if is_shorter { "compacted" } else { "nothing_to_compact" }.to_owned();
+    Ok(Completed { stop_reason, verified: None, verification: None })
+}
+
+/// Makes the conversation shorter, and says whether there was anything to gain.
+pub(crate) async fn compact(turn: &mut Turn<'_>, trigger: CompactionTrigger) -> Result<bool, Failed> {
+    let room = Room::of(turn, trigger);
+    let Some(plan) = Plan::new(&turn.conversation, &room.limits).filter(|_| room.is_worth_it) else {
+        return Ok(false);
+    };
+    let summary = match plan.summarised.clone() {
+        Some(range) => Some(summarise(turn, range, &plan, room.transcript).await?),
+        None => None,
+    };
+    let tokens_before = turn.tokens();
+    let mut compaction = Compaction {
+        from_message_id: plan.from_message_id,
+        to_message_id: plan.to_message_id,
+        summary_message_id: summary.as_ref().map(|summary| summary.id),
+        tokens_before,
+        tokens_after: 0,
+        trigger,
+        summary,
+        pruned: plan.pruned,
+        // The one who writes it down knows where in the log that is.
+        first_kept_seq: 0,
+    };
+    let shorter = folded(&turn.conversation, &compaction);
+    compaction.tokens_after = turn.tokens_with(&shorter);
+    if compaction.tokens_after >= tokens_before {
+        return Ok(false);
+    }
+    let has_summary = compaction.summary.is_some();
+    turn.context.report(Report::Compacted(Box::new(compaction))).await?;
+    turn.conversation = shorter;
+    // What the model was told of the workspace may have gone with the rest. Whoever asked gets no more than
+    // what they asked for: the next turn tells it.
+    if has_summary && trigger != CompactionTrigger::Asked {
+        bundle::show(turn).await?;
+    }
+    Ok(true)
+}
+
+/// How much room there is, in tokens as they are estimated here.
+struct Room {
+    limits: Limits,
+    /// How long the transcript to be summarised may be.
+    transcript: u64,
+    is_worth_it: bool,
+}
+
+impl Room {
+    fn of(turn: &Turn<'_>, trigger: CompactionTrigger) -> Room {
+        let messages = Estimate::of_messages(&turn.conversation).tokens();
+        let (estimated, counted) = (turn.estimate().tokens().max(1), turn.tokens().max(1));
+        let fixed = estimated.saturating_sub(messages);
+        // The provider's tokens may be longer or shorter than ours.
+        let ours = |tokens: u64| (u128::from(tokens) * u128::from(estimated) / u128::from(counted)) as u64;
+        let window = turn.models.info().context_window.map(ours);
+        let fitting = window.map_or(u64::MAX, |window| Limits::for_window(window, fixed).target);
+        let target = match trigger {
+            CompactionTrigger::Threshold => fitting,
+            // Whatever the window is said to be, this was too much for it.
+            CompactionTrigger::Overflow => fitting.min(messages / 2),
+            CompactionTrigger::Asked => fitting.min(messages / 4),
+        };
+        let transcript =
+            window.map_or(messages / 2, |window| window.saturating_mul(TRANSCRIPT_PERCENT) / 100);
+        let is_worth_it = messages >= MIN_TOKENS || trigger == CompactionTrigger::Overflow;
+        Room { limits: Limits::for_target(target), transcript, is_worth_it }
+    }
+}
+
+/// The conversation after a compaction, by the rule by which the log is read.
+fn folded(messages: &[Arc<Message>], compaction: &Compaction) -> Vec<Arc<Message>> {
+    let mut conversation = Conversation::default();
+    messages.iter().for_each(|message| conversation.push(0, Arc::clone(message)));
+    conversation.compact(compaction, 0);
+    conversation.messages()
+}
+
+/// The message that takes the place of some others.
+async fn summarise(
+    turn: &mut Turn<'_>,
+    range: Range<usize>,
+    plan: &Plan,
+    room: u64,
+) -> Result<Message, Failed> {
+    let messages = turn.conversation[range].to_vec();
+    let prompt = prompt_for_summary(&messages, None, plan.summary_tokens, room);
+    let notes = match notes(turn, prompt).await? {
+        Ok(notes) if !notes.trim().is_empty() => notes,
+        Ok(_) => mechanical(&messages, "it wrote nothing"),
+        Err(error) => mechanical(&messages, &error.message),
+    };
+    let earlier = messages.iter().rev().find_map(|message| summary_of(message));
+    let composed = compose(&notes, &user_messages(&messages), earlier, plan.summary_tokens);
+    let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
+    Ok(Message { id, role: Role::System, parts: vec![Part::text(composed.text)], created_at })
+}
+
+/// Asks the model for notes. That it cannot write them is no failure of the turn.
+async fn notes(turn: &mut Turn<'_>, prompt: String) -> Result<Result<String, ModelError>, Failed> {
+    let model = match turn.models.current() {
+        Ok(model) => model,
+        Err(error) => return Ok(Err(error)),
+    };
+    let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
+    let asked = Message { id, role: Role::User, parts: vec![Part::text(prompt)], created_at };
+    let request = ModelRequest { raw: turn.context.raw(), ..ModelRequest::new(vec![Arc::new(asked)]) };
+    let mut events = model.stream(request);
+    let mut notes = String::new();
+    let ended = loop {
+        match events.next().await {
+            Some(Ok(ModelEvent::Text(text))) => {
+                notes.push_str(&text);
+                if notes.len() > MAX_NOTES_BYTES {
+                    break Ok(notes);
+                }
+            }
+            Some(Ok(ModelEvent::Usage(usage))) => turn.spending.count(turn.models.name(), usage),
+            Some(Ok(ModelEvent::Waiting { attempt, attempts, wait, error })) => {
+                report_waiting(turn, (attempt, attempts), wait, &error).await?;
+            }
+            Some(Ok(ModelEvent::Stop(_))) => break Ok(notes),
+            Some(Ok(
+                ModelEvent::Reasoning(_)
+                | ModelEvent::ReasoningOpaque(_)
+                | ModelEvent::CallStarted { .. }
+                | ModelEvent::CallInput { .. },
+            )) => {}
+            Some(Err(error)) => break Err(error),
+            None => break Err(cut()),
+        }
+    };
+    turn.spending.record_unused(turn.context).await?;
+    Ok(ended.inspect_err(|error| tracing::warn!(%error, "the model wrote no summary")))
+}
+
+/// Notes that no model wrote: the calls that were made, the newest last, and what was written before.
+fn mechanical(messages: &[Arc<Message>], why: &str) -> String {
+    let mut notes = format!("No model could summarise this ({}). ", redact(why));
+    let calls: Vec<_> = messages.iter().flat_map(|message| message.tool_calls()).collect();
+    if calls.is_empty() {
+        notes.push_str("No tools were called.");
+        return notes;
+    }
+    let left_out = calls.len().saturating_sub(LISTED_CALLS);
+    notes.push_str("These calls were made:\n");
+    if left_out > 0 {
+        _ = writeln!(notes, "- [{left_out} earlier calls]");
+    }
+    for call in &calls[left_out..] {
+        let input: String = redact(&call.input.to_string()).chars().take(LISTED_CHARS).collect();
+        _ = writeln!(notes, "- {} {input}", call.name);
+    }
+    notes
+}

@@ -1,0 +1,91 @@
+//! The tools of the loop itself. They need the turn, not only a workspace, so they are no [`Tool`]s; to the
+//! model and to people they look like any other.
+//!
+//! [`Tool`]: ostler_tools::Tool
+
+use ostler_agent::Failed;
+use ostler_tools::ToolOutcome;
+use ostler_types::{MAX_DEPTH, Session, ToolCall, ToolKind, ToolSpec};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::turn::Turn;
+use crate::{skill, task, task_control};
+
+/// A tool of the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnTool {
+    /// Has another session work on something.
+    Task,
+    /// Waits for such a session, stops it, or ends its worktree.
+    TaskControl,
+    /// Reads a skill.
+    Skill,
+}
+
+impl OwnTool {
+    /// Those that a session has: none to start sessions where it may not, none to read skills without any.
+    pub(crate) fn of_session(session: &Session, has_skills: bool) -> Vec<OwnTool> {
+        let starts = [OwnTool::Task, OwnTool::TaskControl].into_iter().filter(|_| session.depth < MAX_DEPTH);
+        starts.chain(has_skills.then_some(OwnTool::Skill)).collect()
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            OwnTool::Task => "task",
+            OwnTool::TaskControl => "task_control",
+            OwnTool::Skill => "skill",
+        }
+    }
+
+    /// What a model is told of it.
+    pub(crate) fn spec(self) -> ToolSpec {
+        match self {
+            OwnTool::Task => task::spec(),
+            OwnTool::TaskControl => task_control::spec(),
+            OwnTool::Skill => skill::spec(),
+        }
+    }
+
+    /// What this very call touches.
+    pub(crate) fn kind_of(self, input: &Value) -> ToolKind {
+        match self {
+            OwnTool::Task | OwnTool::Skill => ToolKind::Read,
+            OwnTool::TaskControl => task_control::kind_of(input),
+        }
+    }
+
+    /// Whether others may change the workspace because of this call, whatever its kind.
+    pub(crate) fn lets_others_change(self, input: &Value) -> bool {
+        match self {
+            OwnTool::Task => task::shares_workspace(input),
+            OwnTool::TaskControl | OwnTool::Skill => false,
+        }
+    }
+
+    /// What a call will do, in a line, for the person who approves it.
+    pub(crate) fn summary(self, input: &Value) -> String {
+        match self {
+            OwnTool::Task => task::summary(input),
+            OwnTool::TaskControl => task_control::summary(input),
+            OwnTool::Skill => skill::summary(input),
+        }
+    }
+
+    /// Does it. What fails is an outcome; only a turn that is over, or a log that cannot be written, is an
+    /// error.
+    pub(crate) async fn run(self, turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {
+        match self {
+            OwnTool::Task => task::run(turn, call).await,
+            OwnTool::TaskControl => task_control::run(turn, call).await,
+            OwnTool::Skill => skill::run(turn, call).await,
+        }
+    }
+}
+
+/// Reads a call's input, or says what is wrong with it in words that a model can act on.
+pub(crate) fn parse<T: DeserializeOwned>(input: &Value) -> Result<T, String> {
+    T::deserialize(input).map_err(|error| {
+        format!("The input was not understood: {error}. Correct it and call the tool again.")
+    })
+}

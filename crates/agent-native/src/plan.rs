@@ -1,0 +1,234 @@
+//! A turn that carries out a plan: each subtask is given to a session of its own as soon as those that it
+//! depends on are completed. No model is asked here; what the sessions said goes into the conversation.
+//!
+//! Nothing is kept that is not in the log: after a restart the sessions that were started are found again
+//! by the names of their subtasks.
+
+use std::fmt::Write;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use ostler_agent::{Completed, Failed, NewChild, ReportError, TurnContext};
+use ostler_types::{
+    ChildOutcome, ChildStatus, Failure, Limits, Message, Part, Plan, Refusal, Report, Role, SessionId,
+    Subtask,
+};
+
+use crate::spending::Spending;
+use crate::task::{link, within};
+
+/// How much of what subtasks said a later one is told, and how much the conversation is told of all.
+const PASSED_ON_BYTES: usize = 32 << 10;
+const TOLD_BYTES: usize = 48 << 10;
+/// The least that is told of each.
+const LEAST_BYTES: usize = 240;
+
+/// Carries out a plan, from where it stands to its end.
+pub(crate) async fn carry_out(
+    context: &TurnContext,
+    spending: &Spending,
+    plan: &Plan,
+) -> Result<Completed, Failed> {
+    let asked = plan.concurrency.map_or(Limits::CHILDREN, |number| number as usize);
+    let mut at_once = asked.clamp(1, Limits::CHILDREN);
+    let mut work = Work::of(plan);
+    let mut running = FuturesUnordered::new();
+    loop {
+        while running.len() < at_once
+            && let Some(index) = work.next_ready()
+        {
+            work.stands[index] = Stands::AtWork;
+            running.push(work_on(context, index, work.child(index, context, spending)));
+        }
+        let Some((index, ended)) = running.next().await else { break };
+        work.stands[index] = match ended? {
+            Ended::Outcome(session_id, outcome) => Stands::Ended(session_id, outcome),
+            // Sessions that run in the background take up places, too; with fewer at once there is room.
+            Ended::Refused(refusal) if refusal.code == "too_many_children" && !running.is_empty() => {
+                at_once = running.len();
+                Stands::Open
+            }
+            Ended::Refused(refusal) => Stands::NotStarted(refusal.message),
+        };
+    }
+    let message = Message {
+        id: context.message_id(),
+        role: Role::System,
+        parts: vec![Part::text(work.told())],
+        created_at: context.clock.now(),
+    };
+    context.report(Report::Told { message }).await?;
+    work.end()
+}
+
+/// How a subtask was left by the session that worked on it.
+enum Ended {
+    Outcome(SessionId, ChildOutcome),
+    Refused(Refusal),
+}
+
+/// Has a session work on a subtask, and waits for it.
+async fn work_on(context: &TurnContext, index: usize, child: NewChild) -> (usize, Result<Ended, Failed>) {
+    let ended = async {
+        let session_id = context.start_child(child).await?;
+        let outcome = context.wait_for_child(session_id).await?;
+        Ok(Ended::Outcome(session_id, outcome))
+    };
+    let ended = match ended.await {
+        Ok(ended) => Ok(ended),
+        Err(ReportError::Refused(refusal)) => Ok(Ended::Refused(refusal)),
+        Err(error @ (ReportError::Over | ReportError::NotRecorded(_))) => Err(error.into()),
+    };
+    (index, ended)
+}
+
+/// A plan and how far each of its subtasks is.
+struct Work<'a> {
+    subtasks: &'a [Subtask],
+    stands: Vec<Stands>,
+}
+
+enum Stands {
+    Open,
+    AtWork,
+    Ended(SessionId, ChildOutcome),
+    NotStarted(String),
+}
+
+impl Stands {
+    /// What was answered, if it is completed.
+    fn answer(&self) -> Option<&str> {
+        match self {
+            Stands::Ended(_, outcome) if outcome.status == ChildStatus::Completed => Some(&outcome.text),
+            Stands::Ended(..) | Stands::Open | Stands::AtWork | Stands::NotStarted(_) => None,
+        }
+    }
+
+    /// Whether it will not be completed any more.
+    fn is_lost(&self) -> bool {
+        match self {
+            Stands::Ended(_, outcome) => outcome.status != ChildStatus::Completed,
+            Stands::NotStarted(_) => true,
+            Stands::Open | Stands::AtWork => false,
+        }
+    }
+}
+
+impl<'a> Work<'a> {
+    fn of(plan: &'a Plan) -> Work<'a> {
+        Work { subtasks: &plan.subtasks, stands: plan.subtasks.iter().map(|_| Stands::Open).collect() }
+    }
+
+    /// The first subtask that can be begun. Those that cannot any more are given up on the way, and what
+    /// depends on them with them.
+    fn next_ready(&mut self) -> Option<usize> {
+        while let Some((index, lost)) = self.next_lost() {
+            self.stands[index] =
+                Stands::NotStarted(format!("`{lost}`, which it depends on, was not completed"));
+        }
+        let ready = |index: &usize| {
+            let mut needed = self.subtasks[*index].depends_on.iter();
+            matches!(self.stands[*index], Stands::Open)
+                && needed.all(|name| self.stand_of(name).is_some_and(|stands| stands.answer().is_some()))
+        };
+        (0..self.subtasks.len()).find(ready)
+    }
+
+    /// A subtask that waits for one that will not be completed, and the name of that one.
+    fn next_lost(&self) -> Option<(usize, &'a str)> {
+        let open = |(_, stands): &(usize, &Stands)| matches!(stands, Stands::Open);
+        self.stands.iter().enumerate().filter(open).find_map(|(index, _)| {
+            let lost = |name: &&String| self.stand_of(name).is_none_or(Stands::is_lost);
+            let name = self.subtasks[index].depends_on.iter().find(lost)?;
+            Some((index, name.as_str()))
+        })
+    }
+
+    fn stand_of(&self, name: &str) -> Option<&Stands> {
+        let index = self.subtasks.iter().position(|subtask| subtask.id == name)?;
+        self.stands.get(index)
+    }
+
+    /// The session for a subtask. It is told what those have answered that it builds on, since it knows
+    /// nothing else.
+    fn child(&self, index: usize, context: &TurnContext, spending: &Spending) -> NewChild {
+        let subtask = &self.subtasks[index];
+        let mut prompt = subtask.prompt.clone();
+        let room = PASSED_ON_BYTES / subtask.depends_on.len().max(1);
+        for name in &subtask.depends_on {
+            if let Some(answer) = self.stand_of(name).and_then(Stands::answer) {
+                let shown = cut(answer, room);
+                _ = write!(prompt, "\n\nThe subtask `{name}`, which this one builds on, answered:\n{shown}");
+            }
+        }
+        NewChild {
+            tool_call_id: None,
+            subtask: Some(subtask.id.clone()),
+            description: subtask.description.clone().unwrap_or_else(|| subtask.id.clone()),
+            prompt,
+            agent: subtask.agent.clone(),
+            model: subtask.model.clone(),
+            worktree: subtask.worktree,
+            background: false,
+            budget: within(&context.session, spending, subtask.budget.unwrap_or_default()),
+        }
+    }
+
+    /// What the conversation is told of the plan.
+    fn told(&self) -> String {
+        let room = (TOLD_BYTES / self.subtasks.len().max(1)).max(LEAST_BYTES);
+        let mut told = "The subtasks of the plan have ended.".to_owned();
+        for (subtask, stands) in self.subtasks.iter().zip(&self.stands) {
+            let (how, text) = match stands {
+                Stands::Ended(id, ChildOutcome { status, text, error, .. }) => {
+                    let how = match status {
+                        ChildStatus::Completed => "completed",
+                        ChildStatus::Failed => "failed",
+                        ChildStatus::Canceled => "stopped",
+                    };
+                    let why = error.as_ref().map(|why| format!(": {}", cut(why, room))).unwrap_or_default();
+                    (format!("{how}{why} ({})", link(*id)), text.as_str())
+                }
+                Stands::NotStarted(why) => (format!("not started: {}", cut(why, room)), ""),
+                Stands::Open | Stands::AtWork => ("not started".to_owned(), ""),
+            };
+            let text = cut(text.trim(), room);
+            let name = subtask.description.as_deref().unwrap_or_default();
+            let name = if name.is_empty() { String::new() } else { format!(" ({})", cut(name, 200)) };
+            _ = write!(told, "\n\n`{}`{name}: {how}", subtask.id);
+            if !text.is_empty() {
+                _ = write!(told, "\n{text}");
+            }
+            if subtask.worktree && stands.answer().is_some() {
+                told.push_str(
+                    "\n[Its changes are in a git worktree of its own; task_control merges or drops them.]",
+                );
+            }
+        }
+        told
+    }
+
+    /// How the turn ends.
+    fn end(&self) -> Result<Completed, Failed> {
+        let lost = self.subtasks.iter().zip(&self.stands).filter(|(_, stands)| stands.answer().is_none());
+        let names: Vec<String> = lost.map(|(subtask, _)| format!("`{}`", subtask.id)).collect();
+        if names.is_empty() {
+            let stop_reason = "subtasks_completed".to_owned();
+            return Ok(Completed { stop_reason, verified: None, verification: None });
+        }
+        let code = "subtasks_failed".to_owned();
+        let (count, of) = (names.len(), self.subtasks.len());
+        let message = format!("{count} of {of} subtasks were not completed: {}", names.join(", "));
+        let hint =
+            Some("the conversation says why; retry the turn to work on the whole plan again".to_owned());
+        Err(Failed { error: Failure { code: code.clone(), message, hint }, reason: code })
+    }
+}
+
+/// As much of a text as there is room for.
+fn cut(text: &str, room: usize) -> String {
+    if text.len() <= room {
+        return text.to_owned();
+    }
+    format!("{} […]", &text[..text.floor_char_boundary(room)])
+}

@@ -1,0 +1,246 @@
+//! The tool `task`: has another session work on something, and returns what it answered. How such a session
+//! is made, watched and ended is the engine's affair.
+//!
+//! It is of kind `read`: starting a session changes nothing by itself, the session has the rights of this
+//! one at most, and each of its calls is asked about as if it were made here. Whoever wants to be asked
+//! first names `task` in the policy.
+
+use ostler_agent::{Failed, NewChild, ReportError};
+use ostler_tools::ToolOutcome;
+use ostler_types::{Budget, ChildOutcome, ChildStatus, Session, SessionId, ToolCall, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::own::parse;
+use crate::spending::Spending;
+use crate::turn::Turn;
+
+/// How much of a prompt a person is shown in a line.
+const SHOWN_CHARS: usize = 2_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskInput {
+    description: String,
+    prompt: String,
+    agent: Option<String>,
+    model: Option<String>,
+    worktree: Option<bool>,
+    background: Option<bool>,
+    max_steps: Option<u32>,
+    max_tokens: Option<u64>,
+    max_seconds: Option<u64>,
+}
+
+/// What a model is told of it.
+pub(crate) fn spec() -> ToolSpec {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let flag = |description: &str| json!({"type": "boolean", "description": description});
+    let number = |description: &str| json!({"type": "integer", "minimum": 1, "description": description});
+    ToolSpec {
+        name: "task".to_owned(),
+        description: "Has a new session with a context of its own work on something, waits for it, and returns its \
+                      last answer. Use it for work that can be described in full and whose details you need not \
+                      see: looking for something in many files, one of several independent changes. The session \
+                      knows nothing of this conversation. Calls of one answer with `_parallel: true` run side by \
+                      side; give sessions that change files at the same time a `worktree` each."
+            .to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "description": text("What it is for, in a few words."),
+                "prompt": text("What is to be done, with all that must be known for it, and what to answer."),
+                "agent": text("Which agent does it. This session's when left out."),
+                "model": text("Which model it uses. This session's when left out."),
+                "worktree": flag(
+                    "Whether it works in a git worktree of its own; its changes are then merged or dropped with \
+                     task_control. Otherwise it works in this workspace."
+                ),
+                "background": flag(
+                    "Whether to go on without waiting. What came of it is told later, or asked for with \
+                     task_control."
+                ),
+                "max_steps": number("How many steps it may take."),
+                "max_tokens": number("How many tokens it may use."),
+                "max_seconds": number("After how many seconds it is stopped."),
+            },
+            "required": ["description", "prompt"],
+            "additionalProperties": false,
+        }),
+    }
+}
+
+/// What a call will do, for the person who approves it.
+pub(crate) fn summary(input: &Value) -> String {
+    let text = |name: &str| input[name].as_str().unwrap_or_default();
+    let prompt = text("prompt");
+    let shown: String = prompt.chars().take(SHOWN_CHARS).collect();
+    let more = if shown.len() < prompt.len() { " …" } else { "" };
+    format!("start a session: {}\n{shown}{more}", text("description"))
+}
+
+/// Whether the session works in the workspace of this one.
+pub(crate) fn shares_workspace(input: &Value) -> bool {
+    input["worktree"] != Value::Bool(true)
+}
+
+/// Starts the session, or finds it again after a restart, and waits for it unless it was asked not to.
+pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {
+    let input: TaskInput = match parse(&call.input) {
+        Ok(input) => input,
+        Err(why) => return Ok(ToolOutcome::failed(why)),
+    };
+    let budget =
+        Budget { max_steps: input.max_steps, max_tokens: input.max_tokens, max_seconds: input.max_seconds };
+    let (worktree, background) = (input.worktree == Some(true), input.background == Some(true));
+    let child = NewChild {
+        tool_call_id: Some(call.id.clone()),
+        subtask: None,
+        description: input.description,
+        prompt: input.prompt,
+        agent: input.agent,
+        model: input.model,
+        worktree,
+        background,
+        budget: within(&turn.context.session, turn.spending, budget),
+    };
+    let session_id = match turn.context.start_child(child).await {
+        Ok(session_id) => session_id,
+        Err(error) => return refused("The task was not started", error),
+    };
+    if background {
+        return Ok(in_background(session_id, worktree));
+    }
+    match turn.context.wait_for_child(session_id).await {
+        Ok(outcome) => Ok(ended(session_id, &outcome, worktree)),
+        Err(error) => refused("The task cannot be waited for", error),
+    }
+}
+
+/// A budget that is no larger than what is left of this session's own.
+pub(crate) fn within(session: &Session, spending: &Spending, asked: Budget) -> Budget {
+    let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+    let own = session.budget.unwrap_or_default();
+    let max_steps = least(asked.max_steps.map(u64::from), own.max_steps.map(u64::from));
+    Budget {
+        max_steps: max_steps.map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
+        max_tokens: least(asked.max_tokens, spending.left(session)),
+        max_seconds: asked.max_seconds,
+    }
+}
+
+/// What a model is told of a session that has ended.
+pub(crate) fn ended(session_id: SessionId, outcome: &ChildOutcome, worktree: bool) -> ToolOutcome {
+    let ChildOutcome { status, text, error, usage } = outcome;
+    let answer = match status {
+        ChildStatus::Completed if text.trim().is_empty() => "The task ended without an answer.".to_owned(),
+        ChildStatus::Completed => text.clone(),
+        ChildStatus::Failed => {
+            let why = error.as_deref().unwrap_or("it is not known why");
+            format!("The task failed: {why}{}", so_far(text))
+        }
+        ChildStatus::Canceled => {
+            let why = error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("The task was stopped{why}.{}", so_far(text))
+        }
+    };
+    let link = link(session_id);
+    let tokens = format!("{} tokens read, {} written", usage.input_tokens, usage.output_tokens);
+    let merge = if worktree { format!("\n{}", worktree_note(session_id)) } else { String::new() };
+    let told = format!("{answer}\n\n[{link}: {tokens}]{merge}");
+    let details = json!({
+        "session_id": session_id, "link": link, "status": status, "usage": usage, "worktree": worktree,
+        "background": false,
+    });
+    let ok = *status == ChildStatus::Completed;
+    ToolOutcome { ok, ..ToolOutcome::done(told, details) }
+}
+
+/// Where a client finds a session.
+pub(crate) fn link(session_id: SessionId) -> String {
+    format!("sessions/{session_id}")
+}
+
+/// A request that the rules refused is a result that the model sees; anything else ends the turn.
+pub(crate) fn refused(what: &str, error: ReportError) -> Result<ToolOutcome, Failed> {
+    match error {
+        ReportError::Refused(refusal) => {
+            let hint = refusal.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            Ok(ToolOutcome::failed(format!("{what}: {}{hint}", refusal.message)))
+        }
+        error @ (ReportError::Over | ReportError::NotRecorded(_)) => Err(error.into()),
+    }
+}
+
+fn in_background(session_id: SessionId, worktree: bool) -> ToolOutcome {
+    let link = link(session_id);
+    let merge = if worktree { format!("\n{}", worktree_note(session_id)) } else { String::new() };
+    let told = format!(
+        "The task runs in the background as {link}. You will be told when it ends; task_control with task_id \
+         {session_id} waits for it or stops it.{merge}"
+    );
+    let details = json!({
+        "session_id": session_id, "link": link, "status": null, "worktree": worktree, "background": true,
+    });
+    ToolOutcome::done(told, details)
+}
+
+fn worktree_note(session_id: SessionId) -> String {
+    format!(
+        "[What it changes stays in a git worktree of its own, out of this workspace, until it has ended and \
+         task_control is called with task_id {session_id} and the action merge or drop.]"
+    )
+}
+
+fn so_far(text: &str) -> String {
+    if text.trim().is_empty() { String::new() } else { format!("\n\nWhat it had answered so far:\n{text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{TaskInput, shares_workspace, spec, summary};
+    use crate::own::parse;
+
+    #[test]
+    fn every_field_that_a_model_is_told_of_is_understood_and_no_other() {
+        let schema = spec().input_schema;
+        let mut input = serde_json::Map::new();
+        for (name, property) in schema["properties"].as_object().unwrap() {
+            let value = match property["type"].as_str().unwrap() {
+                "string" => json!("x"),
+                "boolean" => json!(true),
+                _ => json!(3),
+            };
+            input.insert(name.clone(), value);
+        }
+        assert!(parse::<TaskInput>(&Value::Object(input.clone())).is_ok());
+        input.insert("other".to_owned(), json!(1));
+        let told = parse::<TaskInput>(&Value::Object(input)).err().unwrap();
+        assert!(told.contains("unknown field `other`"), "{told}");
+        let told = parse::<TaskInput>(&json!({"description": "x"})).err().unwrap();
+        assert!(told.contains("missing field `prompt`"), "{told}");
+    }
+
+    #[test]
+    fn only_a_worktree_keeps_a_session_out_of_the_workspace() {
+        for (input, shares) in [
+            (json!({}), true),
+            (json!({"worktree": false}), true),
+            (json!({"worktree": "true"}), true),
+            (json!({"worktree": true}), false),
+        ] {
+            assert_eq!(shares_workspace(&input), shares, "{input}");
+        }
+    }
+
+    #[test]
+    fn a_long_prompt_is_cut_for_people() {
+        let told = summary(&json!({"description": "look", "prompt": "é".repeat(5_000)}));
+        assert!(told.starts_with("start a session: look\né") && told.ends_with(" …"), "{}", told.len());
+    }
+}

@@ -1,0 +1,125 @@
+//! The tool `task_control`: waits for a session that `task` has started, stops it, or ends its worktree.
+//!
+//! Waiting and stopping are of kind `read`. Merging changes the workspace, and dropping throws away what
+//! nobody else has, so both are of kind `write` and are asked about like any other.
+
+use ostler_agent::{Failed, WorktreeEnd};
+use ostler_tools::ToolOutcome;
+use ostler_types::{SessionId, ToolCall, ToolKind, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::own::parse;
+use crate::task::{ended, link, refused};
+use crate::turn::Turn;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ControlInput {
+    task_id: String,
+    action: Action,
+}
+
+/// What can be done with a session that was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Wait,
+    Cancel,
+    Merge,
+    Drop,
+}
+
+/// What a model is told of it.
+pub(crate) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "task_control".to_owned(),
+        description: "Acts on a session that task has started. wait: waits until it has ended and returns its last \
+                      answer. cancel: stops it. merge: makes the changes of its git worktree in this workspace and \
+                      removes the worktree; when something does not fit, nothing is changed and the files are \
+                      named. drop: removes the worktree and what was changed in it."
+            .to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "task_id": {"type": "string", "description": "The session, as task named it (sess_…)."},
+                "action": {"type": "string", "enum": ["wait", "cancel", "merge", "drop"]},
+            },
+            "required": ["task_id", "action"],
+            "additionalProperties": false,
+        }),
+    }
+}
+
+/// What this very call touches. One that is not understood does nothing, and counts as the worst.
+pub(crate) fn kind_of(input: &Value) -> ToolKind {
+    match Action::deserialize(&input["action"]) {
+        Ok(Action::Wait | Action::Cancel) => ToolKind::Read,
+        Ok(Action::Merge | Action::Drop) | Err(_) => ToolKind::Write,
+    }
+}
+
+/// What a call will do, for the person who approves it.
+pub(crate) fn summary(input: &Value) -> String {
+    let id = input["task_id"].as_str().unwrap_or_default();
+    match Action::deserialize(&input["action"]) {
+        Ok(Action::Wait) => format!("wait for {id}"),
+        Ok(Action::Cancel) => format!("stop {id}"),
+        Ok(Action::Merge) => format!("make the changes of {id} in this workspace, and remove its worktree"),
+        Ok(Action::Drop) => format!("remove the worktree of {id} with all changes in it"),
+        Err(_) => format!("task_control {input}"),
+    }
+}
+
+/// Does it.
+pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {
+    let ControlInput { task_id, action } = match parse(&call.input) {
+        Ok(input) => input,
+        Err(why) => return Ok(ToolOutcome::failed(why)),
+    };
+    let Ok(session_id) = task_id.trim_start_matches("sessions/").parse::<SessionId>() else {
+        let told = format!("`{task_id}` is no task; task_id is what task returned, `sess_` and 32 digits.");
+        return Ok(ToolOutcome::failed(told));
+    };
+    let context = turn.context;
+    let done = |told: String| ToolOutcome::done(told, json!({"session_id": session_id}));
+    match action {
+        Action::Wait => match context.wait_for_child(session_id).await {
+            Ok(outcome) => Ok(ended(session_id, &outcome, false)),
+            Err(error) => refused("The task cannot be waited for", error),
+        },
+        Action::Cancel => match context.cancel_child(session_id).await {
+            Ok(()) => Ok(done(format!("{} was stopped.", link(session_id)))),
+            Err(error) => refused("The task cannot be stopped", error),
+        },
+        Action::Merge => match context.end_worktree(session_id, WorktreeEnd::Merge).await {
+            Ok(told) => Ok(done(told)),
+            Err(error) => refused("The worktree was not merged", error),
+        },
+        Action::Drop => match context.end_worktree(session_id, WorktreeEnd::Drop).await {
+            Ok(told) => Ok(done(told)),
+            Err(error) => refused("The worktree was not dropped", error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_types::ToolKind;
+    use serde_json::json;
+
+    use super::kind_of;
+
+    #[test]
+    fn what_changes_or_throws_away_is_a_write() {
+        for (action, kind) in [
+            ("wait", ToolKind::Read),
+            ("cancel", ToolKind::Read),
+            ("merge", ToolKind::Write),
+            ("drop", ToolKind::Write),
+            ("other", ToolKind::Write),
+        ] {
+            assert_eq!(kind_of(&json!({"action": action})), kind, "{action}");
+        }
+    }
+}
