@@ -38,8 +38,6 @@ pub(crate) enum Input {
     Context { reply: oneshot::Sender<Result<Vec<Arc<Message>>, EngineError>> },
     /// A client wants to know what became of a message that it has sent under this key.
     Submitted { key: String, reply: oneshot::Sender<Option<Submitted>> },
-    /// A client wants this turn to stop, and no other.
-    CancelTurn { turn_id: TurnId, by: String, reply: oneshot::Sender<Result<Accepted, EngineError>> },
     /// A client wants to follow it.
     Subscribe { after: u64, deltas: bool, reply: oneshot::Sender<Result<Subscription, EngineError>> },
     /// Its agent reports.
@@ -126,10 +124,6 @@ impl Actor {
             Input::View { reply } => _ = reply.send(self.session.state.view()),
             Input::Context { reply } => _ = reply.send(self.context().await),
             Input::Submitted { key, reply } => _ = reply.send(Submitted::of(&self.session.state, &key)),
-            Input::CancelTurn { turn_id, by, reply } => {
-                let answer = Box::pin(self.cancel_turn(turn_id, by)).await;
-                _ = reply.send(answer);
-            }
             Input::Subscribe { after, deltas, reply } => _ = reply.send(self.subscribe(after, deltas)),
             Input::Turn { turn_id, request } => Box::pin(self.turn_request(turn_id, *request)).await,
             Input::Returned(returned) => Box::pin(self.returned(returned)).await,
@@ -160,13 +154,16 @@ impl Actor {
             }
             _ => {}
         }
-        let cancels = matches!(command, Command::Cancel { .. });
+        let (cancels, names_turn) = match &command {
+            Command::Cancel { turn_id, .. } => (true, turn_id.is_some()),
+            _ => (false, false),
+        };
         let accepted = self.decide_and_record(command).await;
         // Nothing is held any more once the turn has ended; if it did not, the text comes late.
         self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
         let accepted = accepted?;
-        if cancels {
-            // Those in the background, too, and though no turn runs.
+        if cancels && !(names_turn && accepted == Accepted::Unchanged) {
+            // Those in the background, too, and though no turn runs, unless one was meant that is over.
             self.cancel_children();
         }
         self.follow_turn().await;
@@ -181,15 +178,6 @@ impl Actor {
 
     async fn context(&mut self) -> Result<Vec<Arc<Message>>, EngineError> {
         Ok(self.session.conversation().await?)
-    }
-
-    /// By the time that a client's wish arrives, another turn may be running.
-    async fn cancel_turn(&mut self, turn_id: TurnId, by: String) -> Result<Accepted, EngineError> {
-        self.record_what_is_due().await?;
-        if self.session.state.turn.as_ref().is_none_or(|turn| turn.id != turn_id) {
-            return Ok(Accepted::Unchanged);
-        }
-        self.command(Command::Cancel { by, reason: None, partial: None }).await
     }
 
     fn subscribe(&self, after: u64, deltas: bool) -> Result<Subscription, EngineError> {

@@ -127,7 +127,7 @@ fn next_to_end(state: &State) -> Option<Command> {
     }
     if state.turn.is_some() {
         let reason = Some("it was still running when the session was copied".to_owned());
-        return Some(Command::Cancel { by: by(), reason, partial: None });
+        return Some(Command::Cancel { turn_id: None, by: by(), reason, partial: None });
     }
     let open = state.children.iter().find(|child| child.outcome.is_none())?;
     let outcome = ChildOutcome {

@@ -1,9 +1,9 @@
 //! What clients may ask of a session beside its state: what the model is shown of it, what became of a message
-//! that they have sent, and the end of one turn and no other.
+//! that they have sent.
 
 use std::sync::Arc;
 
-use ostler_types::{Accepted, Message, MessageId, Session, SessionId, State, TurnId};
+use ostler_types::{Message, MessageId, Session, SessionId, State, TurnId};
 
 use crate::actor::Input;
 use crate::engine::Engine;
@@ -46,14 +46,6 @@ impl Engine {
     /// What became of the message that was sent under a key, if it is among the newest.
     pub async fn submitted(&self, id: SessionId, key: &str) -> Result<Option<Submitted>, EngineError> {
         self.ask(id, |reply| Input::Submitted { key: key.to_owned(), reply }).await
-    }
-
-    /// Stops this turn if it runs or waits now. Says whether it did.
-    pub async fn cancel_turn(&self, id: SessionId, turn_id: TurnId, by: &str) -> Result<bool, EngineError> {
-        self.refuse_if_stopping()?;
-        let canceled =
-            self.ask(id, |reply| Input::CancelTurn { turn_id, by: by.to_owned(), reply }).await??;
-        Ok(canceled != Accepted::Unchanged)
     }
 
     /// The open sessions that have a name, in the order of their names: those after `after`, at most `limit`.

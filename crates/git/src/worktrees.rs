@@ -29,6 +29,9 @@ const MAX_DEPTH: usize = 16;
 pub struct Worktrees {
     directory: PathBuf,
     making: Semaphore,
+    /// Held while git gets to know or forgets one: it looks at all of them meanwhile, and stumbles over one that
+    /// is not whole.
+    registering: Mutex<()>,
     /// Held while a workspace is merged into, so that two merges do not meet.
     merging: Mutex<()>,
 }
@@ -71,7 +74,8 @@ impl Worktrees {
     /// Worktrees in this directory, which is made with the first one. It must be on a path that those who
     /// work in them may see.
     pub fn new(directory: PathBuf) -> Worktrees {
-        Worktrees { directory, making: Semaphore::new(AT_ONCE), merging: Mutex::default() }
+        let (registering, merging) = (Mutex::default(), Mutex::default());
+        Worktrees { directory, making: Semaphore::new(AT_ONCE), registering, merging }
     }
 
     /// Makes a worktree of the repository that a workspace is in, with the files as they are now: what is
@@ -116,9 +120,10 @@ impl Worktrees {
         let base = snapshot::commit(&git, &self.scratch(name)).await?;
         let place = self.directory.join(name);
         let path = place.display().to_string();
-        let add = ["worktree", "add", "--quiet", "--detach", &path, &base];
+        self.register(&git, name, &base).await?;
+        let fill = ["-C", &path, "reset", "--hard", "--quiet"];
         let call = git.call(Vec::new(), MAX_LIST, LONG);
-        git.run_in_the_open(&add, &[], call).await?.expect_success("worktree add")?;
+        git.run_in_the_open(&fill, &[], call).await?.expect_success("reset")?;
         if canceled.is_cancelled() {
             return Err(given_up());
         }
@@ -128,6 +133,25 @@ impl Worktrees {
         note.base = Some(base.clone());
         note.write(&self.directory, name).await?;
         Ok(MadeWorktree { workspace, base })
+    }
+
+    /// Has git know of a worktree that has no files yet.
+    async fn register(&self, git: &Git<'_>, name: &str, base: &str) -> Result<(), GitError> {
+        let path = self.directory.join(name).display().to_string();
+        let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout", &path, base];
+        let call = git.call(Vec::new(), MAX_LIST, LONG);
+        let _alone = self.registering.lock().await;
+        let added = git.run_in_the_open(&add, &[], call).await;
+        let added = added.and_then(|added| added.expect_success("worktree add"));
+        if added.is_err() {
+            // What is half there must be gone before anybody else looks.
+            let (directory, own) = (self.directory.clone(), name.to_owned());
+            blocking(move || {
+                remove::remove_files(&directory, &own).and_then(|()| remove::forget(&directory, &own))
+            })
+            .await?;
+        }
+        added.map(drop)
     }
 
     /// What has changed in a worktree since it was made.
@@ -152,16 +176,17 @@ impl Worktrees {
     /// Removes a worktree and all that git keeps of it. One that is not there is no error.
     pub async fn remove(&self, name: &str) -> Result<(), GitError> {
         check_name(name)?;
-        let (directory, name) = (self.directory.clone(), name.to_owned());
-        let removed = tokio::task::spawn_blocking(move || remove::remove(&directory, &name)).await;
-        removed.map_err(|error| GitError::new(format!("The removal was given up: {error}.")))?
+        let (directory, own) = (self.directory.clone(), name.to_owned());
+        blocking(move || remove::remove_files(&directory, &own)).await?;
+        let (directory, own) = (self.directory.clone(), name.to_owned());
+        let _alone = self.registering.lock().await;
+        blocking(move || remove::forget(&directory, &own)).await
     }
 
     /// The worktrees there are, half made ones included.
     pub async fn list(&self) -> Result<Vec<WorktreeName>, GitError> {
         let directory = self.directory.clone();
-        let listed = tokio::task::spawn_blocking(move || note::list(&directory)).await;
-        listed.map_err(|error| GitError::new(format!("The listing was given up: {error}.")))?
+        blocking(move || note::list(&directory)).await
     }
 
     /// The workspace that a path in a worktree was made of in the end; the path itself when it is in none.
@@ -210,6 +235,14 @@ impl Worktrees {
     fn scratch(&self, name: &str) -> PathBuf {
         self.directory.join(format!("{name}.index"))
     }
+}
+
+/// Runs what blocks where it may.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, GitError> + Send + 'static,
+) -> Result<T, GitError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| GitError::new(format!("The work on a worktree was given up: {error}.")))?
 }
 
 fn open_directory(path: &Path) -> Result<OwnedFd, GitError> {

@@ -65,6 +65,9 @@ pub enum Command {
     },
     /// Stop the running turn.
     Cancel {
+        /// The turn that is meant, by whoever knows it; whichever runs when absent. Another one than the running
+        /// turn is not touched: by the time that a wish arrives, the next may have begun.
+        turn_id: Option<TurnId>,
         /// Who asks.
         by: String,
         /// Why.

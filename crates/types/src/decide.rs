@@ -23,9 +23,9 @@ pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
         Command::Run { turn_id } => turn::run(state, turn_id),
         Command::Withdraw { message_id, by } => message::withdraw(state, message_id, by),
         Command::Answer { .. } => approval::answer(state, command),
-        Command::Cancel { by, reason, partial } => {
+        Command::Cancel { turn_id, by, reason, partial } => {
             label("reason", reason.as_deref())?;
-            Ok(turn::cancel(state, by, reason, partial))
+            Ok(turn::cancel(state, turn_id, by, reason, partial))
         }
         Command::Retry { retry_of, turn_id } => turn::retry(state, retry_of, turn_id),
         Command::Compact { turn_id } => turn::compact(state, turn_id),

@@ -161,8 +161,8 @@ impl Attendant {
 
     /// Tells the child to stop. `false` when it could not be recorded yet.
     async fn give(&self, Order { by, reason }: &Order) -> bool {
-        let (by, reason, partial) = (by.clone(), Some(reason.clone()), None);
-        let given = self.engine.submit(self.child, Command::Cancel { by, reason, partial }).await;
+        let (turn_id, by, reason, partial) = (None, by.clone(), Some(reason.clone()), None);
+        let given = self.engine.submit(self.child, Command::Cancel { turn_id, by, reason, partial }).await;
         !matches!(given, Err(EngineError::Log(_)))
     }
 

@@ -8,7 +8,7 @@ use ostler_eventlog::Log;
 use ostler_testing::agent::{ScriptedAgent, done, failed, propose, run_call, say};
 use ostler_types::{
     Budget, ChildOutcome, ChildStatus, Command, Event, Policy, Report, Role, Scope, SessionId, SessionStatus,
-    ToolCallId, ToolKind, ToolResult, TurnStatus, Verdict,
+    ToolCallId, ToolKind, ToolResult, Verdict,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
@@ -57,7 +57,7 @@ pub(crate) async fn delegate(
     done()
 }
 
-async fn only_child(daemon: &Daemon, parent: SessionId) -> SessionId {
+pub(crate) async fn only_child(daemon: &Daemon, parent: SessionId) -> SessionId {
     let mut found = None;
     eventually("the child is made", async || {
         found = daemon.records(parent).await.into_iter().find_map(|record| match record.event {
@@ -73,7 +73,7 @@ async fn only_child(daemon: &Daemon, parent: SessionId) -> SessionId {
     found.unwrap()
 }
 
-async fn outcomes(daemon: &Daemon, parent: SessionId) -> Vec<ChildOutcome> {
+pub(crate) async fn outcomes(daemon: &Daemon, parent: SessionId) -> Vec<ChildOutcome> {
     let outcome = |record: ostler_types::Record| match record.event {
         Event::SubagentCompleted { outcome, .. } => Some(outcome),
         _ => None,
@@ -159,7 +159,7 @@ async fn one_in_the_background_outlives_its_turn_and_the_model_is_told_of_its_en
 }
 
 /// A child that asks for leave to write before it answers.
-async fn ask_and_answer(turn: TurnContext) -> Result<Completed, Failed> {
+pub(crate) async fn ask_and_answer(turn: TurnContext) -> Result<Completed, Failed> {
     let call = propose(&turn, "w1", "write_file", json!({"path": "a", "content": "b"})).await?;
     let ran = run_call(&turn, &call, ToolKind::Write).await?;
     say(&turn, if ran { "written" } else { "not written" }).await?;
@@ -258,80 +258,6 @@ async fn a_question_that_nobody_answered_is_taken_back_with_its_turn() {
         _ => None,
     });
     assert_eq!(denied.as_deref(), Some("canceled"));
-}
-
-#[test]
-fn a_child_that_waits_is_still_waited_for_after_a_crash() {
-    let place = Place::new();
-    let first = ScriptedAgent::resuming();
-    let (told, _) = oneshot::channel();
-    first.push(|turn| delegate(turn, child("c1", "write"), told));
-    first.push(ask_and_answer);
-    let (parent, id) = place.until_crash(&first, async |daemon| {
-        let parent = daemon.create().await;
-        daemon.say(parent, "go").await;
-        daemon.recorded(parent, "approval_requested", 1).await;
-        (parent, only_child(daemon, parent).await)
-    });
-    let second = ScriptedAgent::resuming();
-    let (told, heard) = oneshot::channel();
-    // Whichever of the two is picked up first, each goes on where it stood.
-    let told = Arc::new(std::sync::Mutex::new(Some(told)));
-    for _ in 0..2 {
-        let told = told.clone();
-        second.push(move |turn| async move {
-            if turn.session.depth == 1 {
-                let call = turn.open.calls[0].call.clone();
-                run_call(&turn, &call, ToolKind::Write).await?;
-                say(&turn, "written at last").await?;
-                return done();
-            }
-            let id = turn.start_child(child("c1", "write")).await?;
-            let outcome = turn.wait_for_child(id).await?;
-            end_task(&turn, "c1", &outcome.text).await?;
-            _ = told.lock().unwrap().take().unwrap().send((id, outcome));
-            done()
-        });
-    }
-    place.until_crash(&second, async |daemon| {
-        let [asked] = daemon.approvals(1).await.try_into().unwrap();
-        let shown = daemon.engine.view(parent).await.unwrap().pending_approvals;
-        assert_eq!(shown.iter().map(|shown| shown.session_id).collect::<Vec<_>>(), [id]);
-        daemon.answer(&asked, Verdict::Approve, Scope::Once).await.unwrap();
-        let (found, outcome) = heard.await.unwrap();
-        assert_eq!((found, outcome.text.as_str()), (id, "written at last"));
-        daemon.recorded(parent, "turn_completed", 1).await;
-        assert_eq!(daemon.names(parent).await.iter().filter(|name| **name == "subagent_started").count(), 1);
-        assert_eq!(outcomes(daemon, parent).await.len(), 1);
-    });
-}
-
-#[test]
-fn a_child_at_work_when_the_daemon_dies_has_failed_and_its_parent_hears_of_it() {
-    let place = Place::new();
-    let agent = ScriptedAgent::new();
-    let (told, _) = oneshot::channel();
-    agent.push(|turn| delegate(turn, child("c1", "work"), told));
-    agent.push(|turn| async move {
-        say(&turn, "so far").await?;
-        turn.canceled.cancelled().await;
-        done()
-    });
-    let parent = place.until_crash(&agent, async |daemon| {
-        let parent = daemon.create().await;
-        daemon.say(parent, "go").await;
-        let id = only_child(daemon, parent).await;
-        daemon.recorded(id, "model_output_completed", 1).await;
-        parent
-    });
-    place.until_stop(&ScriptedAgent::new(), async |daemon| {
-        daemon.recorded(parent, "subagent_completed", 1).await;
-        let [outcome] = outcomes(daemon, parent).await.try_into().unwrap();
-        assert_eq!((outcome.status, outcome.text.as_str()), (ChildStatus::Failed, "so far"));
-        let view = daemon.engine.view(parent).await.unwrap();
-        assert_eq!(view.turns[0].status, TurnStatus::Failed);
-        assert_eq!(view.children, []);
-    });
 }
 
 #[tokio::test]
@@ -466,39 +392,4 @@ async fn a_session_that_is_closed_or_whose_turn_failed_leaves_none_at_work() {
         assert_eq!(outcome.status, ChildStatus::Canceled);
         agent.ended(before + 2).await;
     }
-}
-
-#[test]
-fn a_daemon_that_stops_in_order_leaves_the_parent_waiting_and_tells_it_later() {
-    let place = Place::new();
-    let first = ScriptedAgent::resuming();
-    let (told, _heard) = oneshot::channel();
-    first.push(|turn| delegate(turn, child("c1", "work"), told));
-    first.push(|turn| async move {
-        say(&turn, "so far").await?;
-        turn.canceled.cancelled().await;
-        done()
-    });
-    let parent = place.until_stop(&first, async |daemon| {
-        let parent = daemon.create().await;
-        daemon.say(parent, "go").await;
-        let id = only_child(daemon, parent).await;
-        daemon.recorded(id, "model_output_completed", 1).await;
-        parent
-    });
-    let second = ScriptedAgent::resuming();
-    let (told, heard) = oneshot::channel();
-    second.push(|turn| async move {
-        let id = turn.start_child(child("c1", "work")).await?;
-        let outcome = turn.wait_for_child(id).await?;
-        end_task(&turn, "c1", &outcome.text).await?;
-        _ = told.send(outcome);
-        done()
-    });
-    place.until_stop(&second, async |daemon| {
-        let outcome = heard.await.unwrap();
-        assert_eq!((outcome.status, outcome.text.as_str()), (ChildStatus::Canceled, "so far"));
-        assert_eq!(outcome.error.as_deref(), Some("the daemon is shutting down"));
-        daemon.recorded(parent, "turn_completed", 1).await;
-    });
 }

@@ -160,7 +160,7 @@ impl Daemon {
     }
 
     pub(crate) async fn cancel(&self, id: SessionId) -> Result<Accepted, EngineError> {
-        let cancel = Command::Cancel { by: "test".to_owned(), reason: None, partial: None };
+        let cancel = Command::Cancel { turn_id: None, by: "test".to_owned(), reason: None, partial: None };
         self.engine.submit(id, cancel).await
     }
 

@@ -5,6 +5,7 @@
 
 mod approvals;
 mod child_faults;
+mod child_restarts;
 mod children;
 mod faults;
 mod feed;

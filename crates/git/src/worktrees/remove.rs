@@ -13,24 +13,31 @@ const ATTEMPTS: usize = 5;
 /// What may lie beside a worktree while it is made or merged.
 const BESIDE: &[&str] = &["index", "index.lock", "part", "ours", "base", "theirs"];
 
-/// Removes a worktree. One that is not there is no error.
-pub(super) fn remove(directory: &Path, name: &str) -> Result<(), GitError> {
+/// Removes the files of a worktree. One that is not there is no error.
+pub(super) fn remove_files(directory: &Path, name: &str) -> Result<(), GitError> {
     let place = directory.join(name);
-    let failed = |path: &Path, error| GitError::io("A worktree cannot be removed:", path, error);
-    remove_all(&place).map_err(|error| failed(&place, error))?;
+    remove_all(&place).map_err(|error| cannot(&place, error))
+}
+
+/// Removes what git keeps of a worktree whose files are gone, and last its note.
+pub(super) fn forget(directory: &Path, name: &str) -> Result<(), GitError> {
     if let Some(note) = Note::read(directory, name) {
-        for kept in kept_by_git(&note.common, &place).collect::<Vec<_>>() {
-            remove_all(&kept).map_err(|error| failed(&kept, error))?;
+        for kept in kept_by_git(&note.common, &directory.join(name)).collect::<Vec<_>>() {
+            remove_all(&kept).map_err(|error| cannot(&kept, error))?;
         }
         // As git does it: the folder goes with the last worktree. It stays when there are others.
         let _ = fs::remove_dir(note.common.join("worktrees"));
     }
     for extension in BESIDE {
         let path = directory.join(format!("{name}.{extension}"));
-        remove_file(&path).map_err(|error| failed(&path, error))?;
+        remove_file(&path).map_err(|error| cannot(&path, error))?;
     }
     let note = note::path(directory, name);
-    remove_file(&note).map_err(|error| failed(&note, error))
+    remove_file(&note).map_err(|error| cannot(&note, error))
+}
+
+fn cannot(path: &Path, error: impl std::fmt::Display) -> GitError {
+    GitError::io("A worktree cannot be removed:", path, error)
 }
 
 /// The folders in which git keeps what it knows of the worktree at a place.

@@ -122,5 +122,5 @@ fn begin(state: &State, message: Message, turn_id: TurnId, key: Option<String>) 
 fn interrupt(state: &State, queued: Queued, by: String, partial: Option<Message>) -> Vec<EventFor> {
     let mut after = state.clone();
     after.queue.push_front(queued);
-    turn::cancel(&after, by, Some("interrupted by a message".to_owned()), partial).events
+    turn::cancel(&after, None, by, Some("interrupted by a message".to_owned()), partial).events
 }

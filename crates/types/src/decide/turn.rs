@@ -90,14 +90,15 @@ fn begin(state: &State, turn_id: TurnId, purpose: Purpose) -> Result<Decision, R
     Ok(Decision { events: vec![of_turn(turn_id, started)], accepted: Accepted::Turn { turn_id } })
 }
 
-/// Stops the running turn; an idle session stays as it is.
+/// Stops the running turn, if it is the one that is meant; an idle session stays as it is.
 pub(super) fn cancel(
     state: &State,
+    turn_id: Option<TurnId>,
     by: String,
     reason: Option<String>,
     partial: Option<Message>,
 ) -> Decision {
-    match &state.turn {
+    match state.turn.as_ref().filter(|turn| turn_id.is_none_or(|id| id == turn.id)) {
         None => Decision::unchanged(),
         Some(turn) => Decision::done(end(state, turn, partial, End::Canceled { by, reason })),
     }

@@ -97,7 +97,7 @@ fn a_background_child_that_ends_between_turns_leaves_a_note() {
 fn a_canceled_turn_still_hears_the_end_of_its_children() {
     let mut world = world_with_child(true);
     let (by, reason, partial) = ("ann".to_owned(), None, None);
-    world.must(Command::Cancel { by, reason, partial });
+    world.must(Command::Cancel { turn_id: None, by, reason, partial });
     assert_eq!(world.state.children.len(), 1);
     assert_eq!(world.must(ended(ChildStatus::Canceled)), ["subagent_completed"]);
     assert!(world.state.children.is_empty());

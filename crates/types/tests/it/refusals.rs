@@ -175,7 +175,7 @@ fn the_reason_of_a_cancel_is_short() {
     let mut world = World::new();
     world.submit("go");
     let reason = Some("x".repeat(Limits::LABEL_BYTES + 1));
-    drop(world.ask(Command::Cancel { by: "ann".to_owned(), reason, partial: None }));
+    drop(world.ask(Command::Cancel { turn_id: None, by: "ann".to_owned(), reason, partial: None }));
     let kept = world.log.iter().filter_map(|record| match &record.event {
         Event::TurnCanceled { reason, .. } | Event::SessionCanceled { reason, .. } => reason.as_ref(),
         _ => None,

@@ -299,7 +299,7 @@ pub(crate) fn failure() -> Failure {
 }
 
 pub(crate) fn cancel(partial: Option<Message>) -> Command {
-    Command::Cancel { by: "ann".to_owned(), reason: Some("enough".to_owned()), partial }
+    Command::Cancel { turn_id: None, by: "ann".to_owned(), reason: Some("enough".to_owned()), partial }
 }
 
 pub(crate) fn close() -> Command {
