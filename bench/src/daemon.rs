@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::process::{self, Memory};
 use crate::wire::Connection;
@@ -46,9 +47,36 @@ pub struct Door {
 }
 
 impl Door {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it wants to be shown.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     /// A connection of its own.
     pub async fn connect(&self) -> Result<Connection> {
         Connection::open(self.address, Some(&self.token)).await
+    }
+
+    /// A connection that has become something else than HTTP.
+    pub async fn upgrade(&self, path: &str, protocol: &str) -> Result<tokio::net::TcpStream> {
+        let mut stream = tokio::net::TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nconnection: upgrade\r\nupgrade: {protocol}\r\n\r\n",
+            self.address, self.token
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await?);
+        }
+        ensure!(head.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&head));
+        Ok(stream)
     }
 }
 
@@ -92,8 +120,10 @@ impl Starter {
     }
 
     fn config(&self, address: SocketAddr) -> String {
+        let workspace = self.work.join("workspace").display().to_string();
         format!(
-            "[server]\nlisten = \"{address}\"\n[models]\ndefault = \"mock:bench\"\n\
+            "[server]\nlisten = \"{address}\"\n[gateway]\nlisten = \"127.0.0.1:0\"\n\
+             workspace = {workspace:?}\n[models]\ndefault = \"mock:bench\"\n\
              [providers.mock]\nkind = \"openai-chat\"\nbase_url = \"http://{}/v1\"\nmodels = [\"bench\"]\n",
             self.mock
         )

@@ -6,12 +6,16 @@ mod checkpoint;
 mod connections;
 mod decode;
 mod disk;
+mod gateway;
 mod idle;
+mod jsonl;
 mod latency;
 mod list;
 mod log_size;
 mod open;
+mod pool;
 mod repo_map;
+mod request;
 mod sandbox;
 mod search;
 mod start;
@@ -29,7 +33,7 @@ use crate::report::Row;
 use crate::tree::Tree;
 
 /// The names of the figures, in the order of the table.
-pub const FIGURES: [&str; 18] = [
+pub const FIGURES: [&str; 23] = [
     "disk",
     "start",
     "idle",
@@ -37,6 +41,11 @@ pub const FIGURES: [&str; 18] = [
     "thousand",
     "latency",
     "first",
+    "jsonl",
+    "gateway",
+    "fan_out",
+    "pool",
+    "request",
     "decode",
     "connections",
     "list",
@@ -83,6 +92,11 @@ impl Bench {
             "thousand" => streams::thousand(self).await,
             "latency" => latency::deltas(self).await,
             "first" => latency::first_delta(self).await,
+            "jsonl" => jsonl::measure(self).await,
+            "gateway" => gateway::deltas(self).await,
+            "fan_out" => gateway::fan_out(self).await,
+            "pool" => pool::measure(self).await,
+            "request" => request::measure(self),
             "decode" => decode::measure(self).await,
             "connections" => connections::measure(self).await,
             "list" => list::measure(self).await,

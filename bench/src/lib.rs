@@ -12,6 +12,7 @@ pub mod clock;
 pub mod daemon;
 pub mod figures;
 pub mod fixture;
+pub mod gateway;
 pub mod load;
 pub mod mock;
 pub mod process;

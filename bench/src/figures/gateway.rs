@@ -1,0 +1,150 @@
+//! The gateway: what a delta costs there beside the http door, and how many can look on at one stream.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::Bench;
+use crate::answer::Plan;
+use crate::daemon::Daemon;
+use crate::gateway::Socket;
+use crate::load;
+use crate::report::Row;
+use crate::samples::{Samples, micros, millis, seconds};
+
+/// Sockets that connect at the same time.
+const PREPARE: usize = 32;
+/// Memory that an idle socket may take in the daemon.
+const SOCKET_TARGET: u64 = 10_000;
+
+/// A hundred sessions that stream, once over each door, on one daemon.
+pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
+    raise_file_limit();
+    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(100, 10), 20));
+    let (daemon, _data) = bench.start_empty()?;
+    let clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
+    let before = daemon.processor()?;
+    let http = load::through(clients, plan).await?.latencies;
+    let between = daemon.processor()?;
+    let mut sockets = Vec::with_capacity(count);
+    for mut socket in open(&daemon, count).await? {
+        let key = socket.session().await?;
+        sockets.push((socket, key));
+    }
+    let start = daemon.processor()?;
+    let gateway = stream(sockets, plan).await?;
+    let (ours, theirs) = (daemon.processor()? - start, between - before);
+    daemon.stop()?;
+    let each = |time: Duration| time / u32::try_from(count * plan.deltas).unwrap_or(u32::MAX);
+    Ok(vec![
+        Row::information(
+            format!("processor time for a delta over the gateway, {count} sessions that stream"),
+            micros(each(ours)),
+        )
+        .bare(format!("http door {}", micros(each(theirs)))),
+        Row::information(
+            "latency of such a delta, p50 and p99",
+            format!("{} and {}", millis(gateway.median()), millis(gateway.percentile(99))),
+        )
+        .bare(format!("http door {} and {}", millis(http.median()), millis(http.percentile(99)))),
+    ])
+}
+
+/// Thousands of sockets that look on at one session.
+pub(super) async fn fan_out(bench: &Bench) -> Result<Vec<Row>> {
+    raise_file_limit();
+    let (count, plan) = (bench.count(5000, 50), Plan::new(bench.count(50, 5), 200));
+    let (daemon, _data) = bench.start_empty()?;
+    std::thread::sleep(Duration::from_millis(500));
+    let idle = daemon.memory()?.now;
+    let mut sockets = open(&daemon, count).await?;
+    let each = daemon.memory()?.now.saturating_sub(idle) / count as u64;
+    let key = sockets[0].session().await?;
+    for socket in &mut sockets {
+        socket.follow(&key).await?;
+    }
+    let before = daemon.processor()?;
+    let start = Instant::now();
+    let mut readers = JoinSet::new();
+    sockets[0].say(&key, plan).await?;
+    for mut socket in sockets {
+        readers.spawn(async move { socket.answer(plan).await });
+    }
+    let mut latencies = Samples::default();
+    while let Some(answer) = readers.join_next().await {
+        latencies.extend(answer??.latencies);
+    }
+    let (wall, processor) = (start.elapsed(), daemon.processor()? - before);
+    daemon.stop()?;
+    let sent = u32::try_from(count * plan.deltas).unwrap_or(u32::MAX);
+    let ideal = seconds(plan.ideal());
+    Ok(vec![
+        Row::new(
+            format!("{count} sockets that follow one stream of {} deltas, without loss", plan.deltas),
+            "all",
+            format!(
+                "all, in {} (ideal {ideal}), {} processor for each frame sent",
+                seconds(wall),
+                micros(processor / sent)
+            ),
+            true,
+        ),
+        Row::information(
+            "latency of a delta among them, p50 and p99",
+            format!("{} and {}", millis(latencies.median()), millis(latencies.percentile(99))),
+        ),
+        Row::new(
+            format!("memory that each of {count} idle sockets adds"),
+            "< 10 KB",
+            format!("{each} bytes"),
+            each < SOCKET_TARGET,
+        ),
+    ])
+}
+
+/// Opens sockets, some of them at the same time.
+async fn open(daemon: &Daemon, count: usize) -> Result<Vec<Socket>> {
+    let mut sockets = Vec::with_capacity(count);
+    let mut opening = JoinSet::new();
+    for _ in 0..count {
+        if opening.len() >= PREPARE {
+            sockets.push(opening.join_next().await.context("one is being opened")???);
+        }
+        let door = daemon.door.clone();
+        opening.spawn(async move { Socket::open(&door).await });
+    }
+    while let Some(socket) = opening.join_next().await {
+        sockets.push(socket??);
+    }
+    Ok(sockets)
+}
+
+/// Streams on every socket at once.
+async fn stream(sockets: Vec<(Socket, String)>, plan: Plan) -> Result<Samples> {
+    let barrier = Arc::new(Barrier::new(sockets.len()));
+    let mut streams = JoinSet::new();
+    for (mut socket, key) in sockets {
+        let barrier = Arc::clone(&barrier);
+        streams.spawn(async move {
+            barrier.wait().await;
+            socket.say(&key, plan).await?;
+            socket.answer(plan).await
+        });
+    }
+    let mut latencies = Samples::default();
+    while let Some(answer) = streams.join_next().await {
+        latencies.extend(answer??.latencies);
+    }
+    Ok(latencies)
+}
+
+/// Lets this process have as many connections as the system allows.
+fn raise_file_limit() {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    // With fewer files the figure cannot be measured, and says so by itself.
+    _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}

@@ -1,0 +1,111 @@
+//! What a delta costs the daemon over lines of JSON, beside what it costs over SSE.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::Bench;
+use crate::answer::Plan;
+use crate::daemon::Daemon;
+use crate::load;
+use crate::report::Row;
+
+/// How long all streams together may take beyond their ideal time.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The same streams twice: each on a connection of its own over SSE, and all on one over lines of JSON.
+pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(200, 10), 10));
+    let deltas = u32::try_from(count * plan.deltas)?;
+    let (daemon, _data) = bench.start_empty()?;
+    let clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
+    let before = daemon.processor()?;
+    load::through(clients, plan).await?;
+    let over_sse = (daemon.processor()? - before) / deltas;
+    daemon.stop()?;
+    let (daemon, _data) = bench.start_empty()?;
+    let mut lines = Lines::open(&daemon, &bench.workspace()).await?;
+    let sessions = lines.sessions(count).await?;
+    let before = daemon.processor()?;
+    let updates = timeout(plan.ideal() + LIMIT, lines.stream(&sessions, plan)).await??;
+    let over_lines = (daemon.processor()? - before) / deltas;
+    drop(lines);
+    daemon.stop()?;
+    let micros = |time: Duration| format!("{:.1} µs", time.as_secs_f64() * 1e6);
+    let measured = format!("{}, in {updates} updates of {deltas} deltas", micros(over_lines));
+    let figure = format!("one delta over JSON lines, {count} sessions on one connection, processor time");
+    Ok(vec![Row::information(figure, measured).bare(format!("over SSE {}", micros(over_sse)))])
+}
+
+/// A connection that speaks lines of JSON.
+struct Lines {
+    stream: BufReader<TcpStream>,
+    line: String,
+    first: String,
+}
+
+impl Lines {
+    async fn open(daemon: &Daemon, workspace: &str) -> Result<Lines> {
+        let stream = BufReader::new(daemon.door.upgrade("/jsonl", "ostler-jsonl").await?);
+        let mut lines = Lines { stream, line: String::new(), first: String::new() };
+        lines.send(&json!({"cwd": workspace})).await?;
+        let ready = lines.next().await?;
+        lines.first = ready["primary_session_id"].as_str().context("there is a first session")?.to_owned();
+        Ok(lines)
+    }
+
+    /// So many sessions, the first among them.
+    async fn sessions(&mut self, count: usize) -> Result<Vec<String>> {
+        let mut sessions = vec![self.first.clone()];
+        while sessions.len() < count {
+            self.send(&json!({"type": "start_session"})).await?;
+            let started = self.next().await?;
+            sessions.push(started["session_id"].as_str().context("a session is started")?.to_owned());
+        }
+        Ok(sessions)
+    }
+
+    /// Has every session stream an answer, and proves that each is whole. Returns how many updates there were.
+    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<usize> {
+        for session in sessions {
+            self.send(&json!({"type": "prompt", "text": plan.prompt(), "session_id": session})).await?;
+        }
+        let (mut updates, mut ended) = (0, 0);
+        while ended < sessions.len() {
+            self.read().await?;
+            // Parsing what is long and frequent would take processor time from the daemon.
+            if self.line.contains("\"event\":{\"type\":\"message_update\"") {
+                updates += 1;
+                continue;
+            }
+            let frame: Value = serde_json::from_str(&self.line)?;
+            ensure!(frame["type"] != "error" && frame["event"]["type"] != "error", "{frame}");
+            if frame["event"]["type"] == "agent_end" {
+                ended += 1;
+                let said = frame["event"]["data"][0].as_array().and_then(|messages| messages.last().cloned());
+                let text = said.unwrap_or_default()["content"][0]["text"].as_str().unwrap_or_default().len();
+                ensure!(text == plan.deltas * plan.cell, "an answer has {text} bytes");
+            }
+        }
+        Ok(updates)
+    }
+
+    async fn send(&mut self, frame: &Value) -> Result<()> {
+        Ok(self.stream.get_mut().write_all(format!("{frame}\n").as_bytes()).await?)
+    }
+
+    async fn next(&mut self) -> Result<Value> {
+        self.read().await?;
+        serde_json::from_str(&self.line).with_context(|| format!("not JSON: {}", self.line))
+    }
+
+    async fn read(&mut self) -> Result<()> {
+        self.line.clear();
+        ensure!(self.stream.read_line(&mut self.line).await? > 0, "the daemon hung up");
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Agents of the pool: a request to each of many at once, and what a model is shown of one.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::Bench;
+use crate::answer::{Answer, Plan};
+use crate::clock;
+use crate::daemon::Door;
+use crate::load;
+use crate::report::Row;
+use crate::samples::{Samples, millis, seconds};
+use crate::wire::Connection;
+
+/// Agents that are made at the same time.
+const PREPARE: usize = 32;
+/// How long all answers together may take beyond their ideal time.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Requests for the context, and those before that are not counted.
+const REQUESTS: usize = 50;
+const WARM: usize = 5;
+const CONTEXT_TARGET: Duration = Duration::from_millis(5);
+
+pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+    let (count, plan) = (bench.count(1000, 20), Plan::new(bench.count(50, 5), 20));
+    let bare = load::bare(bench.mock.address, count, plan).await?;
+    let (daemon, _data) = bench.start_empty()?;
+    let agents = agents(&daemon.door, &bench.workspace(), count).await?;
+    let before = daemon.processor()?;
+    let wall = send(agents, plan).await?;
+    let processor = daemon.processor()? - before;
+    let context = context(&daemon.door, bench.count(REQUESTS, 5)).await?;
+    daemon.stop()?;
+    let ratio = wall.as_secs_f64() / bare.wall.as_secs_f64();
+    let finished = format!("all, in {} ({ratio:.2} × bare), {} processor", seconds(wall), seconds(processor));
+    let both = format!("{}, p99 {}", millis(context.median()), millis(context.percentile(99)));
+    Ok(vec![
+        Row::new(format!("{count} agents' `send` at once, each answered in full"), "all", finished, true)
+            .bare(seconds(bare.wall)),
+        Row::new("what the model is shown of a session", "< 5 ms", both, context.median() < CONTEXT_TARGET),
+    ])
+}
+
+/// Makes agents, each with a connection of its own.
+async fn agents(door: &Door, workspace: &str, count: usize) -> Result<Vec<(String, Connection)>> {
+    let mut agents = Vec::with_capacity(count);
+    let mut making = JoinSet::new();
+    for number in 0..count {
+        if making.len() >= PREPARE {
+            agents.push(making.join_next().await.context("one is being made")???);
+        }
+        let (door, name, cwd) = (door.clone(), format!("agent-{number}"), workspace.to_owned());
+        making.spawn(async move {
+            let mut connection = door.connect().await?;
+            call(&mut connection, "/rpc", "create_agent", json!({"agent_id": name, "cwd": cwd})).await?;
+            Ok::<_, anyhow::Error>((name, connection))
+        });
+    }
+    while let Some(agent) = making.join_next().await {
+        agents.push(agent??);
+    }
+    Ok(agents)
+}
+
+/// Lets all agents be asked at once, and returns how long it took until the last had answered.
+async fn send(agents: Vec<(String, Connection)>, plan: Plan) -> Result<Duration> {
+    let ready = Arc::new(Barrier::new(agents.len() + 1));
+    let mut asking = JoinSet::new();
+    for (name, mut connection) in agents {
+        let ready = Arc::clone(&ready);
+        asking.spawn(async move {
+            ready.wait().await;
+            let params = json!({"content": plan.prompt()});
+            let result = call(&mut connection, &format!("/agent/{name}"), "send", params).await?;
+            let mut answer = Answer::to(plan);
+            answer.append(result["content"].as_str().context("an answer has content")?, clock::now())?;
+            answer.check()
+        });
+    }
+    ready.wait().await;
+    let start = Instant::now();
+    let finish = async {
+        while let Some(answered) = asking.join_next().await {
+            answered??;
+        }
+        Ok::<(), anyhow::Error>(())
+    };
+    timeout(plan.ideal() + LIMIT, finish).await.context("the agents did not answer")??;
+    Ok(start.elapsed())
+}
+
+/// Asks what the model is shown of one of the agents' sessions.
+async fn context(door: &Door, requests: usize) -> Result<Samples> {
+    let mut connection = door.connect().await?;
+    let list = call(&mut connection, "/rpc", "list_agents", json!({})).await?;
+    let session = list["agents"][0]["session_id"].as_str().context("an agent has a session")?.to_owned();
+    let path = format!("/v1/sessions/{session}/context");
+    let mut samples = Samples::default();
+    for request in 0..WARM + requests {
+        let start = Instant::now();
+        let answer = connection.ask("GET", &path, None).await?;
+        if request >= WARM {
+            samples.push(start.elapsed());
+        }
+        let shown: Value = serde_json::from_slice(&answer)?;
+        ensure!(shown["messages"].as_u64() >= Some(2), "{path} shows {shown}");
+    }
+    Ok(samples)
+}
+
+/// Calls a method, and returns its result.
+async fn call(connection: &mut Connection, path: &str, method: &str, params: Value) -> Result<Value> {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let mut response: Value = serde_json::from_slice(&connection.ask("POST", path, Some(&body)).await?)?;
+    ensure!(response.get("error").is_none(), "{method} at {path}: {response}");
+    Ok(response["result"].take())
+}
