@@ -19,10 +19,12 @@ BASE = os.environ["OSTLER_BASE"]
 TOKEN = os.environ["OSTLER_TOKEN"]
 WORKSPACE = os.environ["OSTLER_WORKSPACE"]
 
-ID = re.compile(r"(?:sess|turn|msg)_[0-9a-f]{32}")
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+ID = re.compile(rf"(?:sess|turn|msg)_[0-9a-f]{{32}}|{UUID}")
 # What uses its scene up when it succeeds, so that the next request needs a fresh one.
 CONSUMING = {
     "close_session", "withdraw_message", "answer_approval", "cancel", "retry_turn", "run", "compact", "run_subtasks",
+    "remove_project",
 }
 # What names a session and something in it.
 TOGETHER = {"withdraw_message", "answer_approval", "retry_turn", "fork_session"}
@@ -67,6 +69,8 @@ def waiting(session):
 
 def make_scene(operation):
     """A session in which this operation can succeed."""
+    if operation == "remove_project":
+        return {"project_id": call("POST", "/v1/projects", {"path": new_directory()})["id"]}
     session = call("POST", "/v1/sessions", {"workspace_path": WORKSPACE})["session_id"]
     scene = {"session_id": session}
     if operation in ("answer_approval", "cancel", "withdraw_message", "list_queue", "retry_turn"):
@@ -82,6 +86,13 @@ def make_scene(operation):
         scene["turn_id"] = say(session, "hello")["turn_id"]
         settled(session)
     return scene
+
+
+def new_directory():
+    """A directory that is no project yet."""
+    path = pathlib.Path(WORKSPACE, "projects", str(time.monotonic_ns()))
+    path.mkdir(parents=True)
+    return str(path)
 
 
 def settled(session):
@@ -135,7 +146,7 @@ def before_call(context, case, kwargs):
         for key, value in case.path_parameters.items():
             if made_up(name, value) and key in scene_of(name):
                 case.path_parameters[key] = scene_of(name)[key]
-    if name == "import_session" and isinstance(case.body, (bytes, str)):
+    if name == "import_session":
         # Bytes that are made up are no session; what a bad one leads to is tested elsewhere.
         case.body = TRANSCRIPT
         if isinstance(case.query, dict) and case.query.get("format") in ("zip", "ndjson"):
@@ -208,6 +219,8 @@ def known_words(name, body):
         if isinstance(policy, dict) and isinstance(policy.get("model"), dict) and body.get("model", 0) in (None, 0):
             # There is the demo, and nothing that could do more.
             body["model"] = "demo:demo" if name == "create_session" else None
+    if name == "add_project" and isinstance(body.get("path"), str):
+        body["path"] = new_directory()
     if name == "set_trust":
         replace("workspace_path", WORKSPACE)
     if name == "attach_file":
@@ -221,6 +234,9 @@ def known_words(name, body):
         if made_up(name, body.get("turn_id")):
             body["turn_id"] = approval["turn_id"]
         replace("tool_call_id", approval["tool_call_id"])
+        # The call offers no options of its own.
+        if isinstance(body.get("option"), str):
+            body["option"] = None
         # It is no review that waits.
         if isinstance(body.get("review"), dict):
             body["review"] = None
@@ -234,8 +250,11 @@ def known_plan(body):
     for number, piece in enumerate(subtasks[:3]):
         if not isinstance(piece, dict):
             continue
-        for key, value in (("id", f"piece-{number}"), ("prompt", "hello"), ("agent", "native"), ("model", "demo:demo")):
+        for key, value in (("id", f"piece-{number}"), ("prompt", "hello")):
             if isinstance(piece.get(key), str) and piece[key].strip() and len(piece[key]) <= 100:
+                piece[key] = value
+        for key, value in (("agent", "native"), ("model", "demo:demo")):
+            if isinstance(piece.get(key), str):
                 piece[key] = value
         depends_on = piece.get("depends_on")
         if isinstance(depends_on, list) and all(isinstance(name, str) for name in depends_on):
@@ -257,6 +276,7 @@ def allow_no_commands(body):
 def after_call(context, case, response):
     name = name_of(case)
     if response.status_code < 300:
-        given_out.update(ID.findall(response.text))
+        # A file may be anything.
+        given_out.update(ID.findall(response.content.decode(errors="replace")))
         if name in CONSUMING:
             scenes.pop(name, None)

@@ -9,8 +9,10 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
-use hyper::{Method, Request, Response};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, UPGRADE, USER_AGENT,
+};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -38,6 +40,9 @@ impl std::fmt::Display for Endpoint {
         }
     }
 }
+
+/// A connection that no longer speaks HTTP. Closing its writing end leaves the other open.
+pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
 
 /// A daemon that does not accept within this time is taken for gone.
 const DIAL_LIMIT: Duration = Duration::from_secs(5);
@@ -104,14 +109,47 @@ impl Door {
     ) -> Result<Answer, ClientError> {
         let name = format!("{method} {path}");
         let request = self.request(accept, method, path, body)?;
+        self.exchange(request, name).await?.checked().await
+    }
+
+    /// Sends the bytes of a file, and returns the answer if it is a success.
+    pub(crate) async fn send_bytes(
+        &self,
+        method: Method,
+        path: &str,
+        content: Bytes,
+    ) -> Result<Answer, ClientError> {
+        let name = format!("{method} {path}");
+        let mut request = self.request("application/json", method, path, Some(content))?;
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        self.exchange(request, name).await?.checked().await
+    }
+
+    /// Sends a request on a connection of its own, and returns whatever is answered.
+    async fn exchange(&self, request: Request<Full<Bytes>>, name: String) -> Result<Answer, ClientError> {
         let (mut sender, driver) = self.dial().await?;
         let response = match timeout(ANSWER_LIMIT, sender.send_request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.unreachable(reason(&error))),
             Err(_) => return Err(self.unreachable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))),
         };
-        let answer = Answer { response, driver, request: name, endpoint: self.endpoint.to_string() };
-        answer.checked().await
+        Ok(Answer { response, driver, request: name, endpoint: self.endpoint.to_string() })
+    }
+
+    /// Asks to speak another protocol, and returns the connection once the daemon agrees.
+    pub(crate) async fn upgrade(&self, path: &str, protocol: &'static str) -> Result<Upgraded, ClientError> {
+        let mut request = self.request("*/*", Method::GET, path, None)?;
+        request.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        request.headers_mut().insert(UPGRADE, HeaderValue::from_static(protocol));
+        let answer = self.exchange(request, format!("GET {path}")).await?;
+        if answer.response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            answer.checked().await?;
+            return Err(ClientError::Protocol(format!("the daemon does not speak {protocol} at {path}")));
+        }
+        let Answer { response, driver, .. } = answer;
+        let upgraded = hyper::upgrade::on(response).await.map_err(|error| self.unreachable(reason(&error)));
+        drop(driver);
+        upgraded.map(TokioIo::new)
     }
 
     pub(crate) fn unreachable(&self, reason: impl Into<String>) -> ClientError {
@@ -233,7 +271,7 @@ where
     let mut driver = JoinSet::new();
     driver.spawn(async move {
         // A failure reaches the request as well, which is where it is told.
-        let _ = connection.await;
+        let _ = connection.with_upgrades().await;
     });
     Ok((sender, driver))
 }

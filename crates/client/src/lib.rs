@@ -5,11 +5,13 @@
 //! reading the token file to whoever uses it.
 
 mod backoff;
+mod branch;
 mod connection;
 mod error;
 mod events;
 mod files;
 mod lines;
+mod projects;
 mod requests;
 mod usage;
 
@@ -21,16 +23,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use connection::Door;
-use requests::{Approvals, Canceled, Created, Nothing, Started, Trusted};
+use requests::{Approvals, CancelTurn, Canceled, Created, Nothing, Started};
 
 pub use backoff::Backoff;
-pub use connection::Endpoint;
+pub use branch::{ContextShare, ContextView, Download, ExportFormat, ImportFormat};
+pub use connection::{Endpoint, Upgraded};
 pub use error::ClientError;
 pub use events::{EventLine, EventStream};
 pub use files::{FileList, StoredFile};
+pub use projects::Project;
 pub use requests::{
-    Approve, CreateSession, Health, LeftAlone, ListedSession, MessagePage, ModelList, SendMessage, Sent,
-    SessionFilter, SessionPage, UndoTurn, Undone, UpdateSession,
+    Approve, Brought, BroughtRule, BroughtServer, CreateSession, Health, LeftAlone, ListedSession,
+    MessagePage, ModelList, SendMessage, Sent, SessionFilter, SessionPage, UndoTurn, Undone, UpdateSession,
+    WorkspaceTrust,
 };
 pub use usage::{UsageBy, UsageFilter, UsageRow, UsageSum, UsageTable};
 
@@ -60,6 +65,11 @@ impl Client {
     /// Asks whether the daemon is well. Needs no token.
     pub async fn health(&self) -> Result<Health, ClientError> {
         self.get("/healthz").await
+    }
+
+    /// Asks to speak another protocol at a path, and returns the connection once the daemon agrees.
+    pub async fn upgrade(&self, path: &str, protocol: &'static str) -> Result<Upgraded, ClientError> {
+        self.door.upgrade(path, protocol).await
     }
 
     /// Makes a session.
@@ -108,6 +118,13 @@ impl Client {
         Ok(canceled.canceled)
     }
 
+    /// Stops this turn if it runs, and no other; says whether it did.
+    pub async fn cancel_turn(&self, id: SessionId, turn_id: TurnId) -> Result<bool, ClientError> {
+        let body = CancelTurn { turn_id };
+        let canceled: Canceled = self.ask(Method::POST, &format!("/v1/sessions/{id}/cancel"), &body).await?;
+        Ok(canceled.canceled)
+    }
+
     /// Repeats a turn that failed or was canceled.
     pub async fn retry(&self, id: SessionId, turn: TurnId) -> Result<TurnId, ClientError> {
         let path = format!("/v1/sessions/{id}/turns/{turn}/retry");
@@ -143,16 +160,19 @@ impl Client {
 
     /// Whether a workspace is trusted.
     pub async fn is_trusted(&self, workspace: &str) -> Result<bool, ClientError> {
-        let query = requests::query(&[("workspace_path", Some(workspace))]);
-        let trusted: Trusted = self.get(&format!("/v1/trust{query}")).await?;
-        Ok(trusted.trusted)
+        Ok(self.workspace_trust(workspace).await?.trusted)
     }
 
-    /// Trusts a workspace, or no longer, and returns how it stands.
-    pub async fn trust(&self, workspace: &str, trusted: bool) -> Result<bool, ClientError> {
+    /// Whether a workspace is trusted, and what its own files bring.
+    pub async fn workspace_trust(&self, workspace: &str) -> Result<WorkspaceTrust, ClientError> {
+        let query = requests::query(&[("workspace_path", Some(workspace))]);
+        self.get(&format!("/v1/trust{query}")).await
+    }
+
+    /// Trusts a workspace, or no longer, and returns how it stands then.
+    pub async fn trust(&self, workspace: &str, trusted: bool) -> Result<WorkspaceTrust, ClientError> {
         let body = serde_json::json!({ "workspace_path": workspace, "trusted": trusted });
-        let trusted: Trusted = self.ask(Method::PUT, "/v1/trust", &body).await?;
-        Ok(trusted.trusted)
+        self.ask(Method::PUT, "/v1/trust", &body).await
     }
 
     /// Takes back a message that still waits for its turn.

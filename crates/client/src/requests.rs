@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ostler_types::{
-    Delivery, Effort, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution, ReviewAnswer,
-    Role, Scope, Session, SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
+    Budget, Delivery, Effort, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution,
+    ReviewAnswer, Role, Rule, Scope, Session, SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +35,21 @@ pub struct CreateSession {
     /// Whether the traffic with providers is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_log: Option<bool>,
+    /// Whether thinking, times and tokens are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verbose_log: Option<bool>,
+    /// The directory in which its readable files are kept, as an absolute path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_dir: Option<String>,
     /// What people call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// What programs call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it may spend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// The session that starts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<SessionId>,
@@ -119,6 +131,9 @@ pub struct UpdateSession {
     /// Whether the traffic with providers is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_log: Option<bool>,
+    /// Begin or stop to keep thinking, times and tokens, from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verbose_log: Option<bool>,
     /// Another policy, from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
@@ -145,6 +160,10 @@ pub struct SessionFilter {
     pub workspace: Option<String>,
     /// Only those that are put away, or only those that are not.
     pub archived: Option<bool>,
+    /// Only those that this session has started.
+    pub parent: Option<SessionId>,
+    /// Those that other sessions have started, too.
+    pub children: bool,
     /// Only those in which these words occur.
     pub q: Option<String>,
     /// How many at most; the daemon allows 200.
@@ -156,7 +175,10 @@ pub struct SessionFilter {
 impl SessionFilter {
     pub(crate) fn query(&self) -> String {
         let limit = self.limit.map(|limit| limit.to_string());
+        let parent = self.parent.map(|parent| parent.to_string());
         query(&[
+            ("parent", parent.as_deref()),
+            ("children", self.children.then_some("true")),
             ("status", self.status.map(SessionStatus::as_str)),
             ("workspace", self.workspace.as_deref()),
             ("archived", self.archived.map(|archived| if archived { "true" } else { "false" })),
@@ -228,6 +250,11 @@ pub(crate) struct Started {
     pub(crate) turn_id: TurnId,
 }
 
+#[derive(Serialize)]
+pub(crate) struct CancelTurn {
+    pub(crate) turn_id: TurnId,
+}
+
 #[derive(Deserialize)]
 pub(crate) struct Canceled {
     pub(crate) canceled: bool,
@@ -277,9 +304,48 @@ pub struct LeftAlone {
     pub why: String,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct Trusted {
-    pub(crate) trusted: bool,
+/// Whether a workspace is trusted, and what it brings.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct WorkspaceTrust {
+    /// Whether its owner trusts what it says itself.
+    pub trusted: bool,
+    /// What it says in its own files, which counts only while it is trusted.
+    pub brings: Brought,
+}
+
+/// What a workspace says in its own files.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Brought {
+    /// The commands that check a turn's work.
+    pub verify_commands: Vec<String>,
+    /// The servers of tools.
+    pub servers: Vec<BroughtServer>,
+    /// The calls that are allowed without asking.
+    pub rules: Vec<BroughtRule>,
+    /// What is asked about besides, in words.
+    pub asks: Vec<String>,
+    /// What cannot be used, and why.
+    pub problems: Vec<String>,
+}
+
+/// A server that a workspace names.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BroughtServer {
+    /// What the workspace calls it.
+    pub name: String,
+    /// The command line that starts it, or its address.
+    pub runs: String,
+    /// The file that names it.
+    pub file: String,
+}
+
+/// A rule that a workspace names.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BroughtRule {
+    /// The rule.
+    pub rule: Rule,
+    /// Whether it holds.
+    pub in_force: bool,
 }
 
 /// The body of a request that has nothing to say beyond its path.

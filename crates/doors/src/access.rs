@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
 
+use crate::ide;
 use crate::token::{Token, digest};
 
 /// The rules of one listener.
@@ -63,10 +64,50 @@ impl Access {
         if sites.all(|site| matches!(site, b"same-origin" | b"none")) { Ok(()) } else { Err(Denied::Origin) }
     }
 
+    /// The same for a wire that asks for the token before anything else: any page of this machine may try.
+    pub(crate) fn check_local_source(
+        &self,
+        headers: &HeaderMap,
+        authority: Option<&str>,
+    ) -> Result<(), Denied> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
+        let known = |host: &str| self.knows(host);
+        if !host.is_some_and(known) || hosts.next().is_some() || !authority.is_none_or(known) {
+            return Err(Denied::Host);
+        }
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let local = |origin: &header::HeaderValue| origin.to_str().is_ok_and(is_local);
+        if origins.all(local) { Ok(()) } else { Err(Denied::Origin) }
+    }
+
+    /// The same for a WebSocket, for which a page cannot set headers: the token may be the name of a subprotocol.
+    /// Whoever shows it so may be any page of this machine, since no browser does that by itself.
+    pub(crate) fn check_socket(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<Pass, Denied> {
+        let offered = ide::offered(headers);
+        let mut shown = offered.iter().filter_map(|name| name.strip_prefix(ide::TOKEN_PROTOCOL));
+        match shown.next().filter(|_| self.token.is_some()) {
+            Some(token) => {
+                self.check_local_source(headers, authority)?;
+                self.pass_for(token).ok_or(Denied::Token)
+            }
+            None => {
+                self.check_source(headers, authority)?;
+                self.check_token(headers)
+            }
+        }
+    }
+
     fn knows(&self, host: &str) -> bool {
         let named = self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
         let address = || host.parse::<SocketAddr>().ok().map(|address| address.port());
         named || self.any_address.is_some_and(|port| address() == Some(port))
+    }
+
+    /// What a client is let in with that shows this token.
+    pub(crate) fn pass_for(&self, shown: &str) -> Option<Pass> {
+        let pass = Pass(self.token.as_ref().map(|token| (Arc::clone(token), digest(shown))));
+        pass.holds().then_some(pass)
     }
 
     /// Checks the token.
@@ -78,6 +119,17 @@ impl Access {
         let pass = Pass(Some((Arc::clone(token), digest)));
         if pass.holds() { Ok(pass) } else { Err(Denied::Token) }
     }
+}
+
+/// Whether an origin is a page of this machine, on whatever port.
+fn is_local(origin: &str) -> bool {
+    let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let Some(rest) = rest else { return false };
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|host| match rest.strip_prefix(host) {
+        Some("") => true,
+        Some(port) => port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok()),
+        None => false,
+    })
 }
 
 /// What a request was let in with. A stream asks now and then whether it still holds, so that a
@@ -98,7 +150,30 @@ fn bearer(value: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::Access;
+    use super::{Access, is_local};
+
+    #[test]
+    fn an_origin_is_local_by_its_whole_host() {
+        for origin in
+            ["http://localhost", "http://localhost:5173", "https://127.0.0.1:8443", "http://[::1]:80"]
+        {
+            assert!(is_local(origin), "{origin}");
+        }
+        for origin in [
+            "null",
+            "",
+            "file://",
+            "http://localhost.evil.example",
+            "http://127.evil.example",
+            "http://localhost:80@evil.example",
+            "http://localhost:",
+            "http://localhost:80/x",
+            "http://evil.example",
+            "chrome-extension://localhost",
+        ] {
+            assert!(!is_local(origin), "{origin}");
+        }
+    }
 
     #[test]
     fn a_listener_on_every_address_knows_addresses_and_no_names() {

@@ -6,13 +6,9 @@
 
 mod admission;
 mod agents;
-mod connection;
 mod follow;
 mod frames;
-mod framing;
-mod handshake;
 mod methods;
-mod outgoing;
 mod params;
 mod place;
 mod relay;

@@ -1,41 +1,72 @@
 //! The http door: the native API, with events over SSE and NDJSON. `docs/http.md` describes it for
 //! the people who write clients; the OpenAPI document is made from the same table as the routes.
 
+mod acp;
 mod api;
 mod approvals;
 mod artifacts;
 mod attachments;
+mod branch;
 mod choices;
+mod context;
+mod create;
 mod download;
 mod error;
 mod events;
+mod export;
 mod extract;
 mod frames;
 mod guard;
+mod import;
+mod jsonl;
 mod messages;
 mod multipart;
 mod openapi;
 mod policy;
+mod projects;
+mod scratch;
 mod sessions;
 mod trust;
 mod undo;
+mod upgraded;
 mod usage;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::http::HeaderMap;
+use axum::routing::{any, get};
 use ostler_engine::Engine;
-use ostler_types::{Policy, ToolKind, ToolSpec};
+use ostler_types::{Failure, Policy, ToolKind, ToolSpec};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access::Access;
-use crate::choices::{ModelChoices, ToolServers};
+use crate::choices::{AgentLinks, ContextGauge, ModelChoices, ToolServers};
+use crate::gateway::GatewayDoor;
+use crate::ide;
+
+pub(crate) use create::{NewSessionBody, check_name, make};
+pub(crate) use error::ApiError;
+use export::Exports;
+pub(crate) use extract::{is_json, read};
+pub(crate) use frames::Framing;
+use scratch::Scratch;
+use upgraded::Upgraded;
 
 /// What the http door is made of.
 #[derive(Clone)]
 pub struct HttpDoor {
-    engine: Engine,
-    settings: Arc<HttpSettings>,
+    pub(crate) engine: Engine,
+    pub(crate) settings: Arc<HttpSettings>,
+    gateway: Option<GatewayDoor>,
+    /// The agents of other people, if there are some.
+    pub(crate) agents: Option<Arc<dyn AgentLinks>>,
+    exports: Exports,
+    /// Lets in one import at a time.
+    imports: Arc<Semaphore>,
+    scratch: Scratch,
+    upgraded: Upgraded,
 }
 
 /// What sessions get when a client does not say.
@@ -46,6 +77,12 @@ pub struct HttpSettings {
     pub fallback_models: Vec<String>,
     /// Whether sessions keep the traffic with providers.
     pub raw_log: bool,
+    /// Whether sessions keep thinking, times and tokens.
+    pub verbose_log: bool,
+    /// The directory of sessions that are made at a door where none has to be named.
+    pub workspace: PathBuf,
+    /// Measures what models are shown.
+    pub gauge: Arc<dyn ContextGauge>,
     /// The models that can be chosen.
     pub models: Arc<dyn ModelChoices>,
     /// The tools that the native agent always has.
@@ -57,13 +94,63 @@ pub struct HttpSettings {
 impl HttpDoor {
     /// A door to this engine.
     pub fn new(engine: Engine, settings: HttpSettings) -> HttpDoor {
-        HttpDoor { engine, settings: Arc::new(settings) }
+        let scratch = Scratch::new(engine.data_dir());
+        HttpDoor {
+            engine,
+            settings: Arc::new(settings),
+            gateway: None,
+            agents: None,
+            upgraded: Upgraded::new(),
+            exports: Exports::new(),
+            imports: Arc::new(Semaphore::new(1)),
+            scratch,
+        }
+    }
+
+    /// The same door, with the gateway at a path of it.
+    #[must_use]
+    pub fn with_gateway(self, gateway: GatewayDoor) -> HttpDoor {
+        HttpDoor { gateway: Some(gateway), ..self }
+    }
+
+    /// The same door, which tells how agents of other people stand.
+    #[must_use]
+    pub fn with_agents(self, agents: Arc<dyn AgentLinks>) -> HttpDoor {
+        HttpDoor { agents: Some(agents), ..self }
     }
 
     /// The whole door, guarded, for one listener.
     pub fn router(&self, access: Access) -> Router {
-        guard::guarded(api::api().into_router(self.clone()), access)
+        let lines = Router::new().route("/jsonl", get(jsonl::upgrade)).route("/acp", get(acp::upgrade));
+        let lines = lines.with_state(self.clone());
+        let mut router = api::api().with(crate::pool::routes()).into_router(self.clone()).merge(lines);
+        router = router.merge(Router::new().route(ide::PATH, any(ide::upgrade)).with_state(self.clone()));
+        if let Some(gateway) = &self.gateway {
+            router = router.merge(gateway.route(access.clone()));
+        }
+        guard::guarded(router, access)
     }
+
+    /// Room for a connection that becomes something else than HTTP, if there is some.
+    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.upgraded.places().try_acquire_owned().ok()
+    }
+
+    /// Looks after such a connection until its end.
+    pub(crate) fn attend(&self, connection: impl Future<Output = ()> + Send + 'static) {
+        self.upgraded.spawn(connection);
+    }
+
+    /// Returns when the connections have ended that became something else than HTTP. To be called once the
+    /// engine has stopped, which ends them.
+    pub async fn upgraded_ended(&self) {
+        self.upgraded.ended().await;
+    }
+}
+
+/// What a client of any door is told of an error.
+pub(crate) fn failure(error: impl Into<ApiError>) -> Failure {
+    error.into().body.error
 }
 
 /// The OpenAPI document.
@@ -72,7 +159,7 @@ pub fn openapi() -> serde_json::Value {
 }
 
 /// Who a request says it comes from, for the log: the door, and the program.
-fn by(headers: &HeaderMap) -> String {
+pub(crate) fn by(headers: &HeaderMap) -> String {
     let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok()).unwrap_or_default();
     let program: String = agent.split_whitespace().next().unwrap_or_default().chars().take(64).collect();
     if program.is_empty() { "http".to_owned() } else { format!("http {program}") }

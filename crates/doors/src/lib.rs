@@ -2,12 +2,21 @@
 //! may; it holds no session state, and foreign words stay inside it.
 
 mod access;
+pub mod acp;
 mod choices;
+pub mod gateway;
 pub mod http;
+mod ide;
+pub mod jsonl;
+mod pool;
 mod serve;
 mod token;
+mod websocket;
 
 pub use access::Access;
-pub use choices::{ModelChoices, ToolServers};
-pub use serve::{Listeners, ServeError, serve};
+pub use choices::{
+    AgentLink, AgentLinks, Brought, BroughtRule, BroughtServer, ContextGauge, ContextKind, ContextSection,
+    ModelChoices, ToolServers,
+};
+pub use serve::{Listeners, ServeError, serve, serve_tcp};
 pub use token::{Token, TokenError};

@@ -5,12 +5,12 @@ use std::fs::Permissions;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
@@ -92,7 +92,7 @@ impl Listeners {
 /// Serves until `stop` fires, then lets open requests finish.
 pub async fn serve(listeners: Listeners, tcp: Router, unix: Router, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let (graceful, connections) = (GracefulShutdown::new(), TaskTracker::new());
+    let (ending, connections) = (CancellationToken::new(), TaskTracker::new());
     loop {
         let place = Arc::clone(&places).acquire_owned();
         let place = tokio::select! {
@@ -104,28 +104,59 @@ pub async fn serve(listeners: Listeners, tcp: Router, unix: Router, stop: Cancel
             accepted = listeners.accept_tcp() => match accepted {
                 Ok(stream) => {
                     _ = stream.set_nodelay(true);
-                    connections.spawn(connection(stream, tcp.clone(), graceful.watcher(), place));
+                    connections.spawn(connection(stream, tcp.clone(), ending.clone(), place));
                 }
                 Err(error) => pause_after(&error).await,
             },
             accepted = listeners.unix.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(connection(stream, unix.clone(), graceful.watcher(), place));
+                    connections.spawn(connection(stream, unix.clone(), ending.clone(), place));
                 }
                 Err(error) => pause_after(&error).await,
             },
         }
     }
-    connections.close();
     drop(listeners.tcp);
     _ = std::fs::remove_file(&listeners.unix_path);
-    if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
+    end(&ending, &connections).await;
+}
+
+/// Serves a door that has a TCP listener of its own, until `stop` fires.
+pub async fn serve_tcp(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let (ending, connections) = (CancellationToken::new(), TaskTracker::new());
+    loop {
+        let accepted = async {
+            let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
+            (listener.accept().await, place)
+        };
+        let (accepted, place) = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = accepted => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                _ = stream.set_nodelay(true);
+                connections.spawn(connection(stream, router.clone(), ending.clone(), place));
+            }
+            Err(error) => pause_after(&error).await,
+        }
+    }
+    drop(listener);
+    end(&ending, &connections).await;
+}
+
+/// Lets open requests finish.
+async fn end(ending: &CancellationToken, connections: &TaskTracker) {
+    connections.close();
+    ending.cancel();
+    if tokio::time::timeout(GRACE, connections.wait()).await.is_err() {
         tracing::warn!("some connections did not end in time");
     }
 }
 
-/// One connection, from its first byte to its last.
-async fn connection<S>(stream: S, router: Router, watcher: Watcher, _place: OwnedSemaphorePermit)
+/// One connection, from its first byte to its last, or until it is no HTTP any more.
+async fn connection<S>(stream: S, router: Router, ending: CancellationToken, _place: OwnedSemaphorePermit)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -134,8 +165,17 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(connection).await {
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = ending.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
     }
 }

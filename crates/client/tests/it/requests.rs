@@ -1,11 +1,12 @@
 //! What each method writes on the wire and makes of the answer.
 
 use ostler_client::{
-    Approve, CreateSession, Endpoint, SendMessage, SessionFilter, UpdateSession, UsageBy, UsageFilter,
+    Approve, CreateSession, Endpoint, ExportFormat, ImportFormat, SendMessage, SessionFilter, UpdateSession,
+    UsageBy, UsageFilter,
 };
 use ostler_types::{
-    Delivery, Effort, MessageId, Part, Policy, Role, Scope, SessionId, SessionStatus, ToolCallId, TurnId,
-    Verdict,
+    Budget, Delivery, Effort, MessageId, Part, Plan, Policy, Role, Scope, SessionId, SessionStatus,
+    ToolCallId, TurnId, Verdict,
 };
 
 use crate::server::{Server, json};
@@ -91,15 +92,9 @@ async fn a_request_over_a_unix_socket_names_localhost_and_no_token_when_there_is
     assert_eq!(server.requests().await, [expected]);
 }
 
-#[tokio::test]
-async fn every_member_of_a_body_has_its_name_on_the_wire() {
-    let created = json("201 Created", &format!(r#"{{"session_id":"{SESSION}"}}"#));
-    let sent = json("202 Accepted", &format!(r#"{{"message_id":"{MESSAGE}","turn_id":null}}"#));
-    let done = json("200 OK", "{}");
-    let server = Server::tcp(vec![created, sent, done, json("200 OK", &view())]).await;
-    let client = server.client(None).await;
-
-    let create = CreateSession {
+/// A session of which everything is said.
+fn whole_session() -> CreateSession {
+    CreateSession {
         workspace_path: "/w".to_owned(),
         system_prompt: Some("p".to_owned()),
         auto_run: Some(false),
@@ -108,13 +103,27 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
         fallback_models: Some(vec!["a:b".to_owned()]),
         effort: Some(Effort::High),
         raw_log: Some(true),
+        verbose_log: Some(true),
+        log_dir: Some("/l".to_owned()),
         title: Some("t".to_owned()),
+        name: Some("n".to_owned()),
+        budget: Some(Budget { max_steps: Some(1), ..Budget::default() }),
         parent_session_id: Some(session_id()),
         mode: Some("serve".to_owned()),
         policy: None,
         idempotency_key: Some("k".to_owned()),
-    };
-    client.create_session(&create).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_member_of_a_body_has_its_name_on_the_wire() {
+    let created = json("201 Created", &format!(r#"{{"session_id":"{SESSION}"}}"#));
+    let sent = json("202 Accepted", &format!(r#"{{"message_id":"{MESSAGE}","turn_id":null}}"#));
+    let done = json("200 OK", "{}");
+    let server = Server::tcp(vec![created, sent, done, json("200 OK", &view())]).await;
+    let client = server.client(None).await;
+
+    client.create_session(&whole_session()).await.unwrap();
     let message = SendMessage {
         role: Role::User,
         parts: vec![Part::text("hé")],
@@ -139,7 +148,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
     let requests = server.requests().await;
     let seen: Vec<(&str, &str)> = requests.iter().map(|request| line_and_body(request)).collect();
     let expected_create = format!(
-        r#"{{"workspace_path":"/w","system_prompt":"p","auto_run":false,"agent":"native","model":"demo:demo","fallback_models":["a:b"],"effort":"high","raw_log":true,"title":"t","parent_session_id":"{SESSION}","mode":"serve","idempotency_key":"k"}}"#
+        r#"{{"workspace_path":"/w","system_prompt":"p","auto_run":false,"agent":"native","model":"demo:demo","fallback_models":["a:b"],"effort":"high","raw_log":true,"verbose_log":true,"log_dir":"/l","title":"t","name":"n","budget":{{"max_steps":1,"max_tokens":null,"max_seconds":null}},"parent_session_id":"{SESSION}","mode":"serve","idempotency_key":"k"}}"#
     );
     let expected_answer = format!(
         r#"{{"turn_id":"{TURN}","tool_call_id":"call_1","action":"deny","scope":"session","reason":"no"}}"#
@@ -206,6 +215,8 @@ async fn reading_parses_what_the_daemon_says_and_ignores_what_is_new() {
         status: Some(SessionStatus::WaitingApproval),
         workspace: Some("/a b/é&x=1".to_owned()),
         archived: Some(false),
+        parent: Some(session_id()),
+        children: true,
         q: Some("1+1".to_owned()),
         limit: Some(5),
         cursor: None,
@@ -223,7 +234,9 @@ async fn reading_parses_what_the_daemon_says_and_ignores_what_is_new() {
     assert_eq!(
         lines,
         [
-            "GET /v1/sessions?status=waiting_approval&workspace=%2Fa%20b%2F%C3%A9%26x%3D1&archived=false&q=1%2B1&limit=5 HTTP/1.1",
+            &format!(
+                "GET /v1/sessions?parent={SESSION}&children=true&status=waiting_approval&workspace=%2Fa%20b%2F%C3%A9%26x%3D1&archived=false&q=1%2B1&limit=5 HTTP/1.1"
+            ),
             &format!("GET /v1/sessions/{SESSION} HTTP/1.1"),
             &format!("GET /v1/sessions/{SESSION}/messages?before=7&limit=2 HTTP/1.1"),
             "GET /v1/approvals HTTP/1.1",
@@ -261,4 +274,42 @@ async fn usage_is_asked_for_with_its_filter_and_keeps_its_shape() {
          &workspace=%2Fw&model=a%3Ab&utc_offset_minutes=-90 HTTP/1.1"
     );
     assert_eq!(lines, ["GET /v1/usage?by=day&utc_offset_minutes=0 HTTP/1.1", &all]);
+}
+
+#[tokio::test]
+async fn what_makes_sessions_of_sessions_is_asked_in_its_own_words() {
+    let created = || json("201 Created", &format!(r#"{{"session_id":"{SESSION}"}}"#));
+    let turn = || json("202 Accepted", &format!(r#"{{"turn_id":"{TURN}"}}"#));
+    let context = r#"{"model":"a:b","tokens":9,"window":null,"percent":null,"messages":1,"sections":[{"kind":"user","name":"n","messages":1,"tokens":9,"percent":100.0}]}"#;
+    let file = "HTTP/1.1 200 OK\r\ncontent-type: application/zip\r\ncontent-length: 2\r\n\r\nPK".to_owned();
+    let server =
+        Server::tcp(vec![created(), turn(), turn(), json("200 OK", context), file.into(), created()]).await;
+    let client = server.client(None).await;
+
+    assert_eq!(client.fork(session_id(), Some(turn_id())).await.unwrap(), session_id());
+    assert_eq!(client.compact(session_id()).await.unwrap(), turn_id());
+    let subtask = r#"{"id":"a","prompt":"x"}"#;
+    let plan: Plan = serde_json::from_str(&format!(r#"{{"subtasks":[{subtask}]}}"#)).unwrap();
+    assert_eq!(client.run_plan(session_id(), &plan).await.unwrap(), turn_id());
+    assert_eq!(client.context(session_id()).await.unwrap().sections[0].tokens, 9);
+    let mut download = client.download(session_id(), ExportFormat::Zip).await.unwrap();
+    assert_eq!(download.next().await.unwrap().as_deref(), Some(b"PK".as_slice()));
+    assert_eq!(download.next().await.unwrap(), None);
+    let imported = client.import("PK".into(), Some(ImportFormat::Zip), Some("/w x")).await;
+    assert_eq!(imported.unwrap(), session_id());
+
+    let requests = server.requests().await;
+    let seen: Vec<(&str, &str)> = requests.iter().map(|request| line_and_body(request)).collect();
+    let at = |end: &str| format!("/v1/sessions/{SESSION}/{end} HTTP/1.1");
+    let expected = [
+        (format!("POST {}", at("fork")), format!(r#"{{"turn_id":"{TURN}"}}"#)),
+        (format!("POST {}", at("compact")), "{}".to_owned()),
+        (format!("POST {}", at("subtasks")), format!(r#"{{"subtasks":[{subtask}]}}"#)),
+        (format!("GET {}", at("context")), String::new()),
+        (format!("GET {}", at("export?format=zip")), String::new()),
+        ("POST /v1/sessions/import?format=zip&workspace_path=%2Fw%20x HTTP/1.1".to_owned(), "PK".to_owned()),
+    ];
+    let expected: Vec<(&str, &str)> =
+        expected.iter().map(|(line, body)| (line.as_str(), body.as_str())).collect();
+    assert_eq!(seen, expected);
 }

@@ -10,14 +10,13 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::connection::{Connection, Happened};
+use super::Door;
 use super::frames::{AuthReply, ErrorResponse};
-use super::framing::{self, Incoming};
 use super::methods::health;
 use super::params::json_value;
 use super::socket::Socket;
-use super::{Door, handshake};
 use crate::access::{Access, Pass};
+use crate::websocket::{Connection, Happened, Incoming, framing, handshake};
 
 /// Bytes of a frame that comes before the token was shown.
 const AUTH_FRAME: usize = 64 * 1024;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ostler_types::SessionId;
 use tokio::sync::Notify;
 
-use super::outgoing::Outgoing;
 use super::place::Place;
 use super::relay::{Relay, Relays, Taken};
+use crate::websocket::Outgoing;
 
 /// A session that a socket follows. Dropping it ends that.
 pub(super) struct Follow {

@@ -59,6 +59,18 @@ impl Place {
         Place { seq, text: None }
     }
 
+    /// Goes to where another stands, without taking new memory for it.
+    pub(super) fn move_to(&mut self, other: &Place) {
+        self.seq = other.seq;
+        match (&mut self.text, &other.text) {
+            (Some(mine), Some(theirs)) => {
+                mine.message_id = theirs.message_id;
+                mine.parts.clone_from(&theirs.parts);
+            }
+            (mine, theirs) => mine.clone_from(theirs),
+        }
+    }
+
     /// How many bytes of a part are known.
     pub(super) fn known(&self, message_id: MessageId, part: u32) -> u64 {
         let shown = self.text.iter().filter(|shown| shown.message_id == message_id);

@@ -13,9 +13,9 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::outgoing::Outgoing;
 use super::place::{Entry, News, Place};
 use super::translate::{Finished, finished, stopped_turn, translate};
+use crate::websocket::Outgoing;
 
 /// Bytes of frames that one relay keeps. A larger frame is kept alone.
 const RING_BYTES: usize = 256 * 1024;
@@ -273,7 +273,7 @@ impl Ring {
             self.base.forget(message_id);
         }
         match &mut self.head {
-            Some(head) => head.clone_from(place),
+            Some(head) => head.move_to(place),
             None => self.head = Some(place.clone()),
         }
     }

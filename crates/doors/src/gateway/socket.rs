@@ -5,29 +5,29 @@
 //! in each relay, and takes from there as fast as its client reads.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use ostler_engine::EngineError;
 use ostler_types::SessionId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Door;
-use super::connection::{Connection, Happened};
 use super::follow::Follow;
 use super::frames::{ErrorResponse, Id, Response, RpcError, ServerEvent};
-use super::framing::{self, Incoming};
 use super::methods::{Answer, Named, carry_out};
 use super::params::{Call, Request, request};
 use super::place::Place;
 use super::relay::{BATCH, Taken};
 use super::translate::approval_request;
 use crate::access::Pass;
+use crate::websocket::{Connection, Happened, Incoming, framing};
 
 /// Requests that may wait or be carried out at once; beyond that the socket is not read.
 const REQUESTS: usize = 32;
@@ -102,9 +102,17 @@ impl Socket {
 
     async fn serve(&mut self) -> End {
         let stop = self.door.stop.clone();
+        // Made once: to set a timer and take it back for each frame would cost more than the frame.
+        let (mut stopped, mut alarm) = (pin!(stop.cancelled()), pin!(tokio::time::sleep_until(self.ping_at)));
         loop {
             self.start_next();
-            self.pump();
+            // Mostly all that there is can be written at once, and nothing has to be looked at again.
+            if !self.pump() && !self.connection.outgoing.is_empty() {
+                let written = self.connection.happens(false).now_or_never();
+                if let Some(Happened::Gone) = written {
+                    return End::Gone;
+                }
+            }
             let reading = self.waiting.len() + self.work.len() < REQUESTS;
             let idle = self.connection.outgoing.is_empty();
             let end = tokio::select! {
@@ -112,8 +120,12 @@ impl Socket {
                 Some(done) = self.work.next(), if !self.work.is_empty() => { self.done(done); None }
                 // What cannot be written yet is looked at again when the rest is written.
                 () = self.bell.notified(), if idle => { self.wake(); None }
-                () = tokio::time::sleep_until(self.ping_at) => self.ping(),
-                () = stop.cancelled() => Some(self.last_words().await),
+                () = alarm.as_mut() => {
+                    let end = self.ping();
+                    alarm.as_mut().reset(self.ping_at);
+                    end
+                }
+                () = stopped.as_mut() => Some(self.last_words().await),
             };
             if let Some(end) = end.or_else(|| self.check_pass()) {
                 return end;
@@ -234,16 +246,18 @@ impl Socket {
         self.follows.push(Follow::new(relays, named.session, named.seq, Arc::clone(&self.bell)));
     }
 
-    /// Takes from the relays as much as can be written now.
-    fn pump(&mut self) {
+    /// Takes from the relays as much as can be written now. Says whether there may be more to take once it is written.
+    fn pump(&mut self) -> bool {
         let mut lagging = None;
-        let mut ended = false;
+        let (mut more, mut ended) = (false, false);
         for follow in &mut self.follows {
             if self.connection.outgoing.len() >= BATCH {
+                more = true;
                 break;
             }
             match follow.take(&mut self.connection.outgoing) {
-                Taken::All | Taken::Some => {}
+                Taken::All => {}
+                Taken::Some => more = true,
                 Taken::Lagging => lagging = lagging.or(Some(follow)),
                 Taken::Ended => {
                     follow.ended = true;
@@ -261,6 +275,7 @@ impl Socket {
         if ended {
             self.follows.retain(|follow| !follow.ended);
         }
+        more
     }
 
     /// The relays have something new, so those who found nothing may look again.

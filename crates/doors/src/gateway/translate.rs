@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::frames::{ApprovalRequest, RunUsage, ServerEvent};
-use super::framing;
 use super::place::{Entry, Place, Span};
+use crate::websocket::framing;
 
 /// Characters of a tool's output that are shown as it comes; the history has all of it.
 const OUTPUT: usize = 8000;

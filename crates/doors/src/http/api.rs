@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::openapi::{Api, Operation};
 use super::{
-    approvals, artifacts, attachments, choices, events, guard, messages, sessions, trust, undo, usage,
+    approvals, artifacts, attachments, branch, choices, context, create, events, export, guard, import,
+    messages, projects, sessions, trust, undo, usage,
 };
 
 const OK: StatusCode = StatusCode::OK;
@@ -48,13 +49,27 @@ pub(super) fn api() -> Api {
             Operation::new::<usage::UsageTable>(g, "usage", "What models were used for, and its cost", OK)
                 .query::<usage::UsageParams>()
         });
-    file_routes(turn_routes(message_routes(session_routes(api))))
+    let api = project_routes(api);
+    file_routes(branch_routes(turn_routes(message_routes(session_routes(api)))))
+}
+
+fn project_routes(api: Api) -> Api {
+    api.route(&Method::GET, "/v1/projects", get(projects::list), |g| {
+        Operation::new::<projects::ProjectList>(g, "list_projects", "The registered workspaces", OK)
+    })
+    .route(&Method::POST, "/v1/projects", post(projects::add), |g| {
+        Operation::new::<projects::ProjectView>(g, "add_project", "Register a workspace", CREATED)
+            .body::<projects::ProjectBody>(g)
+    })
+    .route(&Method::DELETE, "/v1/projects/{project_id}", delete(projects::remove), |g| {
+        Operation::new::<projects::ProjectRemoved>(g, "remove_project", "Take a project off the list", OK)
+    })
 }
 
 fn session_routes(api: Api) -> Api {
-    api.route(&Method::POST, "/v1/sessions", post(sessions::create), |g| {
-        Operation::new::<sessions::Created>(g, "create_session", "Make a session", CREATED)
-            .body::<sessions::NewSessionBody>(g)
+    api.route(&Method::POST, "/v1/sessions", post(create::create), |g| {
+        Operation::new::<create::Created>(g, "create_session", "Make a session", CREATED)
+            .body::<create::NewSessionBody>(g)
     })
     .route(&Method::GET, "/v1/sessions", get(sessions::list), |g| {
         Operation::new::<sessions::SessionList>(
@@ -148,6 +163,31 @@ fn turn_routes(api: Api) -> Api {
     })
     .route(&Method::GET, "/v1/approvals", get(approvals::list), |g| {
         Operation::new::<approvals::Approvals>(g, "list_approvals", "Every call that waits for an answer", OK)
+    })
+}
+
+fn branch_routes(api: Api) -> Api {
+    api.route(&Method::POST, "/v1/sessions/{session_id}/fork", post(branch::fork), |g| {
+        Operation::new::<create::Created>(g, "fork_session", "Go another way from a turn on", CREATED)
+            .optional_body::<branch::ForkBody>(g)
+    })
+    .route(&Method::POST, "/v1/sessions/{session_id}/compact", post(branch::compact), |g| {
+        Operation::new::<messages::Started>(g, "compact", "Make the conversation shorter", ACCEPTED)
+    })
+    .route(&Method::POST, "/v1/sessions/{session_id}/subtasks", post(branch::subtasks), |g| {
+        Operation::new::<messages::Started>(g, "run_subtasks", "Divide work among sessions", ACCEPTED)
+            .body::<branch::PlanBody>(g)
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/context", get(context::show), |g| {
+        Operation::new::<context::ContextView>(g, "get_context", "What the model is shown, and its cost", OK)
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/export", get(export::export), |_| {
+        Operation::file("export_session", "A session as one file").query::<export::ExportParams>()
+    })
+    .route(&Method::POST, "/v1/sessions/import", post(import::import), |g| {
+        Operation::new::<create::Created>(g, "import_session", "Make a session of an exported one", CREATED)
+            .query::<import::ImportParams>()
+            .raw_body(&import::TYPES)
     })
 }
 

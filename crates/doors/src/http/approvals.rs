@@ -28,6 +28,8 @@ pub(super) struct AnswerBody {
     /// What to put back and what to say, when a patch review is answered.
     #[serde(default, deserialize_with = "ostler_types::optional_object")]
     review: Option<ReviewAnswer>,
+    /// Which of the offered answers, when the approval lists some.
+    option: Option<String>,
 }
 
 /// The answer was taken.
@@ -43,7 +45,7 @@ pub(super) async fn answer(
     headers: HeaderMap,
     Body(body): Body<AnswerBody>,
 ) -> Result<Json<Answered>, ApiError> {
-    let AnswerBody { turn_id, tool_call_id, action, scope, reason, review } = body;
+    let AnswerBody { turn_id, tool_call_id, action, scope, reason, review, option } = body;
     let command = Command::Answer {
         turn_id,
         tool_call_id: tool_call_id.clone(),
@@ -51,6 +53,7 @@ pub(super) async fn answer(
         scope: scope.unwrap_or_default(),
         reason,
         review,
+        option,
         by: by(&headers),
     };
     door.engine.submit(id, command).await?;

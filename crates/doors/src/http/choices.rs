@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::HttpDoor;
+use super::create::existing_directory;
 use super::error::ApiError;
 use super::extract::Params;
-use super::sessions::existing_directory;
 
 /// The agents that sessions can have.
 #[derive(Serialize, JsonSchema)]
@@ -92,7 +92,8 @@ pub(super) async fn tools(
     let mut tools = settings.tools.clone();
     if let Some(workspace) = params.workspace_path {
         let workspace = existing_directory(&workspace).await?;
-        tools.extend(settings.servers.tools(PathBuf::from(workspace)).await);
+        let trusted = door.engine.is_trusted(&workspace);
+        tools.extend(settings.servers.tools(PathBuf::from(workspace), trusted).await);
     }
     let tools = tools.into_iter().map(|(spec, kind)| OneTool { spec, kind }).collect();
     let object = |value| if let serde_json::Value::Object(object) = value { Some(object) } else { None };

@@ -11,33 +11,33 @@ use serde::Serialize;
 
 /// An answer that is not a success.
 #[derive(Debug)]
-pub(super) struct ApiError {
-    pub(super) status: StatusCode,
-    pub(super) body: ErrorBody,
+pub(crate) struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) body: ErrorBody,
 }
 
 /// The body of every answer that is not a success.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct ErrorBody {
-    pub(super) error: Failure,
+pub(crate) struct ErrorBody {
+    pub(crate) error: Failure,
 }
 
 impl ApiError {
-    pub(super) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> ApiError {
+    pub(crate) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> ApiError {
         let error = Failure { code: code.to_owned(), message: message.into(), hint: None };
         ApiError { status, body: ErrorBody { error } }
     }
 
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> ApiError {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> ApiError {
         self.body.error.hint = Some(hint.into());
         self
     }
 
-    pub(super) fn bad_request(code: &str, message: impl Into<String>) -> ApiError {
+    pub(crate) fn bad_request(code: &str, message: impl Into<String>) -> ApiError {
         ApiError::new(StatusCode::BAD_REQUEST, code, message)
     }
 
-    pub(super) fn no_session() -> ApiError {
+    pub(crate) fn no_session() -> ApiError {
         ApiError::new(StatusCode::NOT_FOUND, "session_not_found", "there is no such session")
             .hint("GET /v1/sessions lists those that there are")
     }

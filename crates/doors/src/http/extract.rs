@@ -105,7 +105,7 @@ pub(super) async fn read_whole(
 }
 
 /// Whether a body says that it is JSON.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     kind.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("application/json")
 }
@@ -119,7 +119,8 @@ fn refuse_unless_json(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
 }
 
-async fn read(request: Request) -> Result<bytes::Bytes, ApiError> {
+/// Reads a body, within the limits of every request.
+pub(crate) async fn read(request: Request) -> Result<bytes::Bytes, ApiError> {
     // A length that is told beforehand is refused before the first byte is waited for.
     if request.body().size_hint().lower() > MAX_BODY as u64 {
         return Err(too_large(MAX_BODY));
@@ -129,11 +130,11 @@ async fn read(request: Request) -> Result<bytes::Bytes, ApiError> {
     collected.map(|body| body.to_bytes()).map_err(|error| unreadable(&*error, MAX_BODY))
 }
 
-fn late() -> ApiError {
+pub(super) fn late() -> ApiError {
     ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time")
 }
 
-fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static), limit: usize) -> ApiError {
+pub(super) fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static), limit: usize) -> ApiError {
     if error.is::<LengthLimitError>() {
         too_large(limit)
     } else {

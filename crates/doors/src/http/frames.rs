@@ -6,7 +6,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 /// A way to frame events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     /// `text/event-stream`.
     Sse,
     /// `application/x-ndjson`.
@@ -23,7 +23,7 @@ impl Framing {
         if lines { Framing::Lines } else { Framing::Sse }
     }
 
-    pub(super) fn content_type(self) -> &'static str {
+    pub(crate) fn content_type(self) -> &'static str {
         match self {
             Framing::Sse => "text/event-stream",
             Framing::Lines => "application/x-ndjson",
@@ -31,7 +31,7 @@ impl Framing {
     }
 
     /// Adds one event to a chunk.
-    pub(super) fn put(self, chunk: &mut BytesMut, id: Option<u64>, name: &str, data: &Bytes) {
+    pub(crate) fn put(self, chunk: &mut BytesMut, id: Option<u64>, name: &str, data: &Bytes) {
         match self {
             Framing::Sse => {
                 chunk.reserve(data.len() + name.len() + 64);

@@ -9,8 +9,9 @@ use axum::response::{IntoResponse, Response};
 
 use super::error::ApiError;
 use crate::access::{Access, Denied};
+use crate::{gateway, ide};
 
-/// The only path that needs no token.
+/// The only path that needs no token at all.
 pub(super) const HEALTH: &str = "/healthz";
 
 /// Puts the guard around a router.
@@ -23,13 +24,17 @@ pub(super) fn guarded(router: Router, access: Access) -> Router {
 
 async fn guard(access: &Access, mut request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str());
-    let checked = access.check_source(request.headers(), authority).and_then(|()| {
-        if request.uri().path() == HEALTH {
-            Ok(None)
-        } else {
-            access.check_token(request.headers()).map(Some)
+    let checked = match request.uri().path() {
+        // Its first frame shows the token: a page cannot set headers there.
+        gateway::PATH => access.check_local_source(request.headers(), authority).map(|()| None),
+        // A page may show the token when it asks for a socket, in the only way that it has.
+        ide::PATH => access.check_socket(request.headers(), authority).map(Some),
+        HEALTH => access.check_source(request.headers(), authority).map(|()| None),
+        _ => {
+            let source = access.check_source(request.headers(), authority);
+            source.and_then(|()| access.check_token(request.headers()).map(Some))
         }
-    });
+    };
     let mut response = match checked {
         Ok(pass) => {
             if let Some(pass) = pass {

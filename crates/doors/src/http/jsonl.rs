@@ -16,34 +16,48 @@ use crate::jsonl::{JsonlDoor, UPGRADE};
 pub(super) async fn upgrade(
     State(door): State<HttpDoor>,
     Extension(pass): Extension<Pass>,
-    mut request: Request,
+    request: Request,
 ) -> Response {
-    if !asks_for_upgrade(request.headers()) {
+    let served = JsonlDoor::new(door.clone());
+    switch(&door, request, UPGRADE, "`ostler rpc` does that for you", async move |connection| {
+        let (reader, writer) = tokio::io::split(connection);
+        served.serve_upgraded(reader, writer, pass).await;
+    })
+}
+
+/// A connection that speaks something else than HTTP from now on.
+pub(super) type Switched = TokioIo<hyper::upgrade::Upgraded>;
+
+/// Switches a connection to lines of this protocol, if that is what the request asks for.
+pub(super) fn switch<Served: Future<Output = ()> + Send>(
+    door: &HttpDoor,
+    mut request: Request,
+    protocol: &'static str,
+    hint: &str,
+    serve: impl FnOnce(Switched) -> Served + Send + 'static,
+) -> Response {
+    if !asks_for_upgrade(request.headers(), protocol) {
         let mut refused = ApiError::new(
             StatusCode::UPGRADE_REQUIRED,
             "upgrade_required",
-            format!("this path speaks lines of JSON, after `Upgrade: {UPGRADE}`"),
+            format!("this path speaks lines of JSON, after `Upgrade: {protocol}`"),
         )
-        .hint("`ostler rpc` does that for you")
+        .hint(hint)
         .into_response();
-        refused.headers_mut().insert(header::UPGRADE, header::HeaderValue::from_static(UPGRADE));
+        refused.headers_mut().insert(header::UPGRADE, header::HeaderValue::from_static(protocol));
         return refused;
     }
-    let Ok(place) = door.upgraded.places().try_acquire_owned() else {
+    let Some(place) = door.place() else {
         let message = "too many connections speak lines of JSON";
         return ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many", message)
             .hint("end one of them")
             .into_response();
     };
     let upgraded = hyper::upgrade::on(&mut request);
-    let served = JsonlDoor::new(door.clone());
-    door.upgraded.spawn(async move {
+    door.attend(async move {
         let _place = place;
         match upgraded.await {
-            Ok(upgraded) => {
-                let (reader, writer) = tokio::io::split(TokioIo::new(upgraded));
-                served.serve_upgraded(reader, writer, pass).await;
-            }
+            Ok(upgraded) => serve(TokioIo::new(upgraded)).await,
             Err(error) => tracing::debug!(%error, "a connection was not upgraded"),
         }
     });
@@ -51,14 +65,14 @@ pub(super) async fn upgrade(
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
     headers.insert(header::CONNECTION, header::HeaderValue::from_static("upgrade"));
-    headers.insert(header::UPGRADE, header::HeaderValue::from_static(UPGRADE));
+    headers.insert(header::UPGRADE, header::HeaderValue::from_static(protocol));
     response
 }
 
-fn asks_for_upgrade(headers: &HeaderMap) -> bool {
+fn asks_for_upgrade(headers: &HeaderMap, protocol: &str) -> bool {
     let has = |name: header::HeaderName, wanted: &str| {
         let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
         values.flat_map(|value| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case(wanted))
     };
-    has(header::CONNECTION, "upgrade") && has(header::UPGRADE, UPGRADE)
+    has(header::CONNECTION, "upgrade") && has(header::UPGRADE, protocol)
 }

@@ -166,7 +166,7 @@ pub(super) async fn withdraw(
 /// The turn begins.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Started {
-    turn_id: TurnId,
+    pub(super) turn_id: TurnId,
 }
 
 pub(super) async fn run(
@@ -187,10 +187,12 @@ pub(super) async fn retry(
     Ok((StatusCode::ACCEPTED, Json(Started { turn_id })))
 }
 
-/// Why to stop.
+/// What to stop, and why.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CancelBody {
+    /// The turn that is meant. Only this one is stopped; whichever runs when absent.
+    turn_id: Option<TurnId>,
     /// Shown to everybody who looks on.
     reason: Option<String>,
 }
@@ -207,7 +209,8 @@ pub(super) async fn cancel(
     headers: HeaderMap,
     OptionalBody(body): OptionalBody<CancelBody>,
 ) -> Result<Json<Canceled>, ApiError> {
-    let command = Command::Cancel { by: by(&headers), reason: body.reason, partial: None };
+    let CancelBody { turn_id, reason } = body;
+    let command = Command::Cancel { turn_id, by: by(&headers), reason, partial: None };
     let accepted = door.engine.submit(id, command).await?;
     Ok(Json(Canceled { canceled: accepted != Accepted::Unchanged }))
 }

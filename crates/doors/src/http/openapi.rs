@@ -24,6 +24,8 @@ pub(super) struct Operation {
     summary: &'static str,
     body: Option<(Value, bool)>,
     form: bool,
+    /// The types of a body that is a file.
+    files: Vec<&'static str>,
     params: Vec<Value>,
     success: (StatusCode, Value),
     public: bool,
@@ -68,6 +70,12 @@ impl Api {
         let operation = describe(&mut self.generator).into_value(path, &error);
         let methods = self.paths.entry(path).or_insert_with(|| json!({}));
         methods[method.as_str().to_lowercase()] = operation;
+        self
+    }
+
+    /// Adds the routes of another wire, which is described elsewhere.
+    pub(super) fn with(mut self, routes: Router<HttpDoor>) -> Api {
+        self.router = self.router.merge(routes);
         self
     }
 
@@ -119,7 +127,16 @@ impl Operation {
     ) -> Operation {
         let schema = generator.subschema_for::<T>().to_value();
         let success = (status, json!({"application/json": {"schema": schema}}));
-        Operation { name, summary, body: None, form: false, params: Vec::new(), success, public: false }
+        Operation {
+            name,
+            summary,
+            body: None,
+            form: false,
+            files: Vec::new(),
+            params: Vec::new(),
+            success,
+            public: false,
+        }
     }
 
     /// An operation that answers with a stream of events.
@@ -127,13 +144,31 @@ impl Operation {
         // A schema would be of the body as a whole, which has no end.
         let content = json!({"text/event-stream": {}, "application/x-ndjson": {}});
         let success = (StatusCode::OK, content);
-        Operation { name, summary, body: None, form: false, params: Vec::new(), success, public: false }
+        Operation {
+            name,
+            summary,
+            body: None,
+            form: false,
+            files: Vec::new(),
+            params: Vec::new(),
+            success,
+            public: false,
+        }
     }
 
     /// An operation that answers with the bytes of a file.
     pub(super) fn file(name: &'static str, summary: &'static str) -> Operation {
         let success = (StatusCode::OK, json!({"*/*": {}}));
-        Operation { name, summary, body: None, form: false, params: Vec::new(), success, public: false }
+        Operation {
+            name,
+            summary,
+            body: None,
+            form: false,
+            files: Vec::new(),
+            params: Vec::new(),
+            success,
+            public: false,
+        }
     }
 
     /// It takes a `T` as JSON.
@@ -151,6 +186,12 @@ impl Operation {
     /// It takes a `T` as JSON, or nothing.
     pub(super) fn optional_body<T: JsonSchema>(mut self, generator: &mut SchemaGenerator) -> Operation {
         self.body = Some((generator.subschema_for::<T>().to_value(), false));
+        self
+    }
+
+    /// It takes the bytes of a file, of one of these types.
+    pub(super) fn raw_body(mut self, types: &[&'static str]) -> Operation {
+        self.files = types.to_vec();
         self
     }
 
@@ -208,12 +249,20 @@ impl Operation {
             }
             operation["requestBody"] = json!({"required": required, "content": content});
         }
+        if !self.files.is_empty() {
+            let content: Map<String, Value> =
+                self.files.iter().map(|kind| ((*kind).to_owned(), json!({}))).collect();
+            operation["requestBody"] = json!({"required": true, "content": content});
+        }
         if self.public {
             operation["security"] = json!([]);
         }
         operation
     }
 }
+
+/// A UUID as it is written here.
+const UUID: &str = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
 
 /// The parameters between braces in a path; the name says what each is.
 fn path_params(path: &str) -> impl Iterator<Item = Value> + '_ {
@@ -222,6 +271,7 @@ fn path_params(path: &str) -> impl Iterator<Item = Value> + '_ {
         let schema = match name {
             "session_id" => id("sess_"),
             "turn_id" => id("turn_"),
+            "project_id" => json!({"type": "string", "pattern": UUID}),
             "file" => json!({"type": "string", "minLength": 1, "maxLength": 200}),
             _ => id("msg_"),
         };

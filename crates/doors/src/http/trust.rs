@@ -1,14 +1,17 @@
 //! Trust of workspaces: whether what lies in one may start processes and change what is asked.
 
+use std::path::PathBuf;
+
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::HttpDoor;
+use super::create::existing_directory;
 use super::error::ApiError;
 use super::extract::{Body, Params};
-use super::sessions::existing_directory;
+use crate::choices::Brought;
 
 /// Which workspace.
 #[derive(Deserialize, JsonSchema)]
@@ -33,6 +36,8 @@ pub(super) struct TrustBody {
 pub(super) struct Trusted {
     workspace_path: String,
     trusted: bool,
+    /// What its own files say, which counts only while it is trusted.
+    brings: Brought,
 }
 
 pub(super) async fn show(
@@ -41,7 +46,7 @@ pub(super) async fn show(
 ) -> Result<Json<Trusted>, ApiError> {
     let workspace_path = existing_directory(&params.workspace_path).await?;
     let trusted = door.engine.is_trusted(&workspace_path);
-    Ok(Json(Trusted { workspace_path, trusted }))
+    Ok(Json(stands(&door, workspace_path, trusted).await))
 }
 
 pub(super) async fn set(
@@ -49,6 +54,19 @@ pub(super) async fn set(
     Body(body): Body<TrustBody>,
 ) -> Result<Json<Trusted>, ApiError> {
     let workspace_path = existing_directory(&body.workspace_path).await?;
-    door.engine.trust(workspace_path.clone(), body.trusted).await?;
-    Ok(Json(Trusted { workspace_path, trusted: body.trusted }))
+    let (servers, trusted) = (&door.settings.servers, body.trusted);
+    // What counts with trust is settled before it is given, and ended after it is taken.
+    if trusted {
+        servers.trust(PathBuf::from(&workspace_path), true).await?;
+    }
+    door.engine.trust(workspace_path.clone(), trusted).await?;
+    if !trusted {
+        servers.trust(PathBuf::from(&workspace_path), false).await?;
+    }
+    Ok(Json(stands(&door, workspace_path, trusted).await))
+}
+
+async fn stands(door: &HttpDoor, workspace_path: String, trusted: bool) -> Trusted {
+    let brings = door.settings.servers.brought(PathBuf::from(&workspace_path), trusted).await;
+    Trusted { workspace_path, trusted, brings }
 }

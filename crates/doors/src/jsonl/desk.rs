@@ -3,6 +3,7 @@
 
 mod answers;
 mod close;
+mod questions;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -16,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::commands::{BadLine, ClientFrame, OfSession, StartSession, read_command, short};
-use super::dialogs::{self, Dialogs, Response};
+use super::dialogs::Dialogs;
 use super::follow::Follower;
 use super::frames::{CloseReason, ModelName, ServerFrame};
 use super::framing::Framed;
@@ -171,13 +172,7 @@ impl Desk {
                     self.activate(Some(id)).await?;
                 }
             }
-            ClientFrame::UiResponse(response) => match self.dialogs.respond(&response) {
-                Response::Submit(id, command) => self.submit(id, *command).await?,
-                Response::Late => {}
-                Response::Wrong { message, session_id } => {
-                    self.refuse(&Refusal::invalid("bad_answer", message), session_id).await?;
-                }
-            },
+            ClientFrame::UiResponse(response) => self.respond(&response).await?,
             ClientFrame::ListModels {} => self.list_models(),
             ClientFrame::Ping {} => self.outbox.say(&ServerFrame::Pong {}).await?,
             ClientFrame::Debug {} => self.debug().await?,
@@ -206,20 +201,6 @@ impl Desk {
             }
             Note::Gone(reason) => self.gone(place, reason).await,
         }
-    }
-
-    async fn asked(&mut self, place: usize, question: Question) -> Result<(), Closed> {
-        let open = &self.sessions[place];
-        if self.options.ui {
-            let line = self.dialogs.ask(open.id, question);
-            return self.send_all(line.into_iter().collect()).await;
-        }
-        // Those who asked for the turn may have somebody to ask; if it was this client, nobody has.
-        if open.own.is_empty() {
-            return Ok(());
-        }
-        let (id, command) = dialogs::nobody(question.key);
-        self.submit(id, command).await
     }
 
     async fn prompt(

@@ -28,11 +28,13 @@ struct Open {
     /// The session in whose events it came up, which may be the parent of the one that asks.
     shown_in: SessionId,
     question: Question,
+    /// This client has answered it, and is not told that it did.
+    is_answered: bool,
 }
 
 /// What a response leads to.
 pub(super) enum Response {
-    /// This is to be submitted to that session.
+    /// This is to be submitted to that session. If it is refused, the question is to be [`Dialogs::reopen`]ed.
     Submit(SessionId, Box<Command>),
     /// It came too late, and nobody minds.
     Late,
@@ -49,13 +51,13 @@ impl Dialogs {
         self.asked += 1;
         let id = format!("ui_{}", self.asked);
         let line = ServerFrame::UiRequest { id: &id, session_id: shown_in, dialog: dialog(&question) }.line();
-        self.open.push(Open { id, shown_in, question });
+        self.open.push(Open { id, shown_in, question, is_answered: false });
         Some(line)
     }
 
     /// Whether a session waits for an answer.
     pub(super) fn is_asking(&self, session_id: SessionId) -> bool {
-        self.open.iter().any(|open| open.shown_in == session_id)
+        self.open.iter().any(|open| open.shown_in == session_id && !open.is_answered)
     }
 
     /// Takes a response.
@@ -67,14 +69,16 @@ impl Dialogs {
             let message = format!("there is no question `{}`", super::commands::short(&response.id));
             return Response::Wrong { message, session_id: None };
         };
-        let open = &self.open[place];
+        let open = &mut self.open[place];
+        if open.is_answered {
+            return Response::Late;
+        }
         let (verdict, scope, reason) = match answer(&open.question, response) {
             Ok(answer) => answer,
             Err(message) => return Response::Wrong { message, session_id: Some(open.shown_in) },
         };
-        let Open { id, question, .. } = self.open.remove(place);
-        self.settle(id);
-        let QuestionKey { session_id, turn_id, call } = question.key;
+        open.is_answered = true;
+        let QuestionKey { session_id, turn_id, call } = open.question.key.clone();
         let by = BY.to_owned();
         let command = Command::Answer {
             turn_id,
@@ -89,6 +93,11 @@ impl Dialogs {
         Response::Submit(session_id, Box::new(command))
     }
 
+    /// An answer did not count: the question is as open as it is at other doors, and this client is told how it ends.
+    pub(super) fn reopen(&mut self, id: &str) {
+        self.open.iter_mut().filter(|open| open.id == id).for_each(|open| open.is_answered = false);
+    }
+
     /// Takes a question back that was answered elsewhere.
     pub(super) fn answered(&mut self, key: &QuestionKey, outcome: Outcome, by: &str) -> Vec<Bytes> {
         self.withdraw(|open| open.question.key == *key, outcome, Some(by))
@@ -96,11 +105,9 @@ impl Dialogs {
 
     /// Takes back what a turn had asked, which is over.
     pub(super) fn turn_ended(&mut self, session_id: SessionId, turn_id: TurnId) -> Vec<Bytes> {
-        let of_turn = |open: &Open| {
-            let key = &open.question.key;
-            // A child's questions end with the turn that started the child.
-            open.shown_in == session_id && (key.turn_id == turn_id || key.session_id != session_id)
-        };
+        // What a child asks outlives this turn where the child does, and is answered where it does not.
+        let of_turn =
+            |open: &Open| open.question.key.session_id == session_id && open.question.key.turn_id == turn_id;
         self.withdraw(of_turn, Outcome::Withdrawn, None)
     }
 
@@ -113,8 +120,10 @@ impl Dialogs {
         let (gone, open) = std::mem::take(&mut self.open).into_iter().partition(which);
         self.open = open;
         let mut lines = Vec::new();
-        for Open { id, shown_in, .. } in gone {
-            lines.push(ServerFrame::UiSettled { id: &id, session_id: shown_in, outcome, by }.line());
+        for Open { id, shown_in, is_answered, .. } in gone {
+            if !is_answered {
+                lines.push(ServerFrame::UiSettled { id: &id, session_id: shown_in, outcome, by }.line());
+            }
             self.settle(id);
         }
         lines
@@ -258,6 +267,22 @@ mod tests {
             Some((approve, Scope::Session, None))
         );
         assert!(!dialogs.is_asking(SESSION));
+    }
+
+    #[test]
+    fn an_answer_that_did_not_count_is_told_how_the_question_ended() {
+        let mut dialogs = Dialogs::default();
+        let asked = question("a", false);
+        dialogs.ask(SESSION, asked.clone()).unwrap();
+        assert!(respond(&mut dialogs, "ui_1", json!("once"), None).is_some());
+        assert!(!dialogs.is_asking(SESSION));
+        dialogs.reopen("ui_1");
+        assert!(dialogs.is_asking(SESSION), "it can be answered again");
+        assert_eq!(dialogs.answered(&asked.key, Outcome::Denied, "http").len(), 1);
+        dialogs.ask(SESSION, asked.clone()).unwrap();
+        assert!(respond(&mut dialogs, "ui_2", json!("once"), None).is_some());
+        assert!(dialogs.answered(&asked.key, Outcome::Approved, "jsonl").is_empty(), "it knows");
+        assert_eq!(respond(&mut dialogs, "ui_2", json!("once"), None), None);
     }
 
     #[test]

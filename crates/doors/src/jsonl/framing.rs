@@ -103,31 +103,31 @@ impl Lines {
 }
 
 /// Lines from a stream of bytes.
-pub(super) struct LineReader<R> {
+pub(crate) struct LineReader<R> {
     reader: R,
     lines: Lines,
     ended: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(super) fn new(reader: R, limit: usize) -> LineReader<R> {
+    pub(crate) fn new(reader: R, limit: usize) -> LineReader<R> {
         let limit = limit.clamp(LINE_LIMITS.start, LINE_LIMITS.end - 1);
         LineReader { reader, lines: Lines::new(limit), ended: false }
     }
 
     /// How long a line may be.
-    pub(super) fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.lines.limit
     }
 
     /// Changes how long a line may be, from the next one on.
-    pub(super) fn set_limit(&mut self, limit: usize) {
+    pub(crate) fn set_limit(&mut self, limit: usize) {
         self.lines.limit = limit.clamp(LINE_LIMITS.start, LINE_LIMITS.end - 1);
     }
 
     /// The next line; `None` at the end. May be dropped while it waits, without loss. A stream that
     /// breaks has ended: whoever wrote to it is gone either way.
-    pub(super) async fn next(&mut self) -> Option<Framed> {
+    pub(crate) async fn next(&mut self) -> Option<Framed> {
         loop {
             if let Some(framed) = self.lines.next_line() {
                 return Some(framed);

@@ -43,9 +43,9 @@ async fn with_everything_right_every_route_lets_in() {
     for route in routes().into_iter().filter(|route| route.name() != "all_events") {
         let scene = Scene::new(&daemon).await;
         let answer = daemon.send(&route.request(&daemon, &scene)).await;
-        // A turn runs in the scene, so it cannot be run, retried or undone.
-        let expected: &[u16] =
-            if ["run", "retry_turn", "undo"].contains(&route.name()) { &[409] } else { &[200, 201, 202] };
+        // A turn runs in the scene, so it cannot be run, retried, undone or shared, and no other can begin.
+        let busy = ["run", "retry_turn", "undo", "fork_session", "compact", "run_subtasks"];
+        let expected: &[u16] = if busy.contains(&route.name()) { &[409] } else { &[200, 201, 202] };
         assert!(expected.contains(&answer.status()), "{}: {}", route.name(), answer.text());
         if answer.status() < 300 {
             assert!(
@@ -246,9 +246,7 @@ async fn a_preflight_of_another_origin_gets_no_leave() {
 #[tokio::test]
 async fn paths_that_are_not_there_need_a_token_too() {
     let daemon = Daemon::start().await;
-    for path in
-        ["/", "/v1", "/v2/sessions", "/favicon.ico", "//healthz", "/healthz/", "/HEALTHZ", "/./healthz"]
-    {
+    for path in ["/v1", "/v2/sessions", "/favicon.ico", "//healthz", "/healthz/", "/HEALTHZ", "/./healthz"] {
         is_unauthorized(&daemon.send(&daemon.request("GET", path).remove("authorization")).await);
         assert_eq!(daemon.get(path).await.status(), 404, "{path}");
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_types::{
-    Cost, Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind,
-    ToolResult, Usage, Verdict,
+    Compaction, CompactionTrigger, Cost, Delta, DeltaKind, Failure, Message, MessageId, Part, Purpose,
+    Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult, Usage, Verdict,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-/// `wait` streams some text and goes on when the gate opens; `ask` asks for an approval; `pay` answers with
+/// `how many` says how many messages there are; `wait` streams some text and goes on when the gate opens; `ask` asks for an approval; `pay` answers with
 /// a model that has a price; `fail` fails; everything else is repeated.
 pub(crate) struct ScriptedAgent {
     /// Lets a waiting turn go on, once for each permit.
@@ -21,15 +21,24 @@ pub(crate) struct ScriptedAgent {
 impl Agent for ScriptedAgent {
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
         Box::pin(async move {
+            match &turn.open.purpose {
+                Purpose::Answer => {}
+                Purpose::Compact => return compact(&turn).await,
+                Purpose::Subtasks { plan } => {
+                    say(&turn, &[&format!("{} subtasks", plan.subtasks.len())]).await?;
+                    return Ok(completed("subtasks_completed"));
+                }
+            }
             let said = turn.history.iter().rev().find(|message| message.role == Role::User);
             match said.map(|message| message.text()).unwrap_or_default().as_str() {
                 "wait" => self.wait(&turn).await?,
                 "ask" => ask(&turn).await?,
                 "pay" => pay(&turn).await?,
                 "fail" => return Err(failure()),
+                "how many" => say(&turn, &[&shown(&turn)]).await?,
                 other => say(&turn, &["You said: ", other]).await?,
             }
-            Ok(Completed { stop_reason: "end_turn".to_owned(), verified: None, verification: None })
+            Ok(completed("end_turn"))
         })
     }
 
@@ -48,6 +57,30 @@ impl ScriptedAgent {
         }
         finish(turn, id, vec![Part::text("half of an änswer, and the rest")]).await
     }
+}
+
+fn completed(stop_reason: &str) -> Completed {
+    Completed { stop_reason: stop_reason.to_owned(), verified: None, verification: None }
+}
+
+/// Puts a summary in the place of all but the last message.
+async fn compact(turn: &TurnContext) -> Result<Completed, Failed> {
+    let [first, .., before, _] = turn.history.as_slice() else { return Ok(completed("nothing to compact")) };
+    let parts = vec![Part::text("what was said before")];
+    let summary = Message { id: turn.message_id(), role: Role::User, parts, created_at: turn.clock.now() };
+    let compaction = Compaction {
+        from_message_id: first.id,
+        to_message_id: before.id,
+        summary_message_id: Some(summary.id),
+        tokens_before: 100,
+        tokens_after: 40,
+        trigger: CompactionTrigger::Asked,
+        summary: Some(summary),
+        pruned: Vec::new(),
+        first_kept_seq: 0,
+    };
+    turn.report(Report::Compacted(Box::new(compaction))).await?;
+    Ok(completed("compacted"))
 }
 
 async fn say(turn: &TurnContext, pieces: &[&str]) -> Result<(), Failed> {
@@ -110,6 +143,13 @@ async fn pay(turn: &TurnContext) -> Result<(), Failed> {
     let (model, stop_reason) = ("test:two".to_owned(), "end_turn".to_owned());
     turn.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
     Ok(())
+}
+
+/// What it is shown of the conversation.
+fn shown(turn: &TurnContext) -> String {
+    let secrets = turn.history.iter().filter(|message| message.text().contains("secret")).count();
+    let secrets = if secrets == 0 { "none".to_owned() } else { secrets.to_string() };
+    format!("{} messages, {secrets} with a secret", turn.history.len())
 }
 
 fn failure() -> Failed {

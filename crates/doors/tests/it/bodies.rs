@@ -7,7 +7,11 @@ use crate::table::{Route, Scene, routes};
 use crate::wire::{Connection, Request};
 
 fn routes_with_body() -> impl Iterator<Item = Route> {
-    routes().into_iter().filter(|route| route.operation.get("requestBody").is_some())
+    let takes_json = |route: &Route| {
+        let body = route.operation.get("requestBody");
+        body.is_some_and(|body| body["content"].get("application/json").is_some())
+    };
+    routes().into_iter().filter(takes_json)
 }
 
 /// Those whose limit and type are the usual ones. Files have their own.

@@ -10,13 +10,18 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use ostler_agent::Agent;
+use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_doors::http::{HttpDoor, HttpSettings};
-use ostler_doors::{Access, Listeners, ModelChoices, Token, ToolServers, serve};
+use ostler_doors::{
+    Access, Brought, ContextGauge, ContextKind, ContextSection, Listeners, ModelChoices, Token, ToolServers,
+    serve, serve_tcp,
+};
 use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, RealDisk};
 use ostler_index::Index;
 use ostler_types::{
-    Ability, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy, ToolKind, ToolSpec,
+    Ability, Clock, Message, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy, Role, Session,
+    ToolKind, ToolSpec,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -31,11 +36,44 @@ use crate::wire::{Answer, Connection, Head, Request};
 pub(crate) struct Daemon {
     pub(crate) address: SocketAddr,
     pub(crate) engine: Engine,
+    pub(crate) door: HttpDoor,
     /// Lets a turn go on that waits.
     pub(crate) gate: Arc<Semaphore>,
+    pub(crate) gateway: GatewayDoor,
+    /// Where the gateway has its own port.
+    pub(crate) gateway_address: SocketAddr,
     stop: CancellationToken,
     served: JoinHandle<()>,
+    gateway_served: JoinHandle<()>,
     dir: TempDir,
+}
+
+/// What a daemon is made of, where it matters.
+pub(crate) struct Options {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) idle_after: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Runs turns in place of the agent that does what the message says.
+    pub(crate) agent: Option<Arc<dyn Agent>>,
+    pub(crate) limits: GatewayLimits,
+    /// Agents besides the native one, which do the same.
+    pub(crate) more_agents: Vec<&'static str>,
+    /// What an earlier daemon left behind.
+    pub(crate) dir: Option<TempDir>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            disk: Arc::new(RealDisk),
+            idle_after: Duration::from_secs(600),
+            clock: Arc::new(SystemClock),
+            agent: None,
+            limits: GatewayLimits::default(),
+            more_agents: Vec::new(),
+            dir: None,
+        }
+    }
 }
 
 impl Daemon {
@@ -50,43 +88,65 @@ impl Daemon {
 
     /// One whose log is on this disk.
     pub(crate) async fn start_on(disk: Arc<dyn Disk>, idle_after: Duration) -> Daemon {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("workspace")).unwrap();
+        Daemon::start_at(disk, idle_after, Arc::new(SystemClock)).await
+    }
+
+    /// One with this clock.
+    pub(crate) async fn start_at(disk: Arc<dyn Disk>, idle_after: Duration, clock: Arc<dyn Clock>) -> Daemon {
+        Daemon::start_as(Options { disk, idle_after, clock, ..Options::default() }).await
+    }
+
+    pub(crate) async fn start_as(options: Options) -> Daemon {
+        let Options { disk, idle_after, clock, agent, limits, more_agents, dir } = options;
+        let dir = dir.unwrap_or_else(|| tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(dir.path().join("workspace")).unwrap();
         let data = dir.path().join("data");
         let log = Arc::new(FileLog::open(&data, disk).unwrap());
         let (index, index_opened) = Index::open(&data.join("index.db")).unwrap();
         let token = Arc::new(Token::open(&data.join("token")).unwrap());
         let gate = Arc::new(Semaphore::new(0));
-        let agent: Arc<dyn Agent> = Arc::new(ScriptedAgent { gate: gate.clone() });
+        let agent: Arc<dyn Agent> = agent.unwrap_or_else(|| Arc::new(ScriptedAgent { gate: gate.clone() }));
+        let named = |name: &str| (name.to_owned(), Arc::clone(&agent));
+        let agents: HashMap<_, _> = more_agents.into_iter().chain(["native"]).map(named).collect();
         let engine = Engine::start(EngineConfig {
             log,
             index,
             index_opened,
             data_dir: data.clone(),
-            agents: HashMap::from([("native".to_owned(), agent)]),
-            clock: Arc::new(SystemClock),
+            agents,
+            clock,
             checkpoints: None,
+            worktrees: None,
             closed: Arc::new(|_| {}),
             rules: Vec::new(),
+            workspace_approval: None,
             idle_after,
             at_rest: false,
         });
-        let door = HttpDoor::new(engine.clone(), settings());
+        let gateway = GatewayDoor::new(engine.clone(), gateway_settings(&dir), limits);
+        let door = HttpDoor::new(engine.clone(), settings(&dir)).with_gateway(gateway.clone());
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listeners = Listeners::bind(Some(any_port), &data.join("ostler.sock")).await.unwrap();
         let address = listeners.address().unwrap();
         let tcp = door.router(Access::tcp(address, Some(token.clone())));
-        let unix = door.router(Access::unix(Some(token)));
+        let unix = door.router(Access::unix(Some(token.clone())));
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
-        Daemon { address, engine, gate, stop, served, dir }
+        let listener = tokio::net::TcpListener::bind(any_port).await.unwrap();
+        let gateway_address = listener.local_addr().unwrap();
+        let router = gateway.router(Access::tcp(gateway_address, Some(token)));
+        let gateway_served = tokio::spawn(serve_tcp(listener, router, stop.clone()));
+        Daemon { address, engine, door, gate, gateway, gateway_address, stop, served, gateway_served, dir }
     }
 
     /// Stops as the real one does.
     pub(crate) async fn stop(self) -> TempDir {
         self.engine.stop().await;
+        self.gateway.close().await;
+        self.door.upgraded_ended().await;
         self.stop.cancel();
         self.served.await.unwrap();
+        self.gateway_served.await.unwrap();
         self.dir
     }
 
@@ -160,6 +220,13 @@ impl Daemon {
         stream.until(name).await
     }
 
+    /// Waits for the end of a turn.
+    pub(crate) async fn until_over(&self, session: &str, turn: &str) {
+        let types = "turn_completed,turn_failed,turn_canceled";
+        let mut stream = self.follow(&format!("/v1/sessions/{session}/events?types={types}")).await;
+        while !stream.frame().await.unwrap().contains(&format!("\"turn_id\":\"{turn}\"")) {}
+    }
+
     /// An event stream, as SSE.
     pub(crate) async fn follow(&self, target: &str) -> Stream {
         Stream::open(self.connect().await, &self.request("GET", target)).await
@@ -223,22 +290,70 @@ pub(crate) fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-fn settings() -> HttpSettings {
+fn settings(dir: &TempDir) -> HttpSettings {
     HttpSettings {
         policy: Policy::default(),
         fallback_models: Vec::new(),
         raw_log: false,
+        verbose_log: false,
+        workspace: dir.path().join("workspace"),
+        gauge: Arc::new(ByBytes),
         models: Arc::new(TwoModels),
         tools: Vec::new(),
         servers: Arc::new(NoServers),
     }
 }
 
+fn gateway_settings(dir: &TempDir) -> GatewaySettings {
+    GatewaySettings {
+        workspace: dir.path().join("workspace"),
+        policy: Policy::default(),
+        fallback_models: Vec::new(),
+        raw_log: false,
+        verbose_log: false,
+        models: Arc::new(TwoModels),
+    }
+}
+
+/// Takes a byte for a token, and each message for a piece.
+struct ByBytes;
+
+impl ContextGauge for ByBytes {
+    fn measure(&self, session: &Session, messages: &[Arc<Message>]) -> Vec<ContextSection> {
+        let section = |kind, name: &str, messages, tokens: usize| ContextSection {
+            kind,
+            name: name.to_owned(),
+            messages,
+            tokens: tokens as u64,
+        };
+        let prompt =
+            session.system_prompt.as_ref().map(|it| section(ContextKind::SystemPrompt, "own", 0, it.len()));
+        let message = |message: &Arc<Message>| {
+            let kind = match message.role {
+                Role::System => ContextKind::System,
+                Role::User => ContextKind::User,
+                Role::Assistant => ContextKind::Assistant,
+                Role::Tool => ContextKind::ToolResults,
+            };
+            section(kind, message.role.as_str(), 1, message.text().len())
+        };
+        prompt.into_iter().chain(messages.iter().map(message)).collect()
+    }
+}
+
 struct NoServers;
 
 impl ToolServers for NoServers {
-    fn tools(&self, _workspace: PathBuf) -> BoxFuture<'_, Vec<(ToolSpec, ToolKind)>> {
+    fn tools(&self, _workspace: PathBuf, _trusted: bool) -> BoxFuture<'_, Vec<(ToolSpec, ToolKind)>> {
         ready(Vec::new()).boxed()
+    }
+
+    fn brought(&self, _workspace: PathBuf, _trusted: bool) -> BoxFuture<'_, Brought> {
+        ready(Brought::default()).boxed()
+    }
+
+    fn trust(&self, _workspace: PathBuf, _trusted: bool) -> BoxFuture<'_, Result<(), Refusal>> {
+        ready(Ok(())).boxed()
     }
 
     fn status(&self) -> Vec<Value> {
@@ -256,7 +371,7 @@ impl ModelChoices for TwoModels {
     }
 
     fn choose<'a>(&'a self, policy: &'a ModelPolicy) -> BoxFuture<'a, Result<Resolution, Refusal>> {
-        let sees = policy.require.contains(&Ability::Vision);
+        let sees = policy.require.contains(&Ability::Vision) || policy.prefer == ["test:two"];
         let resolution = Resolution {
             model: if sees { "test:two" } else { "test:one" }.to_owned(),
             reason: if sees { ResolvedBy::Policy } else { ResolvedBy::Configured },
@@ -270,8 +385,14 @@ impl ModelChoices for TwoModels {
 
     fn check(&self, name: &str) -> Result<(), Refusal> {
         match name {
-            "test:one" | "test:two" => Ok(()),
+            // The last one is no longer listed.
+            "test:one" | "test:two" | "test:hidden" => Ok(()),
             _ => Err(Refusal::invalid("unknown_model", format!("there is no model `{name}`"))),
         }
+    }
+
+    fn info(&self, name: &str) -> ModelInfo {
+        let context_window = (name == "test:one").then_some(1000);
+        ModelInfo { context_window, ..ModelInfo::unknown(name) }
     }
 }

@@ -3,9 +3,24 @@
 mod admission;
 mod approvals;
 mod chat;
-mod client;
+pub(crate) mod client;
 mod following;
 mod frames;
 mod golden;
 mod many;
 mod schema;
+
+use serde_json::json;
+
+use crate::daemon::Daemon;
+use client::Client;
+
+impl Client {
+    /// A socket on the gateway's own port that has shown the token.
+    async fn open(daemon: &Daemon) -> Client {
+        let mut client = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+        client.send(&json!({"type": "auth", "token": daemon.token()})).await;
+        assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));
+        client
+    }
+}

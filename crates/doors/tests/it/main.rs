@@ -4,22 +4,29 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
 
 mod access;
+mod acp;
 mod agent;
 mod approvals;
 mod attachments;
 mod bodies;
+mod branch;
 mod daemon;
 mod document;
 mod downloads;
 mod events;
 mod feed;
+mod gateway;
+mod ide;
+mod jsonl;
 mod messages;
 mod paths;
+mod pool;
 mod protocol;
 mod sessions;
 mod stream;
 mod table;
 mod token;
+mod transfer;
 mod turns;
 mod usage;
 mod wire;

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::daemon::{Daemon, said};
 use crate::wire::Request;
 
+/// The id of a project that there is not: a scene has none.
+const PROJECT: &str = "0190f3c4-a5b6-7c8d-9e0f-112233445566";
+
 /// One operation.
 pub(crate) struct Route {
     pub(crate) method: String,
@@ -76,6 +79,7 @@ impl Route {
             .replace("{session_id}", &scene.session)
             .replace("{turn_id}", &scene.turn)
             .replace("{message_id}", &scene.queued)
+            .replace("{project_id}", PROJECT)
             .replace("{file}", "note.txt")
     }
 
@@ -84,11 +88,15 @@ impl Route {
         // A stream that is let in must not keep the test waiting.
         let end = match self.name() {
             "session_events" => "?follow=false".to_owned(),
-            "get_trust" => format!("?workspace_path={}", scene.workspace),
+            "get_trust" | "import_session" => format!("?workspace_path={}", scene.workspace),
             _ => String::new(),
         };
         let request = daemon.request(&self.method, &(self.target(scene) + &end));
         match self.body(scene) {
+            // A file is sent as it is.
+            Some(Value::String(file)) => {
+                request.set("content-type", "application/octet-stream").body(file.as_bytes())
+            }
             Some(body) => request.json(&body),
             None => request,
         }
@@ -103,8 +111,14 @@ impl Route {
             "send_message" => said("hello"),
             "attach_file" => json!({"name": "a.txt", "data": "aGVsbG8="}),
             "undo" => json!({"turn_id": scene.turn, "preview": true}),
+            "add_project" => json!({"path": scene.workspace}),
             "set_trust" => json!({"workspace_path": scene.workspace, "trusted": true}),
             "cancel" => json!({"reason": "enough"}),
+            "fork_session" => json!({"turn_id": scene.turn}),
+            "run_subtasks" => json!({"subtasks": [{"id": "a", "prompt": "do it"}]}),
+            "import_session" => {
+                Value::String("{\"role\":\"user\",\"content\":\"hi\",\"timestamp\":0}\n".to_owned())
+            }
             "answer_approval" => {
                 json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"})
             }

@@ -1,7 +1,8 @@
 //! Chat: say something, read what was said, stop.
 
+use ostler_engine::{Engine, EngineError};
 use ostler_types::{
-    Accepted, Change, Command, Delivery, Message, MessageId, Part, Role, SessionId, SessionView, TurnId,
+    Accepted, Change, Command, Delivery, Message, MessageId, Part, RefusalKind, Role, SessionId, TurnId,
 };
 use uuid::Uuid;
 
@@ -9,6 +10,9 @@ use super::{Answer, Named, failed, of_session};
 use crate::gateway::frames::{Outcome, RpcError};
 use crate::gateway::transcript::{label, messages};
 use crate::gateway::{BY, Door};
+
+/// How often a run that is about to begin is tried to be caught.
+const CATCHES: u32 = 3;
 
 /// Says something. The run has the UUID of the turn that answers.
 pub(super) async fn send(door: &Door, session: SessionId, text: String) -> Result<Answer, RpcError> {
@@ -34,18 +38,18 @@ pub(super) async fn send(door: &Door, session: SessionId, text: String) -> Resul
         Accepted::Message { turn_id: Some(turn_id), .. } => turn_id.uuid(),
         _ => turn_id.uuid(),
     };
-    name(door, &view, title).await;
+    if view.session.title.is_none() && !title.is_empty() {
+        // By itself: the run has begun, and what it says is held back until this is answered.
+        door.tasks.spawn(name(door.engine.clone(), session, title));
+    }
     Ok(Answer { outcome: Outcome::Sent { run_id }, named: Some(named) })
 }
 
-/// Labels a session that has no title. The message is in, whether this succeeds or not.
-async fn name(door: &Door, view: &SessionView, title: String) {
-    if view.session.title.is_some() || title.is_empty() {
-        return;
-    }
+/// Labels a session. The message is in, whether this succeeds or not.
+async fn name(engine: Engine, session: SessionId, title: String) {
     let change = Change { title: Some(title), ..Change::default() };
-    if let Err(error) = door.engine.submit(view.session.id, Command::Update(change)).await {
-        tracing::debug!(id = %view.session.id, %error, "the session gets no label");
+    if let Err(error) = engine.submit(session, Command::Update(change)).await {
+        tracing::debug!(%session, %error, "the session gets no label");
     }
 }
 
@@ -57,21 +61,26 @@ pub(super) async fn history(door: &Door, session: SessionId, limit: usize) -> Re
     Ok(Answer { outcome: Outcome::History { messages }, named: Some(Named::of(&view)) })
 }
 
-/// Stops a run, or takes it back if it has not begun.
+/// Stops a run, or takes it back if it has not begun. No other run is touched, though the next may begin meanwhile.
 pub(super) async fn abort(door: &Door, run_id: Uuid) -> Result<Answer, RpcError> {
     let turn_id = TurnId::new(run_id);
     let over = || RpcError::internal(format!("Run not found or already completed: {run_id}"));
     let session = door.engine.session_of(turn_id).await.map_err(failed)?.ok_or_else(over)?;
-    let view = door.engine.view(session).await.map_err(failed)?;
-    let by = BY.to_owned();
-    let queued = view.queue.iter().find(|queued| queued.turn_id == turn_id);
-    let command = match queued {
-        Some(queued) => Command::Withdraw { message_id: queued.message.id, by },
-        None if view.running_turn_id == Some(turn_id) => Command::Cancel { by, reason: None, partial: None },
-        None => return Err(over()),
-    };
-    match door.engine.submit(session, command).await.map_err(failed)? {
-        Accepted::Unchanged => Err(over()),
-        _ => Ok(Outcome::Done { ok: true }.into()),
+    for _ in 0..CATCHES {
+        let view = door.engine.view(session).await.map_err(failed)?;
+        let by = BY.to_owned();
+        let queued = view.queue.iter().find(|queued| queued.turn_id == turn_id);
+        let command = match queued {
+            Some(queued) => Command::Withdraw { message_id: queued.message.id, by },
+            None => Command::Cancel { turn_id: Some(turn_id), by, reason: None, partial: None },
+        };
+        match door.engine.submit(session, command).await {
+            Ok(Accepted::Unchanged) => break,
+            Ok(_) => return Ok(Outcome::Done { ok: true }.into()),
+            // It has just begun.
+            Err(EngineError::Refused(refusal)) if refusal.kind == RefusalKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
     }
+    Err(over())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ostler_index::Filter;
-use ostler_types::{NewSession, SessionId};
+use ostler_types::{NewSession, Refusal, Resolution, SessionId};
 
 use super::{Answer, Named, failed, of_session};
 use crate::gateway::Door;
@@ -28,25 +28,17 @@ pub(super) async fn create(door: &Door, agent_id: Option<String>) -> Result<Answ
         let message = format!("there is no agent {id:?}, expected one of {}", names.join(", "));
         return Err(RpcError::params(message));
     };
-    let new = new_session(door, agent).await?;
+    let new = new_session(door, agent, agent_id.is_some()).await?;
     let session = door.engine.create(new).await.map_err(failed)?;
     let view = door.engine.view(session.id).await.map_err(failed)?;
     let outcome = Outcome::Created { session_key: session.id.uuid() };
     Ok(Answer { outcome, named: Some(Named::of(&view)) })
 }
 
-async fn new_session(door: &Door, agent: &Agent) -> Result<NewSession, RpcError> {
+async fn new_session(door: &Door, agent: &Agent, named: bool) -> Result<NewSession, RpcError> {
     let settings = &door.settings;
-    let refused = |refusal: ostler_types::Refusal| failed(refusal.into());
-    let (model, resolution) = match agent.model_name() {
-        Some(model) => (model, None),
-        None => {
-            let resolution = settings.models.choose(&settings.policy.model).await.map_err(refused)?;
-            (resolution.model.clone(), Some(resolution))
-        }
-    };
-    settings.models.check(&model).map_err(refused)?;
     let workspace = workspace(door).await?;
+    let (model, resolution) = model_of(door, agent, named, &workspace).await?;
     let clock = door.engine.clock();
     Ok(NewSession {
         system_prompt: agent.prompt.clone(),
@@ -57,6 +49,42 @@ async fn new_session(door: &Door, agent: &Agent) -> Result<NewSession, RpcError>
         policy: settings.policy.clone(),
         ..NewSession::new(SessionId::new(clock.uuid()), clock.now(), workspace, model)
     })
+}
+
+/// The model of an agent's sessions, and how it was found if it was looked for. A workspace that is not trusted can
+/// only wish for a model that its owner has and would let be chosen. Whoever has named the agent is told that the wish
+/// cannot be had; where nobody has, the usual model takes its place.
+async fn model_of(
+    door: &Door,
+    agent: &Agent,
+    named: bool,
+    workspace: &str,
+) -> Result<(String, Option<Resolution>), RpcError> {
+    let settings = &door.settings;
+    let refused = |refusal: Refusal| failed(refusal.into());
+    let mut policy = settings.policy.model.clone();
+    let wish = agent.model_name();
+    if let Some(model) = &wish {
+        let trusted = door.engine.is_trusted(workspace);
+        if named || trusted {
+            settings.models.check(model).map_err(refused)?;
+        }
+        if trusted {
+            return Ok((model.clone(), None));
+        }
+        let offered = settings.models.list(false).await;
+        if offered.iter().any(|offered| offered.name == *model && offered.unavailable.is_none()) {
+            policy.prefer.insert(0, model.clone());
+        }
+    }
+    let resolution = settings.models.choose(&policy).await.map_err(refused)?;
+    match wish.filter(|model| named && *model != resolution.model) {
+        Some(model) => Err(RpcError::internal(format!(
+            "AGENTS.md wishes for the model `{model}`, which cannot be used or is not allowed here (a workspace that is \
+             not trusted has the choice of `ostler models` and your model policy; `ostler trust` trusts it)"
+        ))),
+        None => Ok((resolution.model.clone(), Some(resolution))),
+    }
 }
 
 /// The directory that sessions of this door work in, as it really is.

@@ -9,7 +9,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::schema;
-use crate::daemon::Daemon;
 
 /// How long anything is awaited before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,14 +36,6 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A socket on the gateway's own port that has shown the token.
-    pub(crate) async fn open(daemon: &Daemon) -> Client {
-        let mut client = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
-        client.send(&json!({"type": "auth", "token": daemon.token()})).await;
-        assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));
-        client
-    }
-
     /// A socket that has shown nothing yet, or the status with which it was refused.
     pub(crate) async fn knock(
         address: SocketAddr,
@@ -193,7 +184,8 @@ impl Client {
         received
     }
 
-    async fn read(&mut self) -> Received {
+    /// The next frame, whatever is in it.
+    pub(crate) async fn read(&mut self) -> Received {
         loop {
             if let Some((opcode, content)) = self.take() {
                 return match opcode {

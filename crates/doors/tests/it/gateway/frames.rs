@@ -15,6 +15,24 @@ async fn params_of_every_wrong_kind_are_refused() {
     let mut client = Client::open(&daemon).await;
     let key = client.session().await;
     let before = daemon.recorded();
+    for (method, params) in wrong_params(&key) {
+        let answer = client.call(method, params.clone()).await;
+        assert_eq!(answer["error"]["code"], -32602, "{method} {params}: {answer}");
+        let told = answer["error"]["message"].as_str().unwrap();
+        let expected =
+            told.contains("expected") || told.contains("must be") || told.contains("Approval not found");
+        assert!(expected && told.len() < 300, "{told}");
+    }
+    assert_eq!(daemon.recorded(), before, "nothing is recorded");
+    // The longest message that is allowed, and numbers that are whole though they do not look so.
+    client.say(&key, &"ü".repeat(32_000)).await;
+    client.ask("chat.history", json!({"sessionKey": key, "limit": 2.0, "unknown": 1})).await;
+    client.ask("sessions.create", json!({"agentId": null})).await;
+    daemon.stop().await;
+}
+
+/// Every method with parameters that it cannot take.
+fn wrong_params(key: &str) -> Vec<(&'static str, Value)> {
     let keys = [
         json!(null),
         json!(7),
@@ -27,7 +45,7 @@ async fn params_of_every_wrong_kind_are_refused() {
         json!(format!("sess_{}", key.replace('-', ""))),
         json!(format!("{key}0")),
     ];
-    let mut table: Vec<(&str, Value)> = Vec::new();
+    let mut table: Vec<(&'static str, Value)> = Vec::new();
     for method in ["sessions.get", "chat.history"] {
         table.push((method, json!({})));
         table.extend(keys.iter().map(|key| (method, json!({"sessionKey": key}))));
@@ -67,20 +85,7 @@ async fn params_of_every_wrong_kind_are_refused() {
     for params in [json!([]), json!("x"), json!(7), json!(true)] {
         table.push(("health.check", params));
     }
-    for (method, params) in table {
-        let answer = client.call(method, params.clone()).await;
-        assert_eq!(answer["error"]["code"], -32602, "{method} {params}: {answer}");
-        let told = answer["error"]["message"].as_str().unwrap();
-        let expected =
-            told.contains("expected") || told.contains("must be") || told.contains("Approval not found");
-        assert!(expected && told.len() < 300, "{told}");
-    }
-    assert_eq!(daemon.recorded(), before, "nothing is recorded");
-    // The longest message that is allowed, and numbers that are whole though they do not look so.
-    client.say(&key, &"ü".repeat(32_000)).await;
-    client.ask("chat.history", json!({"sessionKey": key, "limit": 2.0, "unknown": 1})).await;
-    client.ask("sessions.create", json!({"agentId": null})).await;
-    daemon.stop().await;
+    table
 }
 
 #[tokio::test]

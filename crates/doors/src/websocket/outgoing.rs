@@ -7,34 +7,34 @@ use bytes::{Buf, Bytes};
 
 /// Frames that wait to be written.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     frames: VecDeque<Bytes>,
     bytes: usize,
 }
 
 impl Outgoing {
     /// How many bytes wait.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    pub(super) fn push(&mut self, frame: Bytes) {
+    pub(crate) fn push(&mut self, frame: Bytes) {
         self.bytes += frame.len();
         self.frames.push_back(frame);
     }
 
     /// The beginning, for one write.
-    pub(super) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let pairs = slices.iter_mut().zip(&self.frames);
         pairs.map(|(slice, frame)| *slice = IoSlice::new(frame)).count()
     }
 
     /// Forgets what was written.
-    pub(super) fn advance(&mut self, mut written: usize) {
+    pub(crate) fn advance(&mut self, mut written: usize) {
         self.bytes -= written;
         while let Some(frame) = self.frames.front_mut() {
             if frame.len() > written {

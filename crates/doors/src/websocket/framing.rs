@@ -24,7 +24,7 @@ const PONG: u8 = 10;
 
 /// What a client sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     /// A whole message, text or binary.
     Message(Vec<u8>),
     /// A message that was too large, and is gone.
@@ -39,16 +39,16 @@ pub(super) enum Incoming {
 
 /// Why a connection cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Violation {
+pub(crate) struct Violation {
     /// The code to close with.
-    pub(super) code: u16,
+    pub(crate) code: u16,
     /// What was wrong.
-    pub(super) reason: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 /// Takes bytes in pieces of any size and gives out messages. Holds at most one message of the allowed size.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     limit: usize,
     /// Read, not looked at yet.
     bytes: BytesMut,
@@ -74,7 +74,7 @@ struct Frame {
 
 impl Decoder {
     /// Takes messages of at most `limit` bytes.
-    pub(super) fn new(limit: usize) -> Decoder {
+    pub(crate) fn new(limit: usize) -> Decoder {
         Decoder {
             limit,
             bytes: BytesMut::new(),
@@ -87,17 +87,17 @@ impl Decoder {
     }
 
     /// Takes messages of at most so many bytes from the next one on.
-    pub(super) fn set_limit(&mut self, limit: usize) {
+    pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
     /// Takes what was read.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// The next thing that is whole; none when more bytes are needed.
-    pub(super) fn next(&mut self) -> Result<Option<Incoming>, Violation> {
+    pub(crate) fn next(&mut self) -> Result<Option<Incoming>, Violation> {
         loop {
             if self.frame.is_none() {
                 let Some(frame) = self.head()? else {
@@ -213,7 +213,7 @@ fn broken(reason: &'static str) -> Violation {
 }
 
 /// A value as one text frame, ready to be sent to any number of sockets.
-pub(super) fn text<T: Serialize>(value: &T) -> Bytes {
+pub(crate) fn text<T: Serialize>(value: &T) -> Bytes {
     let mut bytes = vec![0; HEAD];
     serde_json::to_writer(&mut bytes, value).expect("our frames are plain data");
     let length = bytes.len() - HEAD;
@@ -225,17 +225,17 @@ pub(super) fn text<T: Serialize>(value: &T) -> Bytes {
 }
 
 /// Asks whether a client is there.
-pub(super) fn ping() -> Bytes {
+pub(crate) fn ping() -> Bytes {
     Bytes::from_static(&[0x80 | PING, 0])
 }
 
 /// Answers a ping.
-pub(super) fn pong(content: &[u8]) -> Bytes {
+pub(crate) fn pong(content: &[u8]) -> Bytes {
     control(PONG, content)
 }
 
 /// Ends a connection.
-pub(super) fn close(code: u16, reason: &str) -> Bytes {
+pub(crate) fn close(code: u16, reason: &str) -> Bytes {
     let mut content = code.to_be_bytes().to_vec();
     content.extend_from_slice(&reason.as_bytes()[..reason.len().min(CONTROL - 2)]);
     control(CLOSE, &content)

@@ -12,12 +12,12 @@ use sha1::{Digest, Sha1};
 const SUFFIX: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Whether a request asks for a WebSocket, in whatever way.
-pub(super) fn is_wanted(request: &Request) -> bool {
+pub(crate) fn is_wanted(request: &Request) -> bool {
     has_word(request.headers(), &header::UPGRADE, "websocket")
 }
 
 /// The answer that makes a WebSocket of the connection, or why it cannot be one.
-pub(super) fn accept(request: &Request) -> Result<Response, (StatusCode, &'static str)> {
+pub(crate) fn accept(request: &Request) -> Result<Response, (StatusCode, &'static str)> {
     let headers = request.headers();
     if request.method() != Method::GET || !has_word(headers, &header::CONNECTION, "upgrade") {
         return Err((StatusCode::BAD_REQUEST, "a WebSocket begins with a GET and `Connection: Upgrade`"));

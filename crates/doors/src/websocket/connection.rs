@@ -19,16 +19,16 @@ const READ: usize = 4096;
 const SLICES: usize = 64;
 
 /// One socket's bytes.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: TokioIo<Upgraded>,
     decoder: Decoder,
     /// What is about to be written.
-    pub(super) outgoing: Outgoing,
+    pub(crate) outgoing: Outgoing,
 }
 
 /// What happened on a socket.
 #[derive(Debug)]
-pub(super) enum Happened {
+pub(crate) enum Happened {
     /// The client sent something.
     Received(Incoming),
     /// The client does not speak the protocol.
@@ -41,7 +41,7 @@ pub(super) enum Happened {
 
 impl Connection {
     /// Takes messages of at most `limit` bytes.
-    pub(super) fn new(stream: Upgraded, limit: usize) -> Connection {
+    pub(crate) fn new(stream: Upgraded, limit: usize) -> Connection {
         Connection {
             stream: TokioIo::new(stream),
             decoder: Decoder::new(limit),
@@ -50,17 +50,17 @@ impl Connection {
     }
 
     /// Takes messages of at most so many bytes from now on.
-    pub(super) fn set_limit(&mut self, limit: usize) {
+    pub(crate) fn set_limit(&mut self, limit: usize) {
         self.decoder.set_limit(limit);
     }
 
     /// The next thing that happens. Reads only if `reading`; writes whatever there is to write.
-    pub(super) async fn happens(&mut self, reading: bool) -> Happened {
+    pub(crate) async fn happens(&mut self, reading: bool) -> Happened {
         std::future::poll_fn(|context| self.poll(context, reading)).await
     }
 
     /// Sends a frame and waits until it and all before it are written; false when the connection is gone.
-    pub(super) async fn send(&mut self, frame: Bytes) -> bool {
+    pub(crate) async fn send(&mut self, frame: Bytes) -> bool {
         self.outgoing.push(frame);
         matches!(self.happens(false).await, Happened::Flushed)
     }

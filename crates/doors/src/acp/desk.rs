@@ -1,0 +1,395 @@
+//! One editor at work: which sessions it has open, which of its prompts wait for their turn to end, and what
+//! it has been asked. What a session is lives in the engine; what each request does is `requests`'s.
+
+use std::path::PathBuf;
+
+use agent_client_protocol::v1::schema::{
+    ConfigOptionUpdate, CurrentModeUpdate, Error, PromptResponse, RequestId, SessionInfoUpdate,
+    SessionUpdate, StopReason,
+};
+use ostler_acp::{BadLine, Incoming, parse};
+use ostler_types::{AgentState, Command, MessageId, SessionId, SessionView, TurnId};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, timeout};
+
+use super::errors::{bad_line, of_failure};
+use super::follow::Follower;
+use super::notes::{Note, Question, TurnEnd};
+use super::questions::Questions;
+use super::settings::Shown;
+use super::translate::{Own, Translator};
+use super::{BY, Ended, GRACE, Options, wire};
+use crate::http::HttpDoor;
+use crate::jsonl::Framed;
+use crate::jsonl::outbox::{Closed, Outbox};
+
+/// Sessions that one editor may have open at a time.
+pub(super) const SESSIONS: usize = 256;
+/// Notes that may wait for the desk.
+const NOTES: usize = 64;
+
+/// One editor at work.
+pub(super) struct Desk {
+    pub(super) door: HttpDoor,
+    pub(super) options: Options,
+    outbox: Outbox,
+    /// Lines that are said once the request or the note is done with.
+    pub(super) out: Vec<u8>,
+    pub(super) sessions: Vec<Open>,
+    pub(super) prompts: Vec<Prompt>,
+    pub(super) questions: Questions,
+    followers: JoinSet<()>,
+    notes_in: mpsc::Sender<(SessionId, Note)>,
+    /// What the sessions have to tell.
+    pub(super) notes: mpsc::Receiver<(SessionId, Note)>,
+}
+
+/// A session that the editor has open.
+pub(super) struct Open {
+    pub(super) id: SessionId,
+    workspace: PathBuf,
+    pub(super) shown: Shown,
+    pub(super) own: Own,
+    /// The requests that are answered once the past has been told.
+    loading: Vec<RequestId>,
+    /// The questions that are put then.
+    waiting: Vec<Question>,
+    follower: AbortHandle,
+}
+
+/// A prompt that waits for the end of its turn.
+pub(super) struct Prompt {
+    pub(super) request: RequestId,
+    pub(super) session_id: SessionId,
+    pub(super) turn_id: TurnId,
+    pub(super) message_id: MessageId,
+}
+
+/// What is to be stopped in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Whatever runs, whoever began it.
+    Everything,
+    /// What this editor has begun.
+    Own,
+    /// The same, unless it waits for an answer: that can be given elsewhere, or when the session is opened again.
+    Unattended,
+}
+
+impl Desk {
+    pub(super) fn new(door: HttpDoor, options: Options, outbox: Outbox) -> Desk {
+        let (notes_in, notes) = mpsc::channel(NOTES);
+        Desk {
+            door,
+            options,
+            outbox,
+            out: Vec::new(),
+            sessions: Vec::new(),
+            prompts: Vec::new(),
+            questions: Questions::default(),
+            followers: JoinSet::new(),
+            notes_in,
+            notes,
+        }
+    }
+
+    /// Takes a line.
+    pub(super) async fn take(&mut self, framed: Framed) -> Result<(), Closed> {
+        match framed {
+            Framed::Line(line) if line.iter().all(u8::is_ascii_whitespace) => {}
+            Framed::Line(line) => match std::str::from_utf8(&line) {
+                Ok(text) => self.message(text).await,
+                Err(_) => {
+                    wire::error(&RequestId::Null, &bad_line("the line is not UTF-8"), &mut self.out);
+                }
+            },
+            Framed::TooLong => {
+                let message =
+                    format!("the line is longer than {} bytes, and was skipped", self.options.max_line_bytes);
+                wire::error(&RequestId::Null, &bad_line(message), &mut self.out);
+            }
+        }
+        self.flush().await
+    }
+
+    async fn message(&mut self, line: &str) {
+        match parse(line) {
+            Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params).await,
+            Ok(Incoming::Notification { method, params }) => self.notification(&method, params).await,
+            Ok(Incoming::Answer { id, outcome }) => {
+                if let Some((session_id, command)) = self.questions.respond(&id, outcome) {
+                    self.submit(session_id, command).await;
+                }
+            }
+            Err(BadLine { id: Some(id), error }) => wire::error(&id, &error, &mut self.out),
+            Err(BadLine { id: None, error }) => tracing::debug!(%error, "an answer cannot be read"),
+        }
+    }
+
+    /// Takes a note of a session.
+    pub(super) async fn note(&mut self, id: SessionId, note: Note) -> Result<(), Closed> {
+        match note {
+            Note::TurnEnded(turn_id, end) => self.turn_ended(id, turn_id, &end),
+            Note::TurnDropped(turn_id) => {
+                self.answer(id, turn_id, &TurnEnd::Stopped(StopReason::Cancelled));
+            }
+            Note::Answered(key) => {
+                self.sessions.iter_mut().for_each(|open| open.waiting.retain(|question| question.key != key));
+                self.questions.answered(&key, &mut self.out);
+            }
+            Note::Asked(question) => self.ask(id, *question),
+            Note::Changed(session) => self.changed(id, |shown| shown.take(&session)).await,
+            Note::AgentChanged(agent) => self.changed(id, |shown| shown.take_agent(&agent)).await,
+            Note::Replayed => self.loaded(id).await,
+            Note::Gone => self.gone(id),
+        }
+        self.flush().await
+    }
+
+    /// Begins to follow a session; one that is followed already is followed anew, if its past is to be told.
+    pub(super) fn open(&mut self, view: &SessionView, loading: Option<RequestId>) {
+        let id = view.session.id;
+        let place = self.sessions.iter().position(|open| open.id == id);
+        let replay = loading.is_some();
+        let waiting: Vec<Question> = view.pending_approvals.iter().map(Question::from).collect();
+        if let Some(place) = place {
+            if replay {
+                self.sessions[place].follower.abort();
+                let follower = self.follow(view, true, self.sessions[place].own.clone());
+                let open = &mut self.sessions[place];
+                open.loading.extend(loading);
+                (open.follower, open.waiting) = (follower, waiting);
+            }
+            return;
+        }
+        let own = Own::default();
+        let follower = self.follow(view, replay, own.clone());
+        self.sessions.push(Open {
+            id,
+            workspace: PathBuf::from(&view.session.workspace_path),
+            shown: Shown::of(view),
+            own,
+            loading: loading.into_iter().collect(),
+            waiting,
+            follower,
+        });
+        if !replay {
+            self.ask_waiting(id);
+        }
+    }
+
+    fn follow(&mut self, view: &SessionView, replay: bool, own: Own) -> AbortHandle {
+        let (engine, settings) = (self.door.engine.clone(), self.door.settings.clone());
+        let folder = engine.session_dir(view.session.id);
+        let mut translator = Translator::new(view, replay, settings, folder, own);
+        if let (false, Some(agent)) = (replay, &view.agent_state) {
+            translator.begin(agent.as_ref() as &AgentState, &mut self.out);
+        }
+        let follower = Follower {
+            engine,
+            outbox: self.outbox.clone(),
+            notes: self.notes_in.clone(),
+            id: view.session.id,
+            after: if replay { 0 } else { view.last_seq },
+            history: view.last_seq,
+        };
+        // Those that were stopped are forgotten.
+        while self.followers.try_join_next().is_some() {}
+        self.followers.spawn(follower.run(translator))
+    }
+
+    /// Puts the questions that were open when the session was opened, and still are.
+    fn ask_waiting(&mut self, id: SessionId) {
+        let open = self.sessions.iter_mut().find(|open| open.id == id);
+        for question in open.map(|open| std::mem::take(&mut open.waiting)).unwrap_or_default() {
+            self.ask(id, question);
+        }
+    }
+
+    fn ask(&mut self, shown_in: SessionId, question: Question) {
+        if let Some(open) = self.sessions.iter().find(|open| open.id == shown_in) {
+            self.questions.ask(shown_in, question, &open.workspace, &mut self.out);
+        }
+    }
+
+    /// The past of a session has been told: who asked for it is answered, and what waits is asked.
+    async fn loaded(&mut self, id: SessionId) {
+        let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) else { return };
+        let loading = std::mem::take(&mut open.loading);
+        if loading.is_empty() {
+            return;
+        }
+        let result = self.offers(&self.shown(id)).await;
+        for request in &loading {
+            wire::result(request, &result, &mut self.out);
+        }
+        self.ask_waiting(id);
+    }
+
+    fn shown(&self, id: SessionId) -> Option<Shown> {
+        self.sessions.iter().find(|open| open.id == id).map(|open| open.shown.clone())
+    }
+
+    /// Tells what is another now, by whomever it was chosen.
+    async fn changed(&mut self, id: SessionId, change: impl FnOnce(&mut Shown)) {
+        let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) else { return };
+        let before = open.shown.clone();
+        change(&mut open.shown);
+        let now = open.shown.clone();
+        if before.title != now.title {
+            let info = SessionInfoUpdate::new().title(now.title.clone());
+            wire::update(id, SessionUpdate::SessionInfoUpdate(info), &mut self.out);
+        }
+        if before.mode != now.mode {
+            let mode = CurrentModeUpdate::new(now.mode);
+            wire::update(id, SessionUpdate::CurrentModeUpdate(mode), &mut self.out);
+        }
+        if (&before.mode, &before.model, &before.agent) != (&now.mode, &now.model, &now.agent) {
+            let options = ConfigOptionUpdate::new(now.options(&self.door).await);
+            wire::update(id, SessionUpdate::ConfigOptionUpdate(options), &mut self.out);
+        }
+    }
+
+    fn turn_ended(&mut self, id: SessionId, turn_id: TurnId, end: &TurnEnd) {
+        for open in self.sessions.iter_mut().filter(|open| open.id == id) {
+            // The past is told too, so a child's question is not known to be of this turn.
+            let key = |question: &Question| (question.key.session_id, question.key.turn_id);
+            open.waiting.retain(|question| key(question) != (id, turn_id));
+        }
+        self.questions.turn_ended(id, turn_id, &mut self.out);
+        self.answer(id, turn_id, end);
+    }
+
+    /// Answers the prompt that the turn was for, if it came from here.
+    fn answer(&mut self, id: SessionId, turn_id: TurnId, end: &TurnEnd) {
+        let is_its = |prompt: &Prompt| prompt.session_id == id && prompt.turn_id == turn_id;
+        while let Some(place) = self.prompts.iter().position(is_its) {
+            let Prompt { request, .. } = self.prompts.remove(place);
+            match end {
+                TurnEnd::Stopped(reason) => {
+                    wire::result(&request, &PromptResponse::new(*reason), &mut self.out);
+                }
+                TurnEnd::Failed(failure) => wire::error(&request, &of_failure(failure), &mut self.out),
+            }
+        }
+    }
+
+    /// No more will come of a session.
+    fn gone(&mut self, id: SessionId) {
+        let error = Error::internal_error().data(serde_json::json!({"code": "session_gone"}));
+        if let Some(open) = self.close(id) {
+            for request in &open.loading {
+                wire::error(request, &error, &mut self.out);
+            }
+        }
+        self.refuse_prompts(&error, |prompt| prompt.session_id == id);
+    }
+
+    /// Stops following a session.
+    pub(super) fn close(&mut self, id: SessionId) -> Option<Open> {
+        let place = self.sessions.iter().position(|open| open.id == id)?;
+        let open = self.sessions.remove(place);
+        open.follower.abort();
+        self.questions.session_closed(id, &mut self.out);
+        Some(open)
+    }
+
+    /// Answers what waits in a session that the editor closes.
+    pub(super) fn end_prompts(&mut self, id: SessionId) {
+        let turns = self.prompts.iter().filter(|prompt| prompt.session_id == id).map(|prompt| prompt.turn_id);
+        for turn_id in turns.collect::<Vec<_>>() {
+            self.answer(id, turn_id, &TurnEnd::Stopped(StopReason::Cancelled));
+        }
+    }
+
+    fn refuse_prompts(&mut self, error: &Error, which: impl Fn(&Prompt) -> bool) {
+        let refused: Vec<Prompt> = self.prompts.extract_if(.., |prompt| which(prompt)).collect();
+        for Prompt { request, .. } in refused {
+            wire::error(&request, error, &mut self.out);
+        }
+    }
+
+    /// Asks the engine for something of which the events tell what came of it.
+    pub(super) async fn submit(&self, id: SessionId, command: Command) {
+        if let Err(error) = self.door.engine.submit(id, command).await {
+            tracing::debug!(%id, %error, "a wish of the editor came too late");
+        }
+    }
+
+    /// Ends what this editor has asked for, and answers all that it waits for.
+    pub(super) async fn end(&mut self, how: Ended) {
+        let stopping = *self.door.engine.stopping().borrow();
+        if !stopping {
+            for open in &self.sessions {
+                self.stop(open.id, Stop::Unattended).await;
+            }
+        }
+        if how != Ended::ClientGone {
+            let until = Instant::now() + GRACE;
+            while !self.prompts.is_empty() && self.is_to_come().await {
+                tokio::select! {
+                    Some((id, note)) = self.notes.recv() => {
+                        if self.note(id, note).await.is_err() {
+                            break;
+                        }
+                    }
+                    ended = self.followers.join_next(), if stopping => {
+                        if ended.is_none() && self.notes.is_empty() {
+                            break;
+                        }
+                    }
+                    () = tokio::time::sleep_until(until) => break,
+                }
+            }
+            let failure = ostler_types::Failure {
+                code: "connection_ended".to_owned(),
+                message: "the connection ended before the turn did".to_owned(),
+                hint: Some("the session is on disk; load it to go on".to_owned()),
+            };
+            self.refuse_prompts(&of_failure(&failure), |_| true);
+            _ = timeout(GRACE, self.flush()).await;
+        }
+        self.followers.shutdown().await;
+    }
+
+    /// Whether the end of a turn of this editor is still to be expected: one that waits for an answer has none.
+    async fn is_to_come(&self) -> bool {
+        for prompt in &self.prompts {
+            match self.door.engine.view(prompt.session_id).await {
+                Ok(view) if !view.pending_approvals.is_empty() => {}
+                Ok(_) | Err(_) => return true,
+            }
+        }
+        false
+    }
+
+    /// Stops what runs in a session, as far as it is meant, and takes back what this editor has queued: that
+    /// first, or the next turn would begin.
+    pub(super) async fn stop(&self, id: SessionId, what: Stop) {
+        let Ok(view) = self.door.engine.view(id).await else { return };
+        let own: Vec<&Prompt> = self.prompts.iter().filter(|prompt| prompt.session_id == id).collect();
+        let is_own = |turn: &TurnId| own.iter().any(|prompt| prompt.turn_id == *turn);
+        let running = view.running_turn_id.filter(|turn| what == Stop::Everything || is_own(turn));
+        if what == Stop::Unattended && running.is_some() && !view.pending_approvals.is_empty() {
+            return;
+        }
+        let queued = view.queue.iter().map(|queued| queued.message.id);
+        let queued = queued.filter(|queued| own.iter().any(|prompt| prompt.message_id == *queued));
+        for message_id in queued {
+            self.submit(id, Command::Withdraw { message_id, by: BY.to_owned() }).await;
+        }
+        if let Some(turn_id) = running {
+            let reason = (what == Stop::Unattended).then(|| "its editor has gone".to_owned());
+            let turn_id = Some(turn_id);
+            self.submit(id, Command::Cancel { turn_id, by: BY.to_owned(), reason, partial: None }).await;
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), Closed> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        self.outbox.send(std::mem::take(&mut self.out).into()).await
+    }
+}

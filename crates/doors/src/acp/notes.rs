@@ -1,0 +1,76 @@
+//! What the desk of an editor has to know of a session beside the updates that its follower sends.
+
+use agent_client_protocol::v1::schema::StopReason;
+use ostler_types::{
+    AgentState, ApprovalOption, Failure, FileChange, PATCH_REVIEW, PendingApproval, Session, SessionId,
+    ToolCall, ToolCallId, ToolKind, TurnId,
+};
+
+/// What the desk is told of a session.
+#[derive(Debug)]
+pub(super) enum Note {
+    /// A question waits for an answer.
+    Asked(Box<Question>),
+    /// A question was answered, here or elsewhere.
+    Answered(QuestionKey),
+    /// A turn is over.
+    TurnEnded(TurnId, TurnEnd),
+    /// A turn will not begin: its message was taken back.
+    TurnDropped(TurnId),
+    /// Its title, model or policy may be others now.
+    Changed(Box<Session>),
+    /// Its agent says something else of itself now.
+    AgentChanged(Box<AgentState>),
+    /// All that had happened before it was opened has been told.
+    Replayed,
+    /// No more will come of this session.
+    Gone,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(super) enum TurnEnd {
+    /// By itself, for this reason, or because somebody stopped it.
+    Stopped(StopReason),
+    /// In an error.
+    Failed(Failure),
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct QuestionKey {
+    pub(super) session_id: SessionId,
+    pub(super) turn_id: TurnId,
+    pub(super) call: ToolCallId,
+}
+
+/// Something that waits for an answer.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    pub(super) key: QuestionKey,
+    /// The call as it stands in the session that shows it.
+    pub(super) tool_call: ToolCall,
+    pub(super) kind: ToolKind,
+    /// What it is about, for people.
+    pub(super) summary: String,
+    /// The answers that its agent offers.
+    pub(super) options: Vec<ApprovalOption>,
+    /// What a turn has changed, when the question is whether to keep it.
+    pub(super) review: Option<Vec<FileChange>>,
+}
+
+impl From<&PendingApproval> for Question {
+    fn from(approval: &PendingApproval) -> Question {
+        let call = approval.tool_call_id.clone();
+        let key =
+            QuestionKey { session_id: approval.session_id, turn_id: approval.turn_id, call: call.clone() };
+        Question {
+            key,
+            tool_call: ToolCall { id: call, name: approval.tool.clone(), input: approval.input.clone() },
+            kind: approval.kind,
+            summary: approval.summary.clone(),
+            options: approval.options.clone(),
+            review: (approval.tool == PATCH_REVIEW).then(Vec::new),
+        }
+    }
+}

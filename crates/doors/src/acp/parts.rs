@@ -1,0 +1,62 @@
+//! What an editor says in a prompt, as the parts of a message. What is not text is kept beside the log first.
+
+use agent_client_protocol::v1::schema::{ContentBlock, Error};
+use ostler_acp::{Piece, from_block};
+use ostler_types::{Part, SessionId};
+
+use super::errors::{invalid, of_engine};
+use crate::http::HttpDoor;
+
+/// Bytes of a file's text that are put into the message itself; a longer one is attached.
+const INLINE: usize = 256 * 1024;
+/// Pieces of one prompt.
+const PIECES: usize = 256;
+
+/// The parts of a prompt. When this returns, what it attaches is on disk.
+pub(super) async fn parts(
+    door: &HttpDoor,
+    id: SessionId,
+    blocks: &[ContentBlock],
+) -> Result<Vec<Part>, Error> {
+    if blocks.is_empty() {
+        return Err(invalid("`prompt` is empty; say something"));
+    }
+    if blocks.len() > PIECES {
+        return Err(invalid(format!("`prompt` has more than {PIECES} pieces")));
+    }
+    let mut parts = Vec::new();
+    for block in blocks {
+        parts.push(match from_block(block) {
+            Piece::Text(text) => Part::Text { text },
+            Piece::Link { name, uri } => Part::Text { text: format!("[@{name}]({uri})") },
+            Piece::File { name, bytes, .. } if bytes.len() <= INLINE => match String::from_utf8(bytes) {
+                Ok(text) => Part::Text { text: inlined(&name, &text) },
+                Err(error) => attach(door, id, &name, error.into_bytes()).await?,
+            },
+            Piece::File { name, bytes, .. } => attach(door, id, &name, bytes).await?,
+            Piece::Image { bytes, .. } => attach(door, id, "picture", bytes).await?,
+            Piece::Audio { bytes, .. } => attach(door, id, "sound", bytes).await?,
+        });
+    }
+    Ok(parts)
+}
+
+/// A file that the editor has put into the prompt, such as a buffer that is not saved yet.
+fn inlined(name: &str, text: &str) -> String {
+    // A fence that the text itself cannot end.
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{name}:\n{fence}\n{text}\n{fence}")
+}
+
+async fn attach(door: &HttpDoor, id: SessionId, name: &str, bytes: Vec<u8>) -> Result<Part, Error> {
+    let room = door.engine.attachment_room(bytes.len()).await;
+    let stored = door.engine.put_attachment(room, id, name, bytes).await.map_err(of_engine)?;
+    let (reference, mime_type) = (stored.reference, stored.mime_type.to_owned());
+    // What it is was told from its bytes, whatever the editor says.
+    Ok(match mime_type.split('/').next() {
+        Some("image") if mime_type != "image/svg+xml" => Part::Image { reference, mime_type },
+        Some("audio") => Part::Audio { reference, mime_type },
+        _ => Part::File { reference, mime_type },
+    })
+}

@@ -1,0 +1,181 @@
+//! Questions on this wire: which the editor has been asked, what they look like, and what an answer to one
+//! means. Questions are state of the engine; what is kept here is only under which number the editor knows them.
+
+use agent_client_protocol::v1::schema::{
+    CancelRequestNotification, Error, RequestId, RequestPermissionRequest, RequestPermissionResponse,
+    ToolCallContent, ToolCallUpdate, ToolCallUpdateFields,
+};
+use ostler_acp::{from_permission_answer, to_diffs, to_options};
+use ostler_types::{ApprovalOption, Command, OptionKind, Scope, SessionId, TurnId, Verdict};
+use serde_json::Value;
+use std::path::Path;
+
+use super::calls::announce;
+use super::notes::{Question, QuestionKey};
+use super::{BY, wire};
+
+/// Files of a change that a question shows.
+const FILES: usize = 50;
+
+/// The questions that one editor has been asked.
+#[derive(Default)]
+pub(super) struct Questions {
+    asked: i64,
+    open: Vec<Open>,
+}
+
+struct Open {
+    number: i64,
+    /// The session in whose updates it came up, which may be the parent of the one that asks.
+    shown_in: SessionId,
+    question: Question,
+}
+
+impl Questions {
+    /// Puts a question, unless it has been put already.
+    pub(super) fn ask(
+        &mut self,
+        shown_in: SessionId,
+        question: Question,
+        workspace: &Path,
+        out: &mut Vec<u8>,
+    ) {
+        if self.open.iter().any(|open| open.question.key == question.key) {
+            return;
+        }
+        self.asked += 1;
+        let options = to_options(&offered(&question));
+        let call = call(&question, workspace);
+        let request = RequestPermissionRequest::new(shown_in.to_string(), call, options);
+        wire::request(self.asked, "session/request_permission", &request, out);
+        self.open.push(Open { number: self.asked, shown_in, question });
+    }
+
+    /// Takes an answer, and returns what it means. None when it is too late, or when the editor cannot answer
+    /// and the question stays for somebody else.
+    pub(super) fn respond(
+        &mut self,
+        id: &RequestId,
+        outcome: Result<Value, Error>,
+    ) -> Option<(SessionId, Command)> {
+        let RequestId::Number(number) = id else { return None };
+        let place = self.open.iter().position(|open| open.number == *number)?;
+        let Open { question, .. } = self.open.remove(place);
+        let answer = outcome.and_then(|value| {
+            serde_json::from_value::<RequestPermissionResponse>(value)
+                .map_err(|error| Error::invalid_params().data(Value::String(error.to_string())))
+        });
+        match answer {
+            Ok(answer) => command(question, from_permission_answer(&answer).as_deref()),
+            Err(error) => {
+                tracing::warn!(%error, "the editor did not answer a question; it can be answered elsewhere");
+                None
+            }
+        }
+    }
+
+    /// Takes a question back that was answered elsewhere.
+    pub(super) fn answered(&mut self, key: &QuestionKey, out: &mut Vec<u8>) {
+        self.withdraw(|open| open.question.key == *key, out);
+    }
+
+    /// Takes back what a turn had asked, which is over.
+    pub(super) fn turn_ended(&mut self, session_id: SessionId, turn_id: TurnId, out: &mut Vec<u8>) {
+        let of_turn = |open: &Open| {
+            let key = &open.question.key;
+            // A child's questions end with the turn that started the child.
+            open.shown_in == session_id && (key.turn_id == turn_id || key.session_id != session_id)
+        };
+        self.withdraw(of_turn, out);
+    }
+
+    /// Takes back all that a session had asked.
+    pub(super) fn session_closed(&mut self, session_id: SessionId, out: &mut Vec<u8>) {
+        self.withdraw(|open| open.shown_in == session_id, out);
+    }
+
+    fn withdraw(&mut self, which: impl Fn(&Open) -> bool, out: &mut Vec<u8>) {
+        self.open.retain(|open| {
+            let withdrawn = which(open);
+            if withdrawn {
+                let params = CancelRequestNotification::new(RequestId::Number(open.number));
+                wire::notification("$/cancel_request", &params, out);
+            }
+            !withdrawn
+        });
+    }
+}
+
+/// The answers that can be given: the agent's own, where it offers some.
+fn offered(question: &Question) -> Vec<ApprovalOption> {
+    let option =
+        |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
+    if question.review.is_some() {
+        return vec![
+            option("once", "Keep the changes", OptionKind::AllowOnce),
+            option("deny", "Take them back", OptionKind::RejectOnce),
+        ];
+    }
+    if !question.options.is_empty() {
+        return question.options.clone();
+    }
+    vec![
+        option("once", "Allow once", OptionKind::AllowOnce),
+        option("session", "Allow in this session", OptionKind::AllowAlways),
+        option("always", "Always allow in this workspace", OptionKind::AllowAlways),
+        option("deny", "Reject", OptionKind::RejectOnce),
+    ]
+}
+
+/// What the question is about, as the editor shows it.
+fn call(question: &Question, workspace: &Path) -> ToolCallUpdate {
+    let told = announce(Some(question.key.turn_id), &question.tool_call, question.kind, workspace);
+    let mut content = Vec::new();
+    if !question.summary.is_empty() {
+        content.push(ToolCallContent::from(question.summary.clone()));
+    }
+    let mut title = told.title;
+    if let Some(files) = &question.review {
+        title = "Keep what this turn has changed?".to_owned();
+        for file in files.iter().take(FILES) {
+            let path = workspace.join(&file.path);
+            let is_new = file.kind == ostler_types::ChangeKind::Added;
+            let diffs = to_diffs(&path, is_new, file.diff.as_deref().unwrap_or_default());
+            content.extend(diffs.into_iter().map(ToolCallContent::from));
+        }
+    }
+    let mut fields = ToolCallUpdateFields::new().title(title).kind(told.kind).content(content);
+    fields.raw_input = told.raw_input;
+    if !told.locations.is_empty() {
+        fields = fields.locations(told.locations);
+    }
+    ToolCallUpdate::new(told.tool_call_id, fields)
+}
+
+/// What an answer means; a question that was given up is a no.
+fn command(question: Question, chosen: Option<&str>) -> Option<(SessionId, Command)> {
+    let (mut reason, mut option) = (None, None);
+    let (verdict, scope) = match chosen {
+        None => {
+            reason = Some("the question was dismissed".to_owned());
+            (Verdict::Deny, Scope::Once)
+        }
+        Some(id) if question.review.is_none() && !question.options.is_empty() => {
+            let Some(offered) = question.options.iter().find(|option| option.id == id) else {
+                tracing::warn!("the editor gave an answer that was not offered");
+                return None;
+            };
+            option = Some(offered.id.clone());
+            (if offered.kind.allows() { Verdict::Approve } else { Verdict::Deny }, Scope::Once)
+        }
+        Some("once") => (Verdict::Approve, Scope::Once),
+        Some("session") => (Verdict::Approve, Scope::Session),
+        Some("always") => (Verdict::Approve, Scope::Always),
+        Some(_) => (Verdict::Deny, Scope::Once),
+    };
+    let QuestionKey { session_id, turn_id, call } = question.key;
+    let by = BY.to_owned();
+    let command =
+        Command::Answer { turn_id, tool_call_id: call, verdict, scope, reason, review: None, option, by };
+    Some((session_id, command))
+}

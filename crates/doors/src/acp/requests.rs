@@ -1,0 +1,303 @@
+//! What each request and each notification of an editor does.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema::{
+    AgentCapabilities, AuthenticateResponse, CancelNotification, CancelRequestNotification,
+    CloseSessionRequest, CloseSessionResponse, Error, Implementation, InitializeRequest, InitializeResponse,
+    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpServer,
+    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, RequestId,
+    ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
+    SessionInfo, SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+};
+use ostler_engine::EngineError;
+use ostler_index::Filter;
+use ostler_types::{
+    Accepted, Command, Delivery, Message, MessageId, Role, SessionId, SessionStatus, SessionView, TurnId,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::desk::{Desk, Prompt, SESSIONS, Stop};
+use super::errors::{bad_line, invalid, no_session, of_engine, of_failure, read, unknown_method};
+use super::parts::parts;
+use super::settings::{Shown, change};
+use super::{BY, wire};
+use crate::http::{NewSessionBody, failure, make};
+
+/// Sessions in one page of the list.
+const PAGE: usize = 50;
+/// Under which name an editor is told what became of the servers of tools that it named.
+const SERVERS: &str = "ostler.mcpServers";
+
+/// What becomes of a request.
+enum Reply {
+    /// This is the answer.
+    Now(Value),
+    /// This is the answer, and then the session is followed.
+    Open(Value, Box<SessionView>),
+    /// The answer comes when something has happened.
+    Later,
+}
+
+impl Reply {
+    fn now(answer: &impl Serialize) -> Result<Reply, Error> {
+        value(answer).map(Reply::Now)
+    }
+}
+
+impl Desk {
+    /// Carries out a request, and answers it unless that comes later.
+    pub(super) async fn request(&mut self, id: RequestId, method: &str, params: Value) {
+        match self.carry_out(&id, method, params).await {
+            Ok(Reply::Now(answer)) => wire::result(&id, &answer, &mut self.out),
+            Ok(Reply::Open(answer, view)) => {
+                // The editor learns of the session before anything is told of it.
+                wire::result(&id, &answer, &mut self.out);
+                self.open(&view, None);
+            }
+            Ok(Reply::Later) => {}
+            Err(error) => wire::error(&id, &error, &mut self.out),
+        }
+    }
+
+    async fn carry_out(&mut self, id: &RequestId, method: &str, params: Value) -> Result<Reply, Error> {
+        match method {
+            "initialize" => initialize(&read(params)?),
+            "authenticate" => Reply::now(&AuthenticateResponse::default()),
+            "session/new" => self.new_session(read(params)?).await,
+            "session/load" => self.load(id, read(params)?).await,
+            "session/resume" => self.resume(read(params)?).await,
+            "session/list" => self.list(read(params)?).await,
+            "session/close" => self.close_session(&read(params)?).await,
+            "session/prompt" => self.prompt(id, read(params)?).await,
+            "session/set_mode" => {
+                let SetSessionModeRequest { session_id, mode_id, .. } = read(params)?;
+                self.choose(&session_id.0, "mode", &mode_id.0).await?;
+                Reply::now(&SetSessionModeResponse::default())
+            }
+            "session/set_config_option" => self.set_option(read(params)?).await,
+            other => Err(unknown_method(other)),
+        }
+    }
+
+    /// Takes a notification. Those that are not known are left alone, as the protocol has it.
+    pub(super) async fn notification(&mut self, method: &str, params: Value) {
+        match method {
+            "session/cancel" => {
+                if let Ok(CancelNotification { session_id, .. }) = read(params)
+                    && let Ok(id) = session_id.0.parse()
+                {
+                    self.stop(id, Stop::Everything).await;
+                }
+            }
+            "$/cancel_request" => {
+                if let Ok(CancelRequestNotification { request_id, .. }) = read(params)
+                    && let Some(prompt) = self.prompts.iter().find(|prompt| prompt.request == request_id)
+                {
+                    // Of these two, the one that does not fit changes nothing.
+                    let (id, turn_id, by) = (prompt.session_id, Some(prompt.turn_id), BY.to_owned());
+                    self.submit(id, Command::Withdraw { message_id: prompt.message_id, by: by.clone() })
+                        .await;
+                    self.submit(id, Command::Cancel { turn_id, by, reason: None, partial: None }).await;
+                }
+            }
+            other => tracing::debug!(method = ostler_acp::plain(other, 100), "a notification is not known"),
+        }
+    }
+
+    async fn new_session(&mut self, request: NewSessionRequest) -> Result<Reply, Error> {
+        self.has_room()?;
+        let cwd: PathBuf = Path::new(&self.options.cwd).join(&request.cwd).components().collect();
+        let mut body = NewSessionBody::default();
+        body.workspace_path = cwd.to_string_lossy().into_owned();
+        body.model.clone_from(&self.options.model);
+        body.system_prompt.clone_from(&self.options.system_prompt);
+        let policy = self.door.settings.policy.clone();
+        let session = make(&self.door, body, policy).await.map_err(|error| {
+            let failure = failure(error);
+            if failure.code == "bad_workspace" { invalid(failure.message) } else { of_failure(&failure) }
+        })?;
+        let view = self.door.engine.view(session.id).await.map_err(of_engine)?;
+        let shown = Shown::of(&view);
+        let answer = NewSessionResponse::new(session.id.to_string())
+            .modes(shown.modes())
+            .config_options(shown.options(&self.door).await)
+            .meta(about_servers(&request.mcp_servers));
+        Ok(Reply::Open(value(&answer)?, Box::new(view)))
+    }
+
+    /// Tells all that has happened in a session, then what happens; the answer comes in between.
+    async fn load(&mut self, id: &RequestId, request: LoadSessionRequest) -> Result<Reply, Error> {
+        about_servers(&request.mcp_servers);
+        let view = self.find(&request.session_id.0).await?;
+        self.open(&view, Some(id.clone()));
+        Ok(Reply::Later)
+    }
+
+    /// Tells what happens in a session from now on.
+    async fn resume(&mut self, request: ResumeSessionRequest) -> Result<Reply, Error> {
+        about_servers(&request.mcp_servers);
+        let view = self.find(&request.session_id.0).await?;
+        let answer = self.offers(&Some(Shown::of(&view))).await;
+        Ok(Reply::Open(value(&answer)?, Box::new(view)))
+    }
+
+    /// What can be chosen of a session, in the form that load and resume have in common.
+    pub(super) async fn offers(&self, shown: &Option<Shown>) -> LoadSessionResponse {
+        match shown {
+            Some(shown) => LoadSessionResponse::new()
+                .modes(shown.modes())
+                .config_options(shown.options(&self.door).await),
+            None => LoadSessionResponse::new(),
+        }
+    }
+
+    /// The sessions that can be gone on with, those with the newest activity first.
+    async fn list(&self, request: ListSessionsRequest) -> Result<Reply, Error> {
+        let workspace = match &request.cwd {
+            Some(cwd) => {
+                let real = tokio::fs::canonicalize(cwd).await.unwrap_or_else(|_| cwd.clone());
+                Some(real.to_string_lossy().into_owned())
+            }
+            None => None,
+        };
+        let filter = Filter {
+            workspace,
+            archived: Some(false),
+            top: true,
+            limit: PAGE,
+            cursor: request.cursor,
+            ..Filter::default()
+        };
+        let listing = self.door.engine.list(filter).await.map_err(of_engine)?;
+        let sessions = listing.sessions.into_iter().map(|listed| listed.session);
+        let open = sessions.filter(|session| session.status != SessionStatus::Completed);
+        let info = open.map(|session| {
+            SessionInfo::new(session.id.to_string(), session.workspace_path)
+                .title(session.title)
+                .updated_at(session.updated_at.to_string())
+        });
+        Reply::now(&ListSessionsResponse::new(info.collect()).next_cursor(listing.next_cursor))
+    }
+
+    /// Stops what this editor does in a session, and follows it no longer. The session stays.
+    async fn close_session(&mut self, request: &CloseSessionRequest) -> Result<Reply, Error> {
+        let id = self.find(&request.session_id.0).await?.session.id;
+        self.stop(id, Stop::Own).await;
+        self.end_prompts(id);
+        self.close(id);
+        Reply::now(&CloseSessionResponse::default())
+    }
+
+    async fn prompt(&mut self, id: &RequestId, request: PromptRequest) -> Result<Reply, Error> {
+        let view = self.find(&request.session_id.0).await?;
+        let session_id = view.session.id;
+        let parts = parts(&self.door, session_id, &request.prompt).await?;
+        self.open(&view, None);
+        let clock = self.door.engine.clock();
+        let message =
+            Message { id: MessageId::new(clock.uuid()), role: Role::User, parts, created_at: clock.now() };
+        let message_id = message.id;
+        if let Some(open) = self.sessions.iter().find(|open| open.id == session_id) {
+            open.own.add(message_id);
+        }
+        let command = Command::Submit {
+            message,
+            turn_id: TurnId::new(clock.uuid()),
+            delivery: Delivery::Queue,
+            auto_run: Some(true),
+            idempotency_key: None,
+            by: BY.to_owned(),
+            partial: None,
+        };
+        match self.door.engine.submit(session_id, command).await.map_err(of_engine)? {
+            Accepted::Message { turn_id: Some(turn_id), .. } => {
+                self.prompts.push(Prompt { request: id.clone(), session_id, turn_id, message_id });
+                Ok(Reply::Later)
+            }
+            other => {
+                tracing::error!(?other, "a prompt led to no turn");
+                Err(Error::internal_error())
+            }
+        }
+    }
+
+    async fn set_option(&mut self, request: SetSessionConfigOptionRequest) -> Result<Reply, Error> {
+        let choice = match &request.value {
+            SessionConfigOptionValue::Boolean { value } => value.to_string(),
+            SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
+            _ => return Err(invalid("`value` is one of the choices, or true or false")),
+        };
+        let shown = self.choose(&request.session_id.0, &request.config_id.0, &choice).await?;
+        Reply::now(&SetSessionConfigOptionResponse::new(shown.options(&self.door).await))
+    }
+
+    /// Chooses something, and returns how the session stands then.
+    async fn choose(&mut self, session: &str, setting: &str, choice: &str) -> Result<Shown, Error> {
+        let view = self.find(session).await?;
+        let change = change(&self.door, &view, setting, choice)?;
+        let id = view.session.id;
+        self.door.engine.submit(id, Command::Update(change)).await.map_err(of_engine)?;
+        let view = self.door.engine.view(id).await.map_err(of_engine)?;
+        Ok(Shown::of(&view))
+    }
+
+    /// The session that a request names, if it can be gone on with.
+    async fn find(&self, given: &str) -> Result<SessionView, Error> {
+        let id: SessionId = given.parse().map_err(|_| no_session(given))?;
+        if !self.sessions.iter().any(|open| open.id == id) {
+            self.has_room()?;
+        }
+        match self.door.engine.view(id).await {
+            Ok(view) => Ok(view),
+            Err(EngineError::NotFound) => Err(no_session(given)),
+            Err(error) => Err(of_engine(error)),
+        }
+    }
+
+    fn has_room(&self) -> Result<(), Error> {
+        if self.sessions.len() < SESSIONS {
+            return Ok(());
+        }
+        Err(bad_line(format!("an editor has at most {SESSIONS} sessions open at a time; close one")))
+    }
+}
+
+fn initialize(request: &InitializeRequest) -> Result<Reply, Error> {
+    if let Some(client) = &request.client_info {
+        let (name, version) = (ostler_acp::plain(&client.name, 100), ostler_acp::plain(&client.version, 100));
+        tracing::info!(name, version, "an editor is there");
+    }
+    let prompts = PromptCapabilities::new().image(true).audio(true).embedded_context(true);
+    let sessions = SessionCapabilities::new()
+        .list(SessionListCapabilities::new())
+        .resume(SessionResumeCapabilities::new())
+        .close(SessionCloseCapabilities::new());
+    let capabilities = AgentCapabilities::new()
+        .load_session(true)
+        .prompt_capabilities(prompts)
+        .session_capabilities(sessions);
+    let about = Implementation::new("ostler", env!("CARGO_PKG_VERSION")).title("Ostler".to_owned());
+    // Version 1 is the one that is spoken here, whichever the editor would like.
+    Reply::now(
+        &InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(capabilities).agent_info(about),
+    )
+}
+
+/// What an editor is told of the servers of tools that it names: they are not started. What starts programs is
+/// configured by the owner, or brought by a workspace that is trusted.
+fn about_servers(servers: &[McpServer]) -> Option<Map<String, Value>> {
+    if servers.is_empty() {
+        return None;
+    }
+    tracing::warn!(count = servers.len(), "the editor names MCP servers, which are not started");
+    let told = json!({"used": false, "hint": "name them in `[mcp.<name>]` of ostler's own configuration"});
+    Some(Map::from_iter([(SERVERS.to_owned(), told)]))
+}
+
+fn value(answer: &impl Serialize) -> Result<Value, Error> {
+    serde_json::to_value(answer).map_err(|_| Error::internal_error())
+}

@@ -1,0 +1,172 @@
+//! What can be chosen of a session from an editor: its mode, which is how much it asks, its model, and
+//! whatever someone else's agent offers. The protocol has two ways to say the first, and both are served.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use agent_client_protocol::v1::schema::{Error, SessionConfigOption, SessionMode, SessionModeState};
+use ostler_acp::to_config_options;
+use ostler_types::{
+    AgentChoice, AgentSetting, AgentState, ApprovalPolicy, Change, Policy, Session, SessionView, ToolKind,
+};
+
+use super::errors::{invalid, of_refusal};
+use crate::http::HttpDoor;
+
+/// How long the list of models is awaited; the session's own model is always in it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Models in the list.
+const MODELS: usize = 200;
+
+/// The settings of a session with the native agent.
+const MODE: &str = "mode";
+const MODEL: &str = "model";
+/// The agent that asks by our policy, and whose model is ours to choose.
+const NATIVE: &str = "native";
+
+/// The modes: id, name, what it means.
+const MODES: [(&str, &str, &str); 3] = [
+    ("default", "Ask", "Ask before files are changed, programs are run or other machines are reached"),
+    ("accept_edits", "Accept edits", "Change files of the workspace without asking; ask before the rest"),
+    ("auto", "Auto", "Ask for nothing that the sandbox confines"),
+];
+
+/// What an editor was last told that can be chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shown {
+    pub(super) title: Option<String>,
+    pub(super) mode: &'static str,
+    pub(super) model: String,
+    /// What someone else's agent offers.
+    pub(super) agent: Vec<AgentSetting>,
+    is_native: bool,
+}
+
+impl Shown {
+    pub(super) fn of(view: &SessionView) -> Shown {
+        let mut shown = Shown {
+            title: None,
+            mode: MODES[0].0,
+            model: String::new(),
+            agent: Vec::new(),
+            is_native: view.session.agent == NATIVE,
+        };
+        shown.take(&view.session);
+        if let Some(agent) = &view.agent_state {
+            shown.take_agent(agent);
+        }
+        shown
+    }
+
+    /// Takes the session as it is now.
+    pub(super) fn take(&mut self, session: &Session) {
+        self.title.clone_from(&session.title);
+        self.mode = mode_of(&session.policy.approval);
+        self.model.clone_from(&session.model);
+    }
+
+    /// Takes what the agent offers now.
+    pub(super) fn take_agent(&mut self, agent: &AgentState) {
+        self.agent.clone_from(&agent.settings);
+    }
+
+    /// The modes, in the older of the two ways. Someone else's agent has its own, among its settings.
+    pub(super) fn modes(&self) -> Option<SessionModeState> {
+        let mode = |(id, name, text): (&'static str, &str, &str)| {
+            SessionMode::new(id, name).description(text.to_owned())
+        };
+        self.is_native.then(|| SessionModeState::new(self.mode, MODES.map(mode).to_vec()))
+    }
+
+    /// All that can be chosen, in the newer way.
+    pub(super) async fn options(&self, door: &HttpDoor) -> Vec<SessionConfigOption> {
+        if !self.is_native {
+            return to_config_options(&self.agent);
+        }
+        let listed = tokio::time::timeout(PATIENCE, door.settings.models.list(false)).await;
+        let usable = listed.unwrap_or_default().into_iter().filter(|model| model.unavailable.is_none());
+        let mut names: Vec<String> = usable.map(|model| model.name).take(MODELS).collect();
+        if !names.contains(&self.model) {
+            names.insert(0, self.model.clone());
+        }
+        let model = |name: String| AgentChoice { id: name.clone(), name, description: None };
+        let mode = |(id, name, text): (&str, &str, &str)| AgentChoice {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            description: Some(text.to_owned()),
+        };
+        to_config_options(&[
+            setting(MODE, "Mode", self.mode, MODES.map(mode).to_vec()),
+            setting(MODEL, "Model", &self.model, names.into_iter().map(model).collect()),
+        ])
+    }
+}
+
+/// The change that a choice asks for.
+pub(super) fn change(
+    door: &HttpDoor,
+    view: &SessionView,
+    setting: &str,
+    choice: &str,
+) -> Result<Change, Error> {
+    let session = &view.session;
+    if session.agent != NATIVE {
+        let offers = view.agent_state.iter().flat_map(|agent| &agent.settings);
+        let known = offers.into_iter().any(|offered| offered.id == setting);
+        if !known {
+            return Err(invalid(format!("the agent has no setting `{}`", ostler_acp::plain(setting, 100))));
+        }
+        let agent_settings = BTreeMap::from([(setting.to_owned(), choice.to_owned())]);
+        return Ok(Change { agent_settings, ..Change::default() });
+    }
+    match setting {
+        MODE => {
+            let approval = approval(door, &session.policy.approval, choice)?;
+            let policy = Some(Policy { approval, ..session.policy.clone() });
+            Ok(Change { policy, ..Change::default() })
+        }
+        MODEL => {
+            door.settings.models.check(choice).map_err(of_refusal)?;
+            Ok(Change { model: Some(choice.to_owned()), ..Change::default() })
+        }
+        _ => {
+            let named = ostler_acp::plain(setting, 100);
+            Err(invalid(format!("there is no setting `{named}`; there are `{MODE}` and `{MODEL}`")))
+        }
+    }
+}
+
+fn setting(id: &str, name: &str, current: &str, choices: Vec<AgentChoice>) -> AgentSetting {
+    AgentSetting { id: id.to_owned(), name: name.to_owned(), current: Some(current.to_owned()), choices }
+}
+
+/// The mode that comes nearest to what a policy asks.
+fn mode_of(approval: &ApprovalPolicy) -> &'static str {
+    let [(default, ..), (accept_edits, ..), (auto, ..)] = MODES;
+    match approval.require_for_kinds.as_slice() {
+        [] => auto,
+        kinds if kinds.contains(&ToolKind::Write) => default,
+        _ => accept_edits,
+    }
+}
+
+/// The policy of a mode. What is asked about by name, and what rules allow, stays.
+fn approval(door: &HttpDoor, now: &ApprovalPolicy, mode: &str) -> Result<ApprovalPolicy, Error> {
+    if mode_of(now) == mode {
+        return Ok(now.clone());
+    }
+    let usual = &door.settings.policy.approval;
+    let require_for_kinds = match mode {
+        "default" if mode_of(usual) == "default" => usual.require_for_kinds.clone(),
+        "default" => ApprovalPolicy::default().require_for_kinds,
+        "accept_edits" => vec![ToolKind::Exec, ToolKind::Network],
+        "auto" => Vec::new(),
+        other => {
+            let named = ostler_acp::plain(other, 100);
+            let message =
+                format!("there is no mode `{named}`; there are `default`, `accept_edits` and `auto`");
+            return Err(invalid(message));
+        }
+    };
+    Ok(ApprovalPolicy { require_for_kinds, ..now.clone() })
+}

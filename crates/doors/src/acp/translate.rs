@@ -1,0 +1,324 @@
+//! From our events to the updates of this protocol, for one session. Reads nothing and sends nothing: lines go
+//! into a buffer, and what the desk has to act on becomes a note.
+
+mod plan;
+mod steps;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, MessageId as EditorMessage, ResourceLink, SessionUpdate, StopReason,
+};
+use ostler_acp::{to_commands, to_stop_reason};
+use ostler_engine::{DeltaLine, Item};
+use ostler_eventlog::Line;
+use ostler_types::{
+    AgentState, ChildCall, Cost, Event, Message, MessageId, PATCH_REVIEW, Part, Record, Role, SessionId,
+    SessionView, ToolCall, ToolCallId, ToolKind, TurnId,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::notes::{Note, Question, QuestionKey, TurnEnd};
+use super::output::{DeltaFrame, Output, Told};
+use super::wire;
+use crate::http::HttpSettings;
+use plan::Plan;
+
+/// Messages of an editor that are remembered as its own; the engine lets fewer wait.
+const OWN: usize = 256;
+
+/// The messages that the editor has sent itself, and shows already. Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Own(Arc<Mutex<VecDeque<MessageId>>>);
+
+impl Own {
+    pub(super) fn add(&self, id: MessageId) {
+        let mut own = self.0.lock().expect("nobody panics while holding it");
+        if own.len() == OWN {
+            own.pop_front();
+        }
+        own.push_back(id);
+    }
+
+    /// Whether the message is one of them, which it then no longer is: each is added once.
+    fn take(&self, id: MessageId) -> bool {
+        let mut own = self.0.lock().expect("nobody panics while holding it");
+        let place = own.iter().position(|own| *own == id);
+        place.and_then(|place| own.remove(place)).is_some()
+    }
+}
+
+/// Translates one session.
+pub(super) struct Translator {
+    session_id: SessionId,
+    settings: Arc<HttpSettings>,
+    workspace: PathBuf,
+    /// Where what belongs to messages lies.
+    folder: PathBuf,
+    own: Own,
+    /// Records up to this one are the past.
+    history: u64,
+    told: Told,
+    /// The calls of the running turn that the editor knows.
+    calls: Vec<Call>,
+    plan: Plan,
+    /// What the session has cost so far, as far as it is known.
+    cost: Option<Cost>,
+}
+
+/// A call that the editor knows.
+struct Call {
+    id: ToolCallId,
+    turn_id: Option<TurnId>,
+    output: Output,
+}
+
+impl Translator {
+    /// For a session as it stands, from its beginning or from now on.
+    pub(super) fn new(
+        view: &SessionView,
+        from_beginning: bool,
+        settings: Arc<HttpSettings>,
+        folder: PathBuf,
+        own: Own,
+    ) -> Translator {
+        Translator {
+            session_id: view.session.id,
+            settings,
+            workspace: PathBuf::from(&view.session.workspace_path),
+            folder,
+            own,
+            history: view.last_seq,
+            told: Told::default(),
+            calls: Vec::new(),
+            plan: Plan::default(),
+            cost: if from_beginning { None } else { view.session.usage.cost_usd },
+        }
+    }
+
+    /// Tells what a session's agent offers that is not told again.
+    pub(super) fn begin(&mut self, agent: &AgentState, out: &mut Vec<u8>) {
+        if !agent.commands.is_empty() {
+            self.update(SessionUpdate::AvailableCommandsUpdate(to_commands(&agent.commands)), out);
+        }
+        if let Some(plan) = self.plan.of_agent(&agent.plan) {
+            self.update(SessionUpdate::Plan(plan), out);
+        }
+    }
+
+    /// Tells one thing that happened.
+    pub(super) fn take(&mut self, item: &Item, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+        match item {
+            Item::Delta(line) => self.delta(line, out),
+            Item::Record(line) => self.record(line, out, notes),
+        }
+    }
+
+    /// Tells the output that has come, unless it can wait.
+    pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
+        let now = Instant::now();
+        let mut calls = std::mem::take(&mut self.calls);
+        for call in &mut calls {
+            if let Some(text) = call.output.take(now) {
+                self.show_output(call.turn_id, &call.id, text, out);
+            }
+        }
+        self.calls = calls;
+    }
+
+    /// When output is to be told that waits.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.calls.iter().filter_map(|call| call.output.due()).min()
+    }
+
+    fn delta(&mut self, line: &DeltaLine, out: &mut Vec<u8>) {
+        let Ok(DeltaFrame { data }) = serde_json::from_slice(&line.bytes) else {
+            tracing::error!(name = line.name, "a delta cannot be read back");
+            return;
+        };
+        if let (Some(id), Some(part)) = (data.message_id, data.part) {
+            let fresh = self.told.fresh(id, part, data.offset, &data.text).to_owned();
+            self.say(id, &fresh, line.name == "reasoning_delta", out);
+        } else if let (Some(id), Some(stream)) = (data.tool_call_id, data.stream)
+            && let Some(call) = self.calls.iter_mut().find(|call| call.id == id)
+        {
+            call.output.splice(&stream, data.offset, &data.text);
+        }
+    }
+
+    fn record(&mut self, line: &Line, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+        match line.record() {
+            Ok(record) => self.show(record, out, notes),
+            Err(error) => tracing::error!(seq = line.seq, %error, "a record cannot be read back"),
+        }
+    }
+
+    fn show(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+        let Record { seq, turn_id, event, .. } = record;
+        let is_past = seq <= self.history;
+        match event {
+            Event::MessageAdded { message, .. } => self.said(&message, is_past, out),
+            Event::ModelOutputCompleted { message, .. } => self.answered(turn_id, &message, out),
+            Event::TurnStarted { purpose, .. } => self.plan_begins(&purpose, out),
+            Event::UsageRecorded { model, message_id, usage } => {
+                self.used(&model, message_id.is_some(), &usage, out);
+            }
+            Event::ToolCallStarted { tool_call, kind } => self.started(turn_id, &tool_call, kind, out),
+            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+                self.completed(turn_id, tool_call, &tool_result, out);
+            }
+            Event::VerificationStarted { round, commands } => self.checks(turn_id, round, &commands, out),
+            Event::VerificationCompleted { round, ok, results } => {
+                self.checked(turn_id, round, ok, &results, out);
+            }
+            Event::SubagentStarted { session_id, subtask, .. } => {
+                self.child_started(session_id, subtask.as_deref(), out);
+            }
+            Event::SubagentCompleted { session_id, .. } => self.child_ended(session_id, out),
+            Event::AgentUpdated { agent } => {
+                self.begin(&agent, out);
+                if !is_past {
+                    notes.push(Note::AgentChanged(Box::new(agent)));
+                }
+            }
+            Event::SessionUpdated { session } if !is_past => notes.push(Note::Changed(Box::new(session))),
+            other => notes.extend(self.note(turn_id, other, is_past, out)),
+        }
+    }
+
+    /// What the desk has to act on. Questions of the past are not put again; those that are open are known.
+    fn note(
+        &mut self,
+        turn_id: Option<TurnId>,
+        event: Event,
+        is_past: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<Note> {
+        match event {
+            Event::TurnCompleted { stop_reason, .. } => {
+                self.end(turn_id, TurnEnd::Stopped(to_stop_reason(&stop_reason)))
+            }
+            Event::TurnCanceled { .. } => self.end(turn_id, TurnEnd::Stopped(StopReason::Cancelled)),
+            Event::TurnFailed { error, .. } => self.end(turn_id, TurnEnd::Failed(error)),
+            Event::MessageWithdrawn { .. } => turn_id.map(Note::TurnDropped),
+            Event::ApprovalRequested { tool_call, kind, summary, options, child, .. } => {
+                if child.is_none() {
+                    self.announce(turn_id, &tool_call, kind, out);
+                }
+                let key = self.key(turn_id, child.as_ref(), tool_call.id.clone())?;
+                let question = Question { key, tool_call, kind, summary, options, review: None };
+                (!is_past).then(|| Note::Asked(Box::new(question)))
+            }
+            Event::PatchReviewRequested { tool_call_id, files, waits: true, note, .. } if !is_past => {
+                let key = self.key(turn_id, None, tool_call_id.clone())?;
+                let tool_call =
+                    ToolCall { id: tool_call_id, name: PATCH_REVIEW.to_owned(), input: Value::Null };
+                let (summary, options) = (note.unwrap_or_default(), Vec::new());
+                let review = Some(files);
+                let question = Question { key, tool_call, kind: ToolKind::Write, summary, options, review };
+                Some(Note::Asked(Box::new(question)))
+            }
+            Event::ApprovalGranted { tool_call_id, child, .. }
+            | Event::ApprovalDenied { tool_call_id, child, .. } => {
+                self.key(turn_id, child.as_ref(), tool_call_id).map(Note::Answered)
+            }
+            Event::SessionCreated { .. }
+            | Event::SessionUpdated { .. }
+            | Event::SessionCompleted { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageAdded { .. }
+            | Event::MessageQueued { .. }
+            | Event::TurnStarted { .. }
+            | Event::TurnRetried { .. }
+            | Event::ModelResolved { .. }
+            | Event::ModelWaiting { .. }
+            | Event::UsageRecorded { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ModelOutputCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted {}
+            | Event::ToolCallStarted { .. }
+            | Event::ToolCallCompleted { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::CheckpointFailed { .. }
+            | Event::PatchReviewRequested { .. }
+            | Event::VerificationStarted { .. }
+            | Event::VerificationCompleted { .. }
+            | Event::ContextCompacted { .. }
+            | Event::AgentUpdated { .. }
+            | Event::SubagentStarted { .. }
+            | Event::SubagentCompleted { .. } => None,
+        }
+    }
+
+    fn end(&mut self, turn_id: Option<TurnId>, end: TurnEnd) -> Option<Note> {
+        self.calls.clear();
+        turn_id.map(|turn_id| Note::TurnEnded(turn_id, end))
+    }
+
+    /// What a question is about. A child's is answered where it was put.
+    fn key(
+        &self,
+        turn_id: Option<TurnId>,
+        child: Option<&ChildCall>,
+        call: ToolCallId,
+    ) -> Option<QuestionKey> {
+        match child {
+            Some(child) => {
+                let ChildCall { session_id, turn_id, .. } = *child;
+                Some(QuestionKey { session_id, turn_id, call })
+            }
+            None => Some(QuestionKey { session_id: self.session_id, turn_id: turn_id?, call }),
+        }
+    }
+
+    /// Somebody said something. What the editor has sent itself it shows already.
+    fn said(&mut self, message: &Message, is_past: bool, out: &mut Vec<u8>) {
+        let is_own = self.own.take(message.id);
+        if message.role != Role::User || (is_own && !is_past) {
+            return;
+        }
+        for part in &message.parts {
+            if let Some(block) = self.block(part) {
+                let chunk = ContentChunk::new(block).message_id(EditorMessage::from(message.id.to_string()));
+                self.update(SessionUpdate::UserMessageChunk(chunk), out);
+            }
+        }
+    }
+
+    /// A part that a person said. Files are pointed at, so that a replay does not read them all.
+    fn block(&self, part: &Part) -> Option<ContentBlock> {
+        match part {
+            Part::Text { text } => Some(ContentBlock::from(text.clone())),
+            Part::Image { reference, mime_type }
+            | Part::Audio { reference, mime_type }
+            | Part::File { reference, mime_type } => {
+                let name = reference.rsplit('/').next().unwrap_or(reference);
+                let uri = format!("file://{}", self.folder.join(reference).display());
+                let link = ResourceLink::new(name, uri).mime_type(mime_type.clone());
+                Some(ContentBlock::ResourceLink(link))
+            }
+            Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => None,
+        }
+    }
+
+    /// The model says something.
+    fn say(&self, id: MessageId, text: &str, thinking: bool, out: &mut Vec<u8>) {
+        if text.is_empty() {
+            return;
+        }
+        let chunk =
+            ContentChunk::new(ContentBlock::from(text)).message_id(EditorMessage::from(id.to_string()));
+        let said = if thinking { SessionUpdate::AgentThoughtChunk } else { SessionUpdate::AgentMessageChunk };
+        self.update(said(chunk), out);
+    }
+
+    fn update(&self, update: SessionUpdate, out: &mut Vec<u8>) {
+        wire::update(self.session_id, update, out);
+    }
+}

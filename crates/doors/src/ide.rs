@@ -1,0 +1,104 @@
+//! The ide door: projects, and sessions of several agents beside each other, over a WebSocket at `/ws`.
+//! `docs/protocols/ide.md` describes it for the people who write clients.
+//!
+//! Who may come in is decided before there is a socket, by the Host, the Origin and the token. The door holds no
+//! session: what a socket remembers is what its client has been told.
+
+mod entries;
+mod follow;
+mod frames;
+mod names;
+mod own;
+mod requests;
+mod socket;
+mod translate;
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::access::Pass;
+use crate::choices::AgentLink;
+use crate::http::{ApiError, HttpDoor};
+use crate::websocket::{Connection, handshake};
+use frames::Status;
+use names::NATIVE;
+use socket::Socket;
+
+/// Where the door is on the http door.
+pub(crate) const PATH: &str = "/ws";
+/// What comes before the token in the name of a subprotocol.
+pub(crate) const TOKEN_PROTOCOL: &str = "ostler-token.";
+/// The subprotocol that is spoken; named beside the token, so that no answer has to repeat that.
+const PROTOCOL: &str = "ostler-ide";
+/// Who asks, in the log.
+const BY: &str = "ide";
+/// Bytes of one message that a client sends.
+const MAX_MESSAGE: usize = 2 << 20;
+
+/// Makes a socket of a request.
+pub(crate) async fn upgrade(
+    State(door): State<HttpDoor>,
+    Extension(pass): Extension<Pass>,
+    mut request: Request,
+) -> Response {
+    let refused = |status, message: &str| ApiError::new(status, "bad_upgrade", message).into_response();
+    if !handshake::is_wanted(&request) {
+        let mut response = refused(StatusCode::UPGRADE_REQUIRED, "this is a WebSocket; ask for an upgrade");
+        response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        return response;
+    }
+    let mut response = match handshake::accept(&request) {
+        Ok(response) => response,
+        Err((status, reason)) => return refused(status, reason),
+    };
+    let Some(place) = door.place() else {
+        return refused(StatusCode::SERVICE_UNAVAILABLE, "there are too many sockets; close one");
+    };
+    if let Some(protocol) = spoken(request.headers()) {
+        response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
+    }
+    let upgrading = hyper::upgrade::on(&mut request);
+    let served = door.clone();
+    door.attend(async move {
+        let _place = place;
+        match upgrading.await {
+            Ok(upgraded) => {
+                let connection = Connection::new(upgraded, MAX_MESSAGE);
+                Box::pin(Socket::new(served, connection, pass).run()).await;
+            }
+            Err(error) => tracing::debug!(%error, "a connection did not become a socket"),
+        }
+    });
+    response
+}
+
+/// The subprotocol to answer with: browsers that name some want one of them back.
+fn spoken(headers: &HeaderMap) -> Option<HeaderValue> {
+    let named = offered(headers);
+    let own = named.iter().find(|name| **name == PROTOCOL);
+    let chosen = own.or_else(|| named.iter().find(|name| name.starts_with(TOKEN_PROTOCOL)))?;
+    HeaderValue::from_str(chosen).ok()
+}
+
+/// The subprotocols that a client names.
+pub(crate) fn offered(headers: &HeaderMap) -> Vec<&str> {
+    let values =
+        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim).collect()
+}
+
+/// How an agent stands.
+fn status(door: &HttpDoor, agent: &str) -> Status {
+    if agent == NATIVE {
+        return Status::Connected;
+    }
+    let links = door.agents.as_ref().map(|links| links.statuses()).unwrap_or_default();
+    match links.iter().find(|(name, _)| name == agent).map(|(_, link)| link) {
+        Some(AgentLink::Starting) => Status::Starting,
+        Some(AgentLink::Connected) => Status::Connected,
+        Some(AgentLink::Reconnecting) => Status::Reconnecting,
+        Some(AgentLink::Disconnected) | None => Status::Disconnected,
+    }
+}

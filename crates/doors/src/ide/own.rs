@@ -1,0 +1,50 @@
+//! What a socket's own client has said, so that it is not told of it: it shows what it sends by itself.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ostler_types::{MessageId, TurnId};
+
+use super::frames::RequestId;
+
+/// Messages that are remembered. One that is forgotten is told of, which does no harm.
+const LIMIT: usize = 1024;
+
+/// What a client has said and not seen the end of. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Own(Arc<Mutex<VecDeque<Said>>>);
+
+/// A message of the client.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) message_id: MessageId,
+    pub(super) turn_id: TurnId,
+    pub(super) request_id: Option<RequestId>,
+}
+
+impl Own {
+    /// Remembers a message that is about to be sent.
+    pub(super) fn add(&self, said: Said) {
+        let mut known = self.known();
+        if known.len() >= LIMIT {
+            known.pop_front();
+        }
+        known.push_back(said);
+    }
+
+    /// Whether the client has sent this message.
+    pub(super) fn has(&self, message_id: MessageId) -> bool {
+        self.known().iter().any(|said| said.message_id == message_id)
+    }
+
+    /// Forgets the message that a turn answers, now that it is over, and says which request it was.
+    pub(super) fn end(&self, turn_id: TurnId) -> Option<RequestId> {
+        let mut known = self.known();
+        let at = known.iter().position(|said| said.turn_id == turn_id)?;
+        known.remove(at)?.request_id
+    }
+
+    fn known(&self) -> MutexGuard<'_, VecDeque<Said>> {
+        self.0.lock().expect("no code panics while it holds what was said")
+    }
+}

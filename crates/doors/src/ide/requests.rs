@@ -1,0 +1,267 @@
+//! What a client asks for is done here, and answered in the wire's own words. Listing asks the index and nobody
+//! else; no agent is started for it.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use ostler_engine::EngineError;
+use ostler_index::Filter;
+use ostler_types::{
+    Change, Command, Delivery, Message, MessageId, Part, Role, Session, SessionId, SessionView, TurnId,
+};
+
+use super::entries::history;
+use super::frames::{Entry, Frame, Request, RequestId, SessionItem, Status, time};
+use super::names::{NATIVE, UNTITLED, agent, canonical, cli_type, find, title, uuid};
+use super::own::{Own, Said};
+use super::{BY, status};
+use crate::http::{ApiError, HttpDoor, NewSessionBody, make};
+use crate::websocket::framing;
+
+/// Sessions in one list: those in which something happened last.
+const LISTED: usize = 1000;
+/// Sessions that are read at a time.
+const PAGE: usize = 200;
+
+/// What came of a request.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) frames: Vec<Bytes>,
+    pub(super) named: Option<Box<Named>>,
+}
+
+/// A session that the client is to be told of from now on.
+pub(super) struct Named {
+    pub(super) session: Session,
+    /// What the client calls it.
+    pub(super) name: String,
+    /// The newest record that it knows of.
+    pub(super) after: u64,
+    /// What it has been shown of the running turn.
+    pub(super) entries: Vec<Entry>,
+    /// Whether it begins anew, rather than goes on as it is.
+    pub(super) anew: bool,
+}
+
+/// What was asked, and by whom.
+pub(super) struct Asked {
+    pub(super) id: Option<RequestId>,
+    pub(super) own: Own,
+    /// What the client was told that sessions are called.
+    pub(super) told: Vec<(SessionId, String)>,
+    /// Where an agent is started that is asked for by its name alone.
+    pub(super) workspace: Option<String>,
+}
+
+/// Carries out a request.
+pub(super) async fn carry_out(door: &HttpDoor, asked: &Asked, request: Request) -> Outcome {
+    let done = match &request {
+        Request::AddProject { path } => add_project(door, asked, path).await,
+        Request::RemoveProject { project_id } => remove_project(door, asked, project_id).await,
+        Request::ListProjects {} => projects(door, asked),
+        Request::ListSessions { project_id } => sessions(door, asked, project_id).await,
+        Request::Create { project_id, cli_type } => create(door, asked, project_id, cli_type).await,
+        Request::Open { session_id } => open(door, asked, session_id).await.map_err(|error| {
+            tracing::debug!(session_id, error, "a session was not opened");
+            "Could not load session".to_owned()
+        }),
+        Request::Send { session_id, content } => send(door, asked, session_id, content).await,
+        Request::Cancel { session_id } => cancel(door, session_id).await,
+        Request::Archive { session_id } => archive(door, asked, session_id).await,
+        Request::Reconnect { cli_type } => reconnect(door, asked, cli_type).await,
+    };
+    done.unwrap_or_else(|message| refused(asked.id.clone(), &message))
+}
+
+/// The answer to what was not done.
+pub(super) fn refused(request_id: Option<RequestId>, message: &str) -> Outcome {
+    let frame = Frame::Error { request_id, message, session_id: None };
+    Outcome { frames: vec![framing::text(&frame)], named: None }
+}
+
+type Done = Result<Outcome, String>;
+
+fn answer(frame: &Frame<'_>) -> Outcome {
+    Outcome { frames: vec![framing::text(frame)], named: None }
+}
+
+/// What went wrong, in the wire's words where it has some.
+fn words(error: EngineError) -> String {
+    match error {
+        EngineError::NotFound => "Session not found".to_owned(),
+        EngineError::Refused(refusal) => refusal.message,
+        other => other.to_string(),
+    }
+}
+
+async fn add_project(door: &HttpDoor, asked: &Asked, path: &str) -> Done {
+    let project = door.engine.add_project(path).await.map_err(words)?.into();
+    Ok(answer(&Frame::ProjectAdded { project, request_id: asked.id.clone() }))
+}
+
+async fn remove_project(door: &HttpDoor, asked: &Asked, project_id: &str) -> Done {
+    let id = uuid(project_id).ok_or("Project not found")?;
+    door.engine.remove_project(id).await.map_err(words)?;
+    Ok(answer(&Frame::ProjectRemoved { project_id, request_id: asked.id.clone() }))
+}
+
+fn projects(door: &HttpDoor, asked: &Asked) -> Done {
+    let projects = door.engine.projects().map_err(words)?.into_iter().map(Into::into).collect();
+    Ok(answer(&Frame::Projects { projects, request_id: asked.id.clone() }))
+}
+
+/// The directory of a project.
+fn path_of(door: &HttpDoor, project_id: &str) -> Result<Option<String>, String> {
+    let id = uuid(project_id);
+    let projects = door.engine.projects().map_err(words)?;
+    Ok(projects.into_iter().find(|project| Some(project.id) == id).map(|project| project.path))
+}
+
+async fn sessions(door: &HttpDoor, asked: &Asked, project_id: &str) -> Done {
+    let mut sessions = Vec::new();
+    if let Some(workspace) = path_of(door, project_id)? {
+        let filter = Filter {
+            workspace: Some(workspace),
+            archived: Some(false),
+            top: true,
+            limit: PAGE,
+            ..Filter::default()
+        };
+        let mut cursor = None;
+        while sessions.len() < LISTED {
+            let page = door.engine.list(Filter { cursor, ..filter.clone() }).await.map_err(words)?;
+            sessions.extend(page.sessions.iter().map(|listed| item(asked, &listed.session)));
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(answer(&Frame::Sessions { project_id, sessions, request_id: asked.id.clone() }))
+}
+
+fn item(asked: &Asked, session: &Session) -> SessionItem {
+    let told = asked.told.iter().find(|(id, _)| *id == session.id).map(|(_, name)| name.clone());
+    SessionItem {
+        id: told.unwrap_or_else(|| canonical(session)),
+        title: session.title.clone().unwrap_or_else(|| UNTITLED.to_owned()),
+        last_active_at: time(session.updated_at),
+        cli_type: cli_type(&session.agent).to_owned(),
+    }
+}
+
+async fn create(door: &HttpDoor, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
+    let workspace = path_of(door, project_id)?.ok_or("Project not found")?;
+    let missing = || format!("Could not start {cli_type}. Check that it's installed.");
+    let agent = agent(cli_type).filter(|agent| door.engine.agents().iter().any(|known| known == agent));
+    let agent = agent.ok_or_else(missing)?;
+    if let Some(links) = door.agents.as_ref().filter(|_| agent != NATIVE) {
+        let connected = links.connect(agent, PathBuf::from(&workspace)).await;
+        connected.map_err(|failure| format!("{} ({})", missing(), failure.message))?;
+    }
+    let body = NewSessionBody::in_workspace(workspace, agent.to_owned());
+    let made = make(door, body, door.settings.policy.clone()).await;
+    let session = made.map_err(|ApiError { body, .. }| body.error.message)?;
+    let view = door.engine.view(session.id).await.map_err(words)?;
+    let name = canonical(&session);
+    let frame = Frame::Created { session_id: &name, project_id, request_id: asked.id.clone() };
+    let frames = vec![framing::text(&frame)];
+    Ok(Outcome { frames, named: Some(Named::of(view, name, Vec::new(), true)) })
+}
+
+async fn open(door: &HttpDoor, asked: &Asked, name: &str) -> Done {
+    let view = find(&door.engine, name).await.map_err(words)?;
+    let mut entries = history(&door.engine, &view).await.map_err(words)?;
+    let frame = Frame::History { session_id: name, entries: &entries, request_id: asked.id.clone() };
+    let frames = vec![framing::text(&frame)];
+    // What waits for its turn comes last, and is not of the running one.
+    entries.truncate(entries.len().saturating_sub(view.queue.len()));
+    let of_turn = if view.running_turn_id.is_some() { entries } else { Vec::new() };
+    Ok(Outcome { frames, named: Some(Named::of(view, name.to_owned(), of_turn, true)) })
+}
+
+async fn send(door: &HttpDoor, asked: &Asked, name: &str, content: &str) -> Done {
+    // Whoever sends is told what happens from here on, so this comes first.
+    let view = find(&door.engine, name).await.map_err(words)?;
+    let id = view.session.id;
+    let clock = door.engine.clock();
+    let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
+    let parts = vec![Part::text(content)];
+    let command = Command::Submit {
+        message: Message { id: message_id, role: Role::User, parts, created_at: clock.now() },
+        turn_id,
+        delivery: Delivery::Queue,
+        auto_run: Some(true),
+        idempotency_key: None,
+        by: BY.to_owned(),
+        partial: None,
+    };
+    asked.own.add(Said { message_id, turn_id, request_id: asked.id.clone() });
+    if let Err(error) = door.engine.submit(id, command).await {
+        asked.own.end(turn_id);
+        return Err(words(error));
+    }
+    if view.session.title.is_none() {
+        derive_title(door, id, content).await;
+    }
+    Ok(Outcome { frames: Vec::new(), named: Some(Named::of(view, name.to_owned(), Vec::new(), false)) })
+}
+
+/// Calls a session after its first message. The message is in, whether this succeeds or not.
+async fn derive_title(door: &HttpDoor, id: SessionId, content: &str) {
+    let title = title(content);
+    // Another client may have been first.
+    let untitled = door.engine.view(id).await.is_ok_and(|view| view.session.title.is_none());
+    if title.is_empty() || !untitled {
+        return;
+    }
+    let change = Change { title: Some(title), ..Change::default() };
+    if let Err(error) = door.engine.submit(id, Command::Update(change)).await {
+        tracing::debug!(%id, %error, "the session gets no title");
+    }
+}
+
+/// Stops the running turn, which is told by its end. Where none runs, nothing is said.
+async fn cancel(door: &HttpDoor, name: &str) -> Done {
+    let view = find(&door.engine, name).await.map_err(words)?;
+    let command = Command::Cancel { turn_id: None, by: BY.to_owned(), reason: None, partial: None };
+    door.engine.submit(view.session.id, command).await.map_err(words)?;
+    Ok(Outcome::default())
+}
+
+async fn archive(door: &HttpDoor, asked: &Asked, name: &str) -> Done {
+    let view = find(&door.engine, name).await.map_err(words)?;
+    let change = Change { archived: Some(true), ..Change::default() };
+    door.engine.submit(view.session.id, Command::Update(change)).await.map_err(words)?;
+    Ok(answer(&Frame::Archived { session_id: name, request_id: asked.id.clone() }))
+}
+
+/// Starts an agent again that is not there.
+async fn reconnect(door: &HttpDoor, asked: &Asked, cli_type: &str) -> Done {
+    let unknown = || format!("Could not connect to {cli_type}");
+    let agent = agent(cli_type).filter(|agent| door.engine.agents().iter().any(|known| known == agent));
+    let agent = agent.ok_or_else(unknown)?;
+    let said = |status, request_id| framing::text(&Frame::AgentStatus { cli_type, status, request_id });
+    let Some(links) = door.agents.as_ref().filter(|_| status(door, agent) != Status::Connected) else {
+        return Ok(Outcome { frames: vec![said(status(door, agent), asked.id.clone())], named: None });
+    };
+    let first = || Some(door.engine.projects().ok()?.into_iter().next()?.path);
+    let workspace = asked.workspace.clone().or_else(first).map(PathBuf::from);
+    let workspace = workspace.unwrap_or_else(|| door.settings.workspace.clone());
+    let mut frames = vec![said(Status::Reconnecting, None)];
+    match links.connect(agent, workspace).await {
+        Ok(()) => frames.push(said(Status::Connected, asked.id.clone())),
+        Err(failure) => {
+            tracing::debug!(agent, error = failure.message, "an agent was not started");
+            frames.push(said(Status::Disconnected, None));
+            frames.extend(refused(asked.id.clone(), &unknown()).frames);
+        }
+    }
+    Ok(Outcome { frames, named: None })
+}
+
+impl Named {
+    fn of(view: SessionView, name: String, entries: Vec<Entry>, anew: bool) -> Box<Named> {
+        Box::new(Named { session: view.session, name, after: view.last_seq, entries, anew })
+    }
+}

@@ -1,0 +1,357 @@
+//! One socket: takes requests, answers them one after the other, and tells what happens in the sessions that it has
+//! opened, made or sent something to. All that it does ends with it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, Abortable, BoxFuture, select_all};
+use futures_util::stream::FuturesUnordered;
+use ostler_types::SessionId;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::follow::{BATCH, Follower};
+use super::frames::{Frame, Request, RequestId, Status, read};
+use super::names::cli_type;
+use super::own::Own;
+use super::requests::{Asked, Named, Outcome, carry_out, refused};
+use super::translate::Translator;
+use super::{MAX_MESSAGE, status};
+use crate::access::Pass;
+use crate::http::HttpDoor;
+use crate::websocket::{Connection, Happened, Incoming, framing};
+
+/// Requests that may wait; beyond that the socket is not read.
+const REQUESTS: usize = 32;
+/// Bytes that may wait for a client before it is not read any more.
+const BACKLOG: usize = 4 * BATCH;
+/// Sessions that one socket follows. The one named longest ago gives way.
+const FOLLOWED: usize = 256;
+/// How often a silent client is asked whether it is there, and a busy one whether it may be.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const CHECK_EVERY: Duration = Duration::from_secs(5);
+/// How long a socket has to send what is left when the daemon stops.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// One socket.
+pub(super) struct Socket {
+    door: HttpDoor,
+    connection: Connection,
+    pass: Pass,
+    checked: Instant,
+    own: Own,
+    /// The sessions that it follows, the one named longest ago first.
+    follows: Vec<Follow>,
+    numbers: u64,
+    /// Those that wait until what they have said is written.
+    resting: Vec<Box<Follower>>,
+    waiting: VecDeque<(Option<RequestId>, Request)>,
+    busy: bool,
+    work: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// How agents stood when the client was last told.
+    statuses: Vec<(String, Status)>,
+    changes: Vec<watch::Receiver<u64>>,
+    ping_at: Instant,
+    asked: bool,
+}
+
+/// A session that is followed.
+struct Follow {
+    session: SessionId,
+    number: u64,
+    name: String,
+    workspace: String,
+    stop: AbortHandle,
+}
+
+/// Something has been done.
+enum Done {
+    Request(Outcome),
+    /// Frames of a session that is followed, and who has more.
+    Followed(u64, Option<(Box<Follower>, Vec<Bytes>)>),
+    /// It was stopped.
+    Stopped,
+}
+
+/// How a socket ends.
+enum End {
+    Close(u16, &'static str),
+    Gone,
+}
+
+impl Socket {
+    pub(super) fn new(door: HttpDoor, connection: Connection, pass: Pass) -> Socket {
+        let now = Instant::now();
+        let changes = door.agents.as_ref().map(|links| links.changes()).unwrap_or_default();
+        Socket {
+            door,
+            connection,
+            pass,
+            checked: now,
+            own: Own::default(),
+            follows: Vec::new(),
+            numbers: 0,
+            resting: Vec::new(),
+            waiting: VecDeque::new(),
+            busy: false,
+            work: FuturesUnordered::new(),
+            statuses: Vec::new(),
+            changes,
+            ping_at: now + PING_EVERY,
+            asked: false,
+        }
+    }
+
+    /// Serves the client until one of the two has had enough.
+    pub(super) async fn run(mut self) {
+        let End::Close(code, reason) = self.serve().await else { return };
+        let frame = framing::close(code, reason);
+        _ = tokio::time::timeout(Duration::from_secs(2), self.connection.send(frame)).await;
+    }
+
+    async fn serve(&mut self) -> End {
+        let mut stopping = self.door.engine.stopping();
+        self.tell_statuses();
+        loop {
+            self.start_next();
+            self.wake();
+            // A client that does not read is not read either, or its mistakes would pile up.
+            let reading = self.waiting.len() < REQUESTS && self.connection.outgoing.len() < BACKLOG;
+            let end = tokio::select! {
+                happened = self.connection.happens(reading) => self.happened(happened),
+                Some(done) = self.work.next(), if !self.work.is_empty() => { self.done(done); None }
+                () = changed(&mut self.changes) => { self.tell_statuses(); None }
+                () = tokio::time::sleep_until(self.ping_at) => self.ping(),
+                () = stops(&mut stopping) => Some(self.last_words().await),
+            };
+            if let Some(end) = end.or_else(|| self.check_pass()) {
+                return end;
+            }
+        }
+    }
+
+    fn happened(&mut self, happened: Happened) -> Option<End> {
+        let incoming = match happened {
+            Happened::Flushed => return None,
+            Happened::Gone => return Some(End::Gone),
+            Happened::Broken(violation) => return Some(End::Close(violation.code, violation.reason)),
+            Happened::Received(incoming) => incoming,
+        };
+        self.asked = false;
+        match incoming {
+            Incoming::Message(_) if !self.pass.holds() => return Some(End::Close(4401, "unauthorized")),
+            Incoming::Message(message) => match read(&message) {
+                (id, Some(request)) => self.waiting.push_back((id, request)),
+                (id, None) => self.push(refused(id, "Invalid message format").frames),
+            },
+            Incoming::TooLarge => {
+                let message =
+                    format!("a message may have {MAX_MESSAGE} bytes at most; this one was passed over");
+                self.push(refused(None, &message).frames);
+            }
+            Incoming::Ping(content) => self.connection.outgoing.push(framing::pong(&content)),
+            Incoming::Pong => {}
+            Incoming::Close => return Some(End::Close(1000, "")),
+        }
+        None
+    }
+
+    /// Carries out the next request, once the answer to the one before is on its way.
+    fn start_next(&mut self) {
+        if self.busy || self.connection.outgoing.len() >= BATCH {
+            return;
+        }
+        let Some((id, request)) = self.waiting.pop_front() else { return };
+        if let Request::Open { session_id } | Request::Archive { session_id } = &request {
+            // A history takes the place of all that was told before, and what is put away is told of once.
+            self.unfollow(session_id);
+        }
+        let told = self.follows.iter().map(|follow| (follow.session, follow.name.clone())).collect();
+        let workspace = match &request {
+            Request::Reconnect { cli_type } => self.workspace_of(cli_type),
+            _ => None,
+        };
+        let asked = Asked { id, own: self.own.clone(), told, workspace };
+        let door = self.door.clone();
+        self.busy = true;
+        self.work.push(Box::pin(async move { Done::Request(carry_out(&door, &asked, request).await) }));
+    }
+
+    /// The workspace of the session of an agent that was named last.
+    fn workspace_of(&self, cli_type: &str) -> Option<String> {
+        let of = |follow: &&Follow| follow.name.split(':').next() == Some(cli_type);
+        self.follows.iter().rev().find(of).map(|follow| follow.workspace.clone())
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Request(Outcome { frames, named }) => {
+                self.busy = false;
+                self.push(frames);
+                named.into_iter().for_each(|named| self.follow(*named));
+            }
+            Done::Followed(number, Some((follower, frames))) => {
+                if self.follows.iter().any(|follow| follow.number == number) {
+                    self.push(frames);
+                    self.resting.push(follower);
+                }
+            }
+            Done::Followed(number, None) => self.follows.retain(|follow| follow.number != number),
+            Done::Stopped => {}
+        }
+    }
+
+    /// Follows a session from where an answer has shown it. One that is followed already goes on as it is, unless
+    /// it begins anew.
+    fn follow(&mut self, named: Named) {
+        let id = named.session.id;
+        if let Some(at) = self.follows.iter().position(|follow| follow.session == id) {
+            if !named.anew {
+                self.follows[at..].rotate_left(1);
+                return;
+            }
+            self.end_follow(at);
+        }
+        if self.follows.len() >= FOLLOWED {
+            self.end_follow(0);
+        }
+        self.numbers += 1;
+        let number = self.numbers;
+        let (stop, registration) = AbortHandle::new_pair();
+        let workspace = named.session.workspace_path.clone();
+        self.follows.push(Follow { session: id, number, name: named.name.clone(), workspace, stop });
+        let translator = Translator::new(named.name, &named.session, self.own.clone(), &named.entries);
+        let (engine, after) = (self.door.engine.clone(), named.after);
+        let begun = async move {
+            let follower = Follower::new(engine, (id, number), after, translator).await.ok();
+            // What comes first is waited for in the same way as what comes after it.
+            Done::Followed(number, follower.map(|follower| (Box::new(follower), Vec::new())))
+        };
+        self.work.push(stoppable(begun, registration));
+    }
+
+    fn unfollow(&mut self, name: &str) {
+        if let Some(at) = self.follows.iter().position(|follow| follow.name == name) {
+            self.end_follow(at);
+        }
+    }
+
+    fn end_follow(&mut self, at: usize) {
+        let follow = self.follows.remove(at);
+        follow.stop.abort();
+        self.resting.retain(|follower| follower.number != follow.number);
+    }
+
+    /// Has those go on who wait, when there is room for what they say.
+    fn wake(&mut self) {
+        if self.connection.outgoing.len() >= BATCH {
+            return;
+        }
+        for follower in std::mem::take(&mut self.resting) {
+            let number = follower.number;
+            let Some(follow) = self.follows.iter_mut().find(|follow| follow.number == number) else {
+                continue;
+            };
+            let (stop, registration) = AbortHandle::new_pair();
+            follow.stop = stop;
+            let next = async move { Done::Followed(number, follower.next().await) };
+            self.work.push(stoppable(next, registration));
+        }
+    }
+
+    /// Tells how agents stand, as far as it is not known.
+    fn tell_statuses(&mut self) {
+        let agents = self.door.engine.agents();
+        let now: Vec<(String, Status)> = agents
+            .into_iter()
+            .map(|agent| {
+                let stands = status(&self.door, &agent);
+                (agent, stands)
+            })
+            .collect();
+        let news: Vec<Bytes> = now
+            .iter()
+            .filter(|stands| !self.statuses.contains(stands))
+            .map(|(agent, status)| {
+                let frame =
+                    Frame::AgentStatus { cli_type: cli_type(agent), status: *status, request_id: None };
+                framing::text(&frame)
+            })
+            .collect();
+        self.statuses = now;
+        self.push(news);
+    }
+
+    fn push(&mut self, frames: Vec<Bytes>) {
+        frames.into_iter().for_each(|frame| self.connection.outgoing.push(frame));
+    }
+
+    fn ping(&mut self) -> Option<End> {
+        self.ping_at = Instant::now() + PING_EVERY;
+        if !self.connection.outgoing.is_empty() {
+            // A client that reads slowly is not gone, and sees the ping only when it has read the rest.
+            return None;
+        }
+        if self.asked {
+            return Some(End::Close(1001, "no answer to a ping"));
+        }
+        self.asked = true;
+        self.connection.outgoing.push(framing::ping());
+        None
+    }
+
+    /// Ends a socket whose token was replaced.
+    fn check_pass(&mut self) -> Option<End> {
+        if self.checked.elapsed() < CHECK_EVERY {
+            return None;
+        }
+        self.checked = Instant::now();
+        (!self.pass.holds()).then_some(End::Close(4401, "unauthorized"))
+    }
+
+    /// The daemon stops: its turns end, and what there is to say of that is sent.
+    async fn last_words(&mut self) -> End {
+        let deadline = Instant::now() + GRACE;
+        loop {
+            self.wake();
+            let idle = self.connection.outgoing.is_empty();
+            if idle && self.work.is_empty() {
+                return End::Close(1001, "the daemon is stopping");
+            }
+            tokio::select! {
+                happened = self.connection.happens(false) => {
+                    if let Happened::Gone | Happened::Broken(_) = happened {
+                        return End::Gone;
+                    }
+                }
+                Some(done) = self.work.next(), if !self.work.is_empty() => self.done(done),
+                () = tokio::time::sleep_until(deadline) => return End::Close(1001, "the daemon is stopping"),
+            }
+        }
+    }
+}
+
+fn stoppable(
+    work: impl Future<Output = Done> + Send + 'static,
+    registration: futures_util::future::AbortRegistration,
+) -> BoxFuture<'static, Done> {
+    Box::pin(async move { Abortable::new(work, registration).await.unwrap_or(Done::Stopped) })
+}
+
+/// Returns when the daemon begins to stop.
+async fn stops(stopping: &mut watch::Receiver<bool>) {
+    _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
+/// Returns when something has changed; never, when nothing can.
+async fn changed(changes: &mut Vec<watch::Receiver<u64>>) {
+    if changes.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    let (outcome, at, _) = select_all(changes.iter_mut().map(|changes| Box::pin(changes.changed()))).await;
+    if outcome.is_err() {
+        changes.swap_remove(at);
+    }
+}

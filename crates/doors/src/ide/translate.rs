@@ -1,0 +1,239 @@
+//! From the engine's records and deltas to this wire's messages. A turn ends in one `session:complete` or
+//! `session:cancelled`; one that failed has an `error` before it.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use ostler_engine::{DeltaLine, Item};
+use ostler_types::{Event, Failure, Message, MessageId, Record, Role, Session, TurnId};
+use serde::Deserialize;
+
+use super::entries::{answered, part_id, said, user};
+use super::frames::{Entry, Frame, time};
+use super::own::Own;
+use crate::websocket::framing;
+
+/// One session as one socket is told of it.
+pub(super) struct Translator {
+    /// What the client calls the session.
+    name: String,
+    title: Option<String>,
+    archived: bool,
+    own: Own,
+    /// How many bytes of the parts that stream are shown.
+    shown: Vec<(MessageId, u32, u64)>,
+    /// The newest text of the running turn, and its newest entry of any kind.
+    text: Option<String>,
+    newest: Option<String>,
+}
+
+/// How a turn ended.
+enum End {
+    Completed,
+    Canceled,
+    Failed(Failure),
+}
+
+impl Translator {
+    /// Begins with a session as the client knows it, and the entries that its running turn has by now.
+    pub(super) fn new(name: String, session: &Session, own: Own, entries: &[Entry]) -> Translator {
+        let mut translator = Translator {
+            name,
+            title: session.title.clone(),
+            archived: session.archived,
+            own,
+            shown: Vec::new(),
+            text: None,
+            newest: None,
+        };
+        let of_turn = entries.iter().rposition(|entry| matches!(entry, Entry::User { .. }));
+        entries[of_turn.map_or(0, |at| at + 1)..].iter().for_each(|entry| translator.note(entry));
+        translator
+    }
+
+    /// Says what an item leads to.
+    pub(super) fn take(&mut self, item: &Item, out: &mut Vec<Bytes>) {
+        match item {
+            Item::Delta(line) => self.delta(line, out),
+            Item::Record(line) => match line.record() {
+                Ok(record) => self.record(record, out),
+                Err(error) => tracing::warn!(seq = line.seq, %error, "a record cannot be read"),
+            },
+        }
+    }
+
+    fn record(&mut self, Record { ts, turn_id, event, .. }: Record, out: &mut Vec<Bytes>) {
+        match event {
+            Event::MessageAdded { message, .. } => self.added(&message, out),
+            Event::MessageQueued { queued, .. } => self.added(&queued.message, out),
+            Event::TurnStarted { .. } => (self.text, self.newest) = (None, None),
+            Event::ModelOutputCompleted { message, .. } => self.finished(&message, turn_id, out),
+            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+                let text = tool_result.text();
+                let failed = tool_result.error.as_ref().filter(|_| !tool_result.ok).unwrap_or(&text);
+                let result = if tool_result.ok { Ok(&text) } else { Err(failed) };
+                self.update(answered(turn_id, &tool_call.id, &tool_call.name, result), out);
+            }
+            Event::TurnCompleted { .. } => self.end(turn_id, ts, End::Completed, out),
+            Event::TurnCanceled { .. } => self.end(turn_id, ts, End::Canceled, out),
+            Event::TurnFailed { error, .. } => self.end(turn_id, ts, End::Failed(error), out),
+            Event::SessionUpdated { session } => self.updated(&session, out),
+            Event::SessionCreated { .. }
+            | Event::SessionCompleted { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageWithdrawn { .. }
+            | Event::TurnRetried { .. }
+            | Event::ModelResolved { .. }
+            | Event::ModelWaiting { .. }
+            | Event::UsageRecorded { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted {}
+            | Event::ToolCallStarted { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalGranted { .. }
+            | Event::ApprovalDenied { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::CheckpointFailed { .. }
+            | Event::PatchReviewRequested { .. }
+            | Event::VerificationStarted { .. }
+            | Event::VerificationCompleted { .. }
+            | Event::ContextCompacted { .. }
+            | Event::AgentUpdated { .. }
+            | Event::SubagentStarted { .. }
+            | Event::SubagentCompleted { .. } => {}
+        }
+    }
+
+    /// What somebody else said, here or at another door.
+    fn added(&mut self, message: &Message, out: &mut Vec<Bytes>) {
+        if message.role == Role::User && !self.own.has(message.id) {
+            let entry = user(message);
+            out.push(framing::text(&Frame::Update { session_id: &self.name, entry }));
+        }
+    }
+
+    /// A whole message: what was not shown as it streamed, and the calls that it asks for.
+    fn finished(&mut self, message: &Message, turn_id: Option<TurnId>, out: &mut Vec<Bytes>) {
+        for entry in said(message, turn_id) {
+            let part = |(id, part, _): &&(MessageId, u32, u64)| part_id(*id, *part) == entry.id();
+            let Some((_, _, known)) = self.shown.iter().find(part).copied() else {
+                self.update(entry, out);
+                continue;
+            };
+            let (Entry::Assistant { content, .. } | Entry::Thinking { content, .. }) = &entry else {
+                continue;
+            };
+            let rest = usize::try_from(known).ok().and_then(|known| content.get(known..));
+            match rest {
+                Some("") => {}
+                Some(rest) => self.chunk(entry.id(), rest, out),
+                // It is not what was shown, so all of it is shown anew.
+                None => self.update(entry, out),
+            }
+        }
+        self.shown.retain(|(id, ..)| *id != message.id);
+    }
+
+    fn delta(&mut self, line: &DeltaLine, out: &mut Vec<Bytes>) {
+        #[derive(Deserialize)]
+        struct Envelope<'a> {
+            ts: Timestamp,
+            #[serde(borrow)]
+            data: Data<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Data<'a> {
+            message_id: MessageId,
+            part: u32,
+            offset: u64,
+            #[serde(borrow)]
+            text: Cow<'a, str>,
+        }
+        let thinks = line.name == "reasoning_delta";
+        if !thinks && line.name != "model_output_delta" {
+            return;
+        }
+        let Ok(Envelope { ts, data }) = serde_json::from_slice::<Envelope<'_>>(&line.bytes) else { return };
+        let of = |(id, part, _): &&mut (MessageId, u32, u64)| *id == data.message_id && *part == data.part;
+        let known = self.shown.iter_mut().find(of).map(|(.., known)| *known);
+        let start = known.unwrap_or(0);
+        // Text after a gap is left for the record of the whole message, which has it all.
+        let skipped = start.checked_sub(data.offset).and_then(|skipped| usize::try_from(skipped).ok());
+        let fresh = skipped.and_then(|skipped| data.text.get(skipped..)).filter(|fresh| !fresh.is_empty());
+        let Some(fresh) = fresh else { return };
+        let entry_id = part_id(data.message_id, data.part);
+        let end = start + fresh.len() as u64;
+        match self.shown.iter_mut().find(of) {
+            Some((.., known)) => *known = end,
+            None => {
+                self.shown.push((data.message_id, data.part, end));
+                let (entry_id, content) = (entry_id.clone(), String::new());
+                let entry = if thinks {
+                    Entry::Thinking { entry_id, content }
+                } else {
+                    Entry::Assistant { entry_id, content, timestamp: time(ts) }
+                };
+                self.update(entry, out);
+            }
+        }
+        self.chunk(&entry_id, fresh, out);
+    }
+
+    fn end(&mut self, turn_id: Option<TurnId>, at: Timestamp, end: End, out: &mut Vec<Bytes>) {
+        let Some(turn_id) = turn_id else { return };
+        let request_id = self.own.end(turn_id);
+        if self.newest.is_none() {
+            // The end is that of an entry, so there has to be one.
+            let (entry_id, content) = (turn_id.to_string(), String::new());
+            self.update(Entry::Assistant { entry_id, content, timestamp: time(at) }, out);
+        }
+        let (text, newest) = (self.text.take(), self.newest.take());
+        let entry_id = text.or(newest).unwrap_or_default();
+        let (session_id, entry_id) = (self.name.as_str(), entry_id.as_str());
+        let frame = match end {
+            End::Completed => Frame::Complete { session_id, entry_id },
+            End::Canceled => Frame::Cancelled { session_id, entry_id },
+            End::Failed(Failure { message, hint, .. }) => {
+                let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+                let message = message + &hint;
+                let session_id = Some(session_id);
+                out.push(framing::text(&Frame::Error { request_id, message: &message, session_id }));
+                Frame::Complete { session_id: &self.name, entry_id }
+            }
+        };
+        out.push(framing::text(&frame));
+        self.shown.clear();
+    }
+
+    fn updated(&mut self, session: &Session, out: &mut Vec<Bytes>) {
+        let session_id = self.name.as_str();
+        if let Some(title) = session.title.as_deref().filter(|_| session.title != self.title) {
+            out.push(framing::text(&Frame::TitleUpdated { session_id, title }));
+        }
+        if session.archived && !self.archived {
+            out.push(framing::text(&Frame::Archived { session_id, request_id: None }));
+        }
+        (self.title, self.archived) = (session.title.clone(), session.archived);
+    }
+
+    fn update(&mut self, entry: Entry, out: &mut Vec<Bytes>) {
+        self.note(&entry);
+        out.push(framing::text(&Frame::Update { session_id: &self.name, entry }));
+    }
+
+    fn chunk(&self, entry_id: &str, content: &str, out: &mut Vec<Bytes>) {
+        out.push(framing::text(&Frame::Chunk { session_id: &self.name, entry_id, content }));
+    }
+
+    /// Remembers which entry the end of the turn is to name.
+    fn note(&mut self, entry: &Entry) {
+        if let Entry::Assistant { entry_id, .. } = entry {
+            self.text = Some(entry_id.clone());
+        }
+        self.newest = Some(entry.id().to_owned());
+    }
+}

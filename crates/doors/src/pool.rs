@@ -1,0 +1,128 @@
+//! The pool door: agents as JSON-RPC 2.0 over HTTP. `POST /rpc` (and `/`) makes, ends and lists agents, `POST
+//! /agent/{id}` talks to one. `docs/protocols/pool.md` describes it for the people who write clients.
+//!
+//! An agent is an open session that has a name. The door remembers nothing: a name leads to its session by the
+//! index, and a request's id to its turn by the key under which its message was recorded. So both outlive the
+//! daemon.
+
+mod agents;
+mod calls;
+mod envelope;
+mod message;
+mod presets;
+mod send;
+mod stream;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Extension, Router};
+use ostler_types::SessionId;
+use serde_json::{Value, json};
+
+use crate::access::Pass;
+use crate::http::{HttpDoor, by, is_json, read};
+use envelope::{Call, RpcError, answer, refusal};
+use send::Waiting;
+
+/// The routes of this door, for the http door to serve: it lets in, and answers what is not there.
+pub(crate) fn routes() -> Router<HttpDoor> {
+    Router::new().route("/rpc", post(pool)).route("/", post(pool)).route("/agent/{agent_id}", post(agent))
+}
+
+/// The pool as a whole.
+async fn pool(State(door): State<HttpDoor>, request: Request) -> Response {
+    let by = origin(request.headers());
+    let call = match take(request).await {
+        Ok(call) => call,
+        Err(response) => return response,
+    };
+    let result = match call.method.as_str() {
+        "create_agent" => agents::create(&door, &call).await,
+        "destroy_agent" => agents::destroy(&door, &call, by).await,
+        "list_agents" => agents::list(&door, &call).await,
+        other => Err(RpcError::unknown_method(other)),
+    };
+    answer(call.id.as_ref(), result)
+}
+
+/// One agent.
+async fn agent(
+    State(door): State<HttpDoor>,
+    Path(name): Path<String>,
+    Extension(pass): Extension<Pass>,
+    request: Request,
+) -> Response {
+    let (by, streams) = (origin(request.headers()), wants_stream(request.headers()));
+    let call = match take(request).await {
+        Ok(call) => call,
+        Err(response) => return response,
+    };
+    let id = match door.engine.by_name(&name).await {
+        Ok(Some(id)) => id,
+        Ok(None) => return unknown_agent(&name),
+        Err(error) => return answer(call.id.as_ref(), Err(error.into())),
+    };
+    if call.method == "send" {
+        return match (send::submit(&door, id, &call, by).await, &call.id) {
+            (Ok(_), None) => answer(None, Ok(Value::Null)),
+            (Ok(waiting), Some(_)) if streams => stream::respond(waiting, call, pass),
+            (Ok(waiting), Some(_)) => answer(call.id.as_ref(), Waiting::outcome(waiting).await),
+            (Err(error), _) => answer(call.id.as_ref(), Err(error)),
+        };
+    }
+    let result = call_agent(&door, id, &name, &call, by).await;
+    answer(call.id.as_ref(), result)
+}
+
+async fn call_agent(
+    door: &HttpDoor,
+    id: SessionId,
+    name: &str,
+    call: &Call,
+    by: String,
+) -> Result<Value, RpcError> {
+    match call.method.as_str() {
+        "cancel" => calls::cancel(door, id, call, &by).await,
+        "get_tokens" => calls::get_tokens(door, id, call).await,
+        "get_context" => calls::get_context(door, id, call).await,
+        "get_messages" => calls::get_messages(door, id, name, call).await,
+        "compact" => calls::compact(door, id, call).await,
+        "shutdown" => calls::shutdown(door, id, call, by).await,
+        other => Err(RpcError::unknown_method(other)),
+    }
+}
+
+/// Reads a call out of a request. A page of another origin can send a form or plain text without being asked, so
+/// what is not called JSON is not looked at.
+async fn take(request: Request) -> Result<Call, Response> {
+    if !is_json(request.headers()) {
+        let error = RpcError::invalid_request("the body must be sent as `content-type: application/json`");
+        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Value::Null, error));
+    }
+    let body = read(request).await.map_err(|error| {
+        refusal(error.status, &Value::Null, RpcError::invalid_request(error.body.error.message))
+    })?;
+    Call::parse(&body).map_err(|refused| {
+        let (id, error) = *refused;
+        refusal(StatusCode::BAD_REQUEST, &id, error)
+    })
+}
+
+fn unknown_agent(name: &str) -> Response {
+    let error = format!("Agent not found: {}", name.chars().take(128).collect::<String>());
+    (StatusCode::NOT_FOUND, axum::Json(json!({ "error": error }))).into_response()
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
+    accepted.flat_map(|accept| accept.split(',')).any(|kind| {
+        kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+    })
+}
+
+/// Who a request says it comes from, for the log.
+fn origin(headers: &HeaderMap) -> String {
+    by(headers).replacen("http", "pool", 1)
+}

@@ -1,0 +1,166 @@
+//! The pool as a whole: make an agent, end one, list them.
+
+use std::collections::HashMap;
+
+use futures_util::{StreamExt, stream};
+use ostler_engine::EngineError;
+use ostler_types::{Command, Session, SessionId, SessionView};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::envelope::{Call, RpcError};
+use super::presets::Preset;
+use crate::http::{ApiError, HttpDoor, NewSessionBody, check_name, make};
+
+/// Agents that are listed at most.
+const LISTED: usize = 10_000;
+/// Agents that are read from the index at a time.
+const PAGE: usize = 500;
+/// Agents that are asked how many messages they have at the same time.
+const ASKED_AT_ONCE: usize = 16;
+/// How often a name is made up for an agent that has none.
+const TRIES: u32 = 8;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateParams {
+    agent_id: Option<String>,
+    system_prompt: Option<String>,
+    model: Option<String>,
+    cwd: Option<String>,
+    parent_agent_id: Option<String>,
+    preset: Option<Preset>,
+}
+
+pub(super) async fn create(door: &HttpDoor, call: &Call) -> Result<Value, RpcError> {
+    let params: CreateParams = call.params(&[])?;
+    if let Some(name) = &params.agent_id {
+        check_name(name)?;
+    }
+    let parent = match &params.parent_agent_id {
+        Some(name) => Some(find(door, name).await?),
+        None => None,
+    };
+    let mut tries = 0;
+    let session = loop {
+        tries += 1;
+        match try_create(door, &params, parent.as_ref()).await {
+            Err(error) if is_taken(&error) => match &params.agent_id {
+                Some(name) => return Err(RpcError::invalid_params(format!("Agent already exists: {name}"))),
+                None if tries < TRIES => {}
+                None => return Err(error.into()),
+            },
+            made => break made?,
+        }
+    };
+    let name = session.name.unwrap_or_default();
+    Ok(json!({"agent_id": name, "url": format!("/agent/{name}")}))
+}
+
+async fn try_create(
+    door: &HttpDoor,
+    params: &CreateParams,
+    parent: Option<&SessionView>,
+) -> Result<Session, ApiError> {
+    let parent = parent.map(|view| &view.session);
+    let policy = parent.map_or_else(|| door.settings.policy.clone(), |parent| parent.policy.clone());
+    let policy = params.preset.unwrap_or(Preset::Trusted).within(policy);
+    let workspace_path = match (&params.cwd, parent) {
+        (Some(cwd), _) => cwd.clone(),
+        (None, Some(parent)) => parent.workspace_path.clone(),
+        (None, None) => door.settings.workspace.display().to_string(),
+    };
+    let made_up = || format!("{:08x}", door.engine.clock().uuid().as_u128() & 0xffff_ffff);
+    let name = params.agent_id.clone().unwrap_or_else(made_up);
+    let mut body = NewSessionBody::agent(workspace_path, name);
+    body.system_prompt.clone_from(&params.system_prompt);
+    body.model = params.model.clone().or_else(|| parent.map(|parent| parent.model.clone()));
+    body.parent_session_id = parent.map(|parent| parent.id);
+    make(door, body, policy).await
+}
+
+fn is_taken(error: &ApiError) -> bool {
+    error.body.error.code == "name_taken"
+}
+
+async fn find(door: &HttpDoor, name: &str) -> Result<SessionView, RpcError> {
+    let id = door.engine.by_name(name).await?;
+    let id = id.ok_or_else(|| RpcError::invalid_params(format!("Agent not found: {name}")))?;
+    Ok(door.engine.view(id).await?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DestroyParams {
+    agent_id: String,
+}
+
+pub(super) async fn destroy(door: &HttpDoor, call: &Call, by: String) -> Result<Value, RpcError> {
+    let DestroyParams { agent_id } = call.params(&["agent_id"])?;
+    let success = match door.engine.by_name(&agent_id).await? {
+        Some(id) => {
+            door.engine.submit(id, Command::Close { by, partial: None }).await?;
+            true
+        }
+        None => false,
+    };
+    Ok(json!({"success": success, "agent_id": agent_id}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoParams {}
+
+pub(super) async fn list(door: &HttpDoor, call: &Call) -> Result<Value, RpcError> {
+    let NoParams {} = call.params(&[])?;
+    let sessions = named(door).await?;
+    let names: HashMap<SessionId, String> =
+        sessions.iter().filter_map(|session| Some((session.id, session.name.clone()?))).collect();
+    let mut children: HashMap<SessionId, u64> = HashMap::new();
+    for parent in sessions.iter().filter_map(|session| session.parent_session_id) {
+        *children.entry(parent).or_default() += 1;
+    }
+    let row = |session: Session| {
+        let parent = session.parent_session_id.and_then(|parent| names.get(&parent));
+        let child_count = children.get(&session.id).copied().unwrap_or(0);
+        async move {
+            // One that is closed or removed meanwhile has none.
+            let message_count = match door.engine.context(session.id).await {
+                Ok(messages) => messages.len(),
+                Err(EngineError::NotFound) => 0,
+                Err(error) => return Err(error),
+            };
+            Ok(json!({
+                "agent_id": session.name,
+                "created_at": session.created_at,
+                "message_count": message_count,
+                "should_shutdown": false,
+                "parent_agent_id": parent,
+                "child_count": child_count,
+                "model": session.model,
+                "last_action_at": session.updated_at,
+                "cwd": session.workspace_path,
+                "session_id": session.id,
+            }))
+        }
+    };
+    let rows: Vec<Result<Value, EngineError>> =
+        stream::iter(sessions.into_iter().map(row)).buffered(ASKED_AT_ONCE).collect().await;
+    let agents: Vec<Value> = rows.into_iter().collect::<Result<_, _>>()?;
+    Ok(json!({ "agents": agents }))
+}
+
+/// The agents that there are, by name.
+async fn named(door: &HttpDoor) -> Result<Vec<Session>, EngineError> {
+    let mut all: Vec<Session> = Vec::new();
+    loop {
+        let after = all.last().and_then(|session| session.name.clone()).unwrap_or_default();
+        let page = door.engine.named(&after, PAGE).await?;
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        if is_last || all.len() >= LISTED {
+            all.truncate(LISTED);
+            return Ok(all);
+        }
+    }
+}

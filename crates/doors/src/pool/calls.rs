@@ -1,0 +1,209 @@
+//! What can be asked of one agent, `send` aside.
+
+use ostler_engine::{EngineError, Item, Subscription};
+use ostler_types::{Accepted, Command, Event, RefusalKind, SessionId, TurnId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::envelope::{Call, RpcError};
+use super::message::to_row;
+use super::send::key;
+use crate::choices::{ContextKind, ContextSection};
+use crate::http::HttpDoor;
+
+/// Tokens that a model of which nothing is known is taken to have room for, and those of them that are kept for
+/// its answer.
+const UNKNOWN_WINDOW: u64 = 8000;
+const RESERVE: u64 = 2000;
+/// Messages of one page: when none is asked for, and at most.
+const PAGE: u64 = 200;
+const MAX_PAGE: u64 = 2000;
+/// How often a compaction waits for another turn to end.
+const TRIES: u32 = 8;
+/// How often a message that is about to run is tried to be caught.
+const CATCHES: u32 = 3;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CancelParams {
+    request_id: Value,
+}
+
+/// Stops the turn of a request, or takes its message back while it waits.
+pub(super) async fn cancel(door: &HttpDoor, id: SessionId, call: &Call, by: &str) -> Result<Value, RpcError> {
+    let CancelParams { request_id } = call.params(&["request_id"])?;
+    let key = key(&request_id)?;
+    for _ in 0..CATCHES {
+        let Some(submitted) = door.engine.submitted(id, &key).await? else { break };
+        if submitted.is_queued {
+            let message_id = submitted.message_id;
+            match door.engine.submit(id, Command::Withdraw { message_id, by: by.to_owned() }).await {
+                Ok(_) => return Ok(json!({"cancelled": true, "request_id": request_id})),
+                // Its turn has just begun.
+                Err(EngineError::Refused(refusal)) if refusal.kind == RefusalKind::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let running = submitted.turn_id.filter(|_| submitted.is_running);
+        let Some(turn_id) = running else { break };
+        let cancel =
+            Command::Cancel { turn_id: Some(turn_id), by: by.to_owned(), reason: None, partial: None };
+        if door.engine.submit(id, cancel).await? != Accepted::Unchanged {
+            return Ok(json!({"cancelled": true, "request_id": request_id}));
+        }
+    }
+    Ok(json!({"cancelled": false, "request_id": request_id, "reason": "not_found_or_completed"}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoParams {}
+
+/// What the model's context holds, in tokens.
+pub(super) async fn get_tokens(door: &HttpDoor, id: SessionId, call: &Call) -> Result<Value, RpcError> {
+    let NoParams {} = call.params(&[])?;
+    let messages = door.engine.context(id).await?;
+    let session = door.engine.view(id).await?.session;
+    let sections = door.settings.gauge.measure(&session, &messages);
+    let sum = |wanted: fn(ContextKind) -> bool| -> u64 {
+        sections.iter().filter(|section| wanted(section.kind)).map(|section| section.tokens).sum()
+    };
+    let system = sum(|kind| kind == ContextKind::SystemPrompt);
+    let tools = sum(|kind| kind == ContextKind::Tools);
+    let total = sum(|_| true);
+    let model = door.settings.models.info(&session.model);
+    let budget = model.context_window.unwrap_or(UNKNOWN_WINDOW);
+    let reserve = model.max_output_tokens.unwrap_or(RESERVE).min(budget / 4);
+    Ok(json!({
+        "system": system,
+        "tools": tools,
+        "messages": total - system - tools,
+        "total": total,
+        "budget": budget,
+        "available": budget - reserve,
+    }))
+}
+
+pub(super) async fn get_context(door: &HttpDoor, id: SessionId, call: &Call) -> Result<Value, RpcError> {
+    let NoParams {} = call.params(&[])?;
+    let messages = door.engine.context(id).await?;
+    let session = door.engine.view(id).await?.session;
+    let is_prompt = |section: &ContextSection| section.kind == ContextKind::SystemPrompt;
+    let system_prompt = door.settings.gauge.measure(&session, &messages).iter().any(is_prompt);
+    Ok(json!({"message_count": messages.len(), "system_prompt": system_prompt}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageParams {
+    #[serde(default)]
+    offset: Value,
+    #[serde(default)]
+    limit: Value,
+}
+
+/// A page of the messages that the model is shown.
+pub(super) async fn get_messages(
+    door: &HttpDoor,
+    id: SessionId,
+    name: &str,
+    call: &Call,
+) -> Result<Value, RpcError> {
+    let PageParams { offset, limit } = call.params(&[])?;
+    let offset = number(&offset, 0)
+        .ok_or_else(|| RpcError::invalid_params("offset must be a non-negative integer"))?;
+    let limit = number(&limit, PAGE)
+        .filter(|limit| (1..=MAX_PAGE).contains(limit))
+        .ok_or_else(|| RpcError::invalid_params("limit must be an integer between 1 and 2000"))?;
+    let messages = door.engine.context(id).await?;
+    let (skipped, taken) =
+        (usize::try_from(offset).unwrap_or(usize::MAX), usize::try_from(limit).unwrap_or(0));
+    let rows = messages.iter().enumerate().skip(skipped).take(taken);
+    let rows: Vec<Value> = rows.map(|(index, message)| to_row(index, message)).collect();
+    let total = messages.len();
+    Ok(json!({"agent_id": name, "total": total, "offset": offset, "limit": limit, "messages": rows}))
+}
+
+fn number(value: &Value, absent: u64) -> Option<u64> {
+    if value.is_null() { Some(absent) } else { value.as_u64() }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CompactParams {
+    /// Taken for true: whoever asks wants it.
+    #[serde(default, rename = "force")]
+    _force: Option<bool>,
+}
+
+/// Makes the conversation shorter, after the turns that were there before.
+pub(super) async fn compact(door: &HttpDoor, id: SessionId, call: &Call) -> Result<Value, RpcError> {
+    let CompactParams { .. } = call.params(&[])?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let after = door.engine.view(id).await?.last_seq;
+        let mut subscription = door.engine.subscribe(id, after).await?;
+        let turn_id = TurnId::new(door.engine.clock().uuid());
+        match door.engine.submit(id, Command::Compact { turn_id }).await {
+            Ok(_) => return compacted(subscription, turn_id).await,
+            Err(EngineError::Refused(refusal)) if refusal.code == "turn_running" && tries < TRIES => {
+                until_turn_ends(&mut subscription).await?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Value, RpcError> {
+    let mut shorter = None;
+    while let Some(item) = subscription.next().await? {
+        let Item::Record(line) = item else { continue };
+        let Ok(record) = line.record() else { continue };
+        if record.turn_id != Some(turn_id) {
+            continue;
+        }
+        match record.event {
+            Event::ContextCompacted { compaction } => {
+                let (before, after) = (compaction.tokens_before, compaction.tokens_after);
+                shorter = Some(json!({
+                    "compacted": true,
+                    "tokens_before": before,
+                    "tokens_after": after,
+                    "tokens_saved": before.saturating_sub(after),
+                }));
+            }
+            Event::TurnCompleted { stop_reason, .. } => {
+                return Ok(shorter.unwrap_or_else(|| json!({"compacted": false, "reason": stop_reason})));
+            }
+            Event::TurnCanceled { .. } => return Ok(json!({"compacted": false, "reason": "cancelled"})),
+            Event::TurnFailed { error, .. } => return Err(RpcError::failed(&error)),
+            _ => {}
+        }
+    }
+    Err(RpcError::internal("the session ended before the compaction did"))
+}
+
+/// Waits for the turn that is in the way. Its end is to come, since the subscription is older than the refusal.
+async fn until_turn_ends(subscription: &mut Subscription) -> Result<(), RpcError> {
+    while let Some(item) = subscription.next().await? {
+        if let Item::Record(line) = &item
+            && matches!(line.name(), "turn_completed" | "turn_failed" | "turn_canceled")
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Ends the agent. The daemon goes on, since it is there for others too.
+pub(super) async fn shutdown(
+    door: &HttpDoor,
+    id: SessionId,
+    call: &Call,
+    by: String,
+) -> Result<Value, RpcError> {
+    let NoParams {} = call.params(&[])?;
+    door.engine.submit(id, Command::Close { by, partial: None }).await?;
+    Ok(json!({"success": true}))
+}

@@ -1,0 +1,170 @@
+//! `send`: a message to an agent, and its answer. A client that hangs up stops nothing; it may ask again under the
+//! same `request_id`, and gets the answer of the same turn.
+
+use ostler_engine::{EngineError, Item, Subscription};
+use ostler_types::{
+    Accepted, Command, Delivery, Event, Failure, Message, MessageId, Part, Role, SessionId, TurnId,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::envelope::{Call, RpcError};
+use super::message::content;
+use crate::http::HttpDoor;
+
+/// The longest id that a client may give its request.
+const MAX_REQUEST_ID: usize = 256;
+
+/// The events that tell how a turn goes, as far as its answer is concerned.
+const TELLING: [&str; 6] = [
+    "model_output_completed",
+    "message_added",
+    "message_withdrawn",
+    "turn_completed",
+    "turn_failed",
+    "turn_canceled",
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SendParams {
+    content: Value,
+    #[serde(default)]
+    request_id: Value,
+}
+
+/// A request that waits for the end of its turn.
+pub(super) struct Waiting {
+    pub(super) subscription: Box<Subscription>,
+    turn_id: TurnId,
+    message_id: MessageId,
+    request_id: Value,
+    /// What the agent has said in the turn.
+    text: String,
+}
+
+/// Hands a message to an agent. When this returns, the message is on disk.
+pub(super) async fn submit(
+    door: &HttpDoor,
+    id: SessionId,
+    call: &Call,
+    by: String,
+) -> Result<Waiting, RpcError> {
+    let SendParams { content, request_id } = call.params(&["content"])?;
+    let Value::String(text) = content else {
+        return Err(RpcError::invalid_params("content must be string"));
+    };
+    let clock = door.engine.clock();
+    let message_id = MessageId::new(clock.uuid());
+    let request_id = match request_id {
+        Value::Null => format!("{:016x}", message_id.uuid().as_u128() & u128::from(u64::MAX)).into(),
+        given => given,
+    };
+    let key = key(&request_id)?;
+    // Followed before it is sent, so that nothing of its turn can be missed.
+    let after = door.engine.view(id).await?.last_seq;
+    let subscription = door.engine.subscribe(id, after).await?;
+    let parts = vec![Part::text(text)];
+    let command = Command::Submit {
+        message: Message { id: message_id, role: Role::User, parts, created_at: clock.now() },
+        turn_id: TurnId::new(clock.uuid()),
+        delivery: Delivery::Queue,
+        auto_run: Some(true),
+        idempotency_key: Some(key),
+        by,
+        partial: None,
+    };
+    let (message_id, turn_id, is_new) = match door.engine.submit(id, command).await? {
+        Accepted::Message { message_id: known, turn_id: Some(turn_id) } => {
+            (known, turn_id, known == message_id)
+        }
+        _ => return Err(RpcError::internal("the message was taken, but no turn answers it")),
+    };
+    // What was sent before may be under way, or over.
+    let subscription = if is_new { subscription } else { door.engine.subscribe(id, 0).await? };
+    let subscription = Box::new(subscription);
+    Ok(Waiting { subscription, turn_id, message_id, request_id, text: String::new() })
+}
+
+/// The key under which the message of a request is recorded.
+pub(super) fn key(request_id: &Value) -> Result<String, RpcError> {
+    match request_id {
+        Value::String(text) if text.is_empty() => Err(RpcError::invalid_params("request_id cannot be empty")),
+        Value::String(text) if text.len() > MAX_REQUEST_ID => {
+            Err(RpcError::invalid_params(format!("request_id has more than {MAX_REQUEST_ID} bytes")))
+        }
+        Value::String(text) => Ok(format!("pool:text:{text}")),
+        Value::Number(number) if number.is_i64() || number.is_u64() => Ok(format!("pool:number:{number}")),
+        _ => Err(RpcError::invalid_params("request_id must be string or integer")),
+    }
+}
+
+impl Waiting {
+    /// Waits for the end of the turn.
+    pub(super) async fn outcome(mut self) -> Result<Value, RpcError> {
+        loop {
+            match self.subscription.next().await {
+                Ok(Some(item)) => {
+                    if let Some(outcome) = self.take(&item) {
+                        return outcome;
+                    }
+                }
+                Ok(None) => return Err(self.cut_off()),
+                Err(error) => return Err(self.broken(error)),
+            }
+        }
+    }
+
+    /// Looks at what happens in the session; the answer once the turn is over.
+    pub(super) fn take(&mut self, item: &Item) -> Option<Result<Value, RpcError>> {
+        let Item::Record(line) = item else { return None };
+        if !TELLING.contains(&line.name()) {
+            return None;
+        }
+        let record = match line.record() {
+            Ok(record) => record,
+            Err(error) => return Some(Err(RpcError::internal(format!("a record cannot be read: {error}")))),
+        };
+        if record.turn_id != Some(self.turn_id) {
+            return None;
+        }
+        match record.event {
+            Event::ModelOutputCompleted { message, .. } => self.text += &content(&message),
+            Event::MessageAdded { message, .. } if message.role == Role::Assistant => {
+                self.text += &content(&message);
+            }
+            Event::MessageWithdrawn { message_id, .. } if message_id == self.message_id => {
+                return Some(Ok(self.cancelled()));
+            }
+            Event::TurnCanceled { .. } => return Some(Ok(self.cancelled())),
+            Event::TurnCompleted { .. } => {
+                let content = std::mem::take(&mut self.text);
+                return Some(Ok(json!({"content": content, "request_id": self.request_id})));
+            }
+            Event::TurnFailed { error, .. } => {
+                let failed = RpcError::failed(&error).with("request_id", self.request_id.clone());
+                return Some(Err(failed.with("content", std::mem::take(&mut self.text).into())));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn cancelled(&self) -> Value {
+        json!({"cancelled": true, "request_id": self.request_id})
+    }
+
+    /// The session has gone, or the daemon goes; the turn may go on without this request.
+    pub(super) fn cut_off(&self) -> RpcError {
+        let error = Failure {
+            code: "shutting_down".to_owned(),
+            message: "the daemon stops, and the turn is not over".to_owned(),
+            hint: Some("send the same request_id again when the daemon is back".to_owned()),
+        };
+        RpcError::failed(&error).with("request_id", self.request_id.clone())
+    }
+
+    pub(super) fn broken(&self, error: EngineError) -> RpcError {
+        RpcError::from(error).with("request_id", self.request_id.clone())
+    }
+}

@@ -1,0 +1,107 @@
+//! `send` with `Accept: text/event-stream`: the session's events as they come, framed as the http door frames
+//! them, and at last the response, as an event called `result`.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use ostler_engine::Item;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::envelope::{Call, RpcError, response};
+use super::send::Waiting;
+use crate::access::Pass;
+use crate::http::Framing;
+
+/// How often a silent stream shows that it is alive.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Bytes that are put into one chunk.
+const CHUNK: usize = 64 << 10;
+
+/// A stream in the making.
+struct Events {
+    waiting: Waiting,
+    /// What the response answers to.
+    id: Value,
+    pass: Pass,
+    done: bool,
+}
+
+/// The answer that streams.
+pub(super) fn respond(waiting: Waiting, call: Call, pass: Pass) -> Response {
+    let events = Events { waiting, id: call.id.unwrap_or(Value::Null), pass, done: false };
+    let chunks = stream::unfold(events, |mut events| async move {
+        let chunk = events.chunk().await?;
+        Some((Ok::<Bytes, Infallible>(chunk), events))
+    });
+    let mut response = Response::new(Body::from_stream(chunks));
+    let kind = HeaderValue::from_static(Framing::Sse.content_type());
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+impl Events {
+    /// All that is ready, or the next thing that comes; `None` once the result has been given out.
+    async fn chunk(&mut self) -> Option<Bytes> {
+        let mut chunk = BytesMut::new();
+        while !self.done && chunk.len() < CHUNK {
+            match self.waiting.subscription.ready().await {
+                Ok(Some(item)) => self.put(&mut chunk, &item),
+                Ok(None) if !chunk.is_empty() => break,
+                Ok(None) => self.wait(&mut chunk).await,
+                Err(error) => {
+                    let error = self.waiting.broken(error);
+                    self.finish(&mut chunk, Err(error));
+                }
+            }
+        }
+        (!chunk.is_empty()).then(|| chunk.freeze())
+    }
+
+    /// Waits for something to happen. A token that was replaced opens nothing any more.
+    async fn wait(&mut self, chunk: &mut BytesMut) {
+        let silence = tokio::time::sleep_until(Instant::now() + HEARTBEAT);
+        let next = tokio::select! {
+            next = self.waiting.subscription.next() => next,
+            () = silence => {
+                self.done = !self.pass.holds();
+                let last_seq = self.waiting.subscription.seen();
+                let data = json!({"type": "heartbeat", "data": {"last_seq": last_seq}}).to_string().into();
+                return Framing::Sse.put(chunk, None, "heartbeat", &data);
+            }
+        };
+        match next {
+            Ok(Some(item)) => self.put(chunk, &item),
+            Ok(None) => {
+                let error = self.waiting.cut_off();
+                self.finish(chunk, Err(error));
+            }
+            Err(error) => {
+                let error = self.waiting.broken(error);
+                self.finish(chunk, Err(error));
+            }
+        }
+    }
+
+    fn put(&mut self, chunk: &mut BytesMut, item: &Item) {
+        match item {
+            Item::Record(line) => Framing::Sse.put(chunk, Some(line.seq), line.name(), &line.bytes),
+            Item::Delta(line) => Framing::Sse.put(chunk, None, line.name, &line.bytes),
+        }
+        if let Some(outcome) = self.waiting.take(item) {
+            self.finish(chunk, outcome);
+        }
+    }
+
+    fn finish(&mut self, chunk: &mut BytesMut, outcome: Result<Value, RpcError>) {
+        let data = response(&self.id, outcome).to_string().into();
+        Framing::Sse.put(chunk, None, "result", &data);
+        self.done = true;
+    }
+}
