@@ -17,6 +17,8 @@ async fn main() -> anyhow::Result<()> {
     let plan = FaultPlan::parse(&plan).map_err(|error| anyhow::anyhow!("{error}"))?;
     let mut config = Config::default();
     config.models.discover = false;
+    // Each record is to be one of the test's own making.
+    config.context.bundle = false;
     // The disk is what is tested; looking for a sandbox at each of many starts would take most of the time.
     config.sandbox.mode = SandboxMode::Off;
     let mut settings = DaemonSettings::new(data_dir, None, config, Environment::of(&[]));

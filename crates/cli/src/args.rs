@@ -1,13 +1,25 @@
 //! The command line: what can be typed, and what `--help` says about it. Carries out nothing.
 
+mod acp;
+mod branch;
+mod projects;
+mod rpc;
+mod run;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::civil::Date;
-use ostler_types::{Effort, Scope, SessionId, SessionStatus, TurnId};
+use ostler_types::{Scope, SessionId, SessionStatus, TurnId};
 
 use crate::config::{Auth, Flag};
+
+pub use acp::Acp;
+pub use branch::{Export, ExportAs, Fork, Import, ImportFrom};
+pub use projects::Projects;
+pub use rpc::Rpc;
+pub use run::{ApproveWhen, EffortLevel, Run};
 
 /// Keep many coding-agent sessions going, and drive them from anywhere.
 #[derive(Debug, Clone, Parser)]
@@ -52,11 +64,21 @@ pub enum Command {
     Serve(Serve),
     /// Send a prompt and show the answer as it comes.
     Run(Run),
+    /// Drive many sessions by lines of JSON, on stdin and stdout.
+    Rpc(Rpc),
+    /// Be the agent of an editor that speaks the Agent Client Protocol, on stdin and stdout.
+    Acp(Acp),
     /// List, search, show, put away, remove or export sessions.
     Sessions {
         /// What to do with them.
         #[command(subcommand)]
         command: Sessions,
+    },
+    /// List, add or remove projects: workspaces that are registered.
+    Projects {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: Projects,
     },
     /// Follow a session: what was said, then what happens.
     Attach(Attach),
@@ -70,6 +92,36 @@ pub enum Command {
     },
     /// Bring a workspace back to how it was before a turn.
     Undo(Undo),
+    /// Make a session that goes its own way after a turn of another one.
+    Fork(Fork),
+    /// Make a session's conversation shorter for the model; nothing is lost.
+    Compact {
+        /// The session
+        #[arg(value_name = "ID")]
+        id: SessionId,
+    },
+    /// Show what is in the model's context, and what it costs.
+    Context {
+        /// The session
+        #[arg(value_name = "ID")]
+        id: SessionId,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell the model something before its next turn, without starting one.
+    Note {
+        /// The session
+        #[arg(value_name = "ID")]
+        id: SessionId,
+        /// What to tell; `-` reads it from stdin
+        #[arg(value_name = "TEXT")]
+        text: String,
+    },
+    /// Write a session as one file: to read, to look at, or to take elsewhere.
+    Export(Export),
+    /// Make a session of an exported one, or of a transcript.
+    Import(Import),
     /// Trust a workspace, or no longer: its own settings, checks and servers.
     Trust(Trust),
     /// List the models that sessions can have, and say which one they get.
@@ -92,6 +144,22 @@ pub enum Command {
     /// Print the OpenAPI document of the daemon.
     #[command(hide = true)]
     Openapi,
+    /// Print the JSON Schema of a wire's frames.
+    #[command(hide = true)]
+    Schema {
+        /// The wire
+        #[arg(value_name = "WIRE")]
+        wire: Wire,
+    },
+}
+
+/// Wires whose frames have a JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Wire {
+    /// The gateway.
+    Gateway,
+    /// Lines of JSON.
+    Jsonl,
 }
 
 /// `ostler serve`.
@@ -147,100 +215,6 @@ pub struct Trust {
     /// Only say how it stands
     #[arg(long)]
     pub show: bool,
-}
-
-/// `ostler run`.
-#[derive(Debug, Clone, Args)]
-#[command(after_help = RUN_HELP)]
-pub struct Run {
-    /// What to ask; `-` reads it from stdin
-    #[arg(value_name = "PROMPT")]
-    pub prompt: String,
-    /// Print the session's events as JSON lines instead
-    #[arg(long)]
-    pub json: bool,
-    /// Use this model, as `provider:model`
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
-    /// Ask this model when the one before it cannot answer; can be given more than once
-    #[arg(long, value_name = "MODEL")]
-    pub fallback: Vec<String>,
-    /// Let the model think this much [default: as its maker thinks best]
-    #[arg(long, value_name = "EFFORT")]
-    pub effort: Option<EffortLevel>,
-    /// Keep the traffic with the model's provider in the session's raw.jsonl
-    #[arg(long)]
-    pub raw_log: bool,
-    /// Work in this directory [default: the current one]
-    #[arg(long, value_name = "DIR", conflicts_with = "session")]
-    pub workspace: Option<PathBuf>,
-    /// Answer tool calls that need an approval [default: ask on a terminal, never otherwise]
-    #[arg(long, value_name = "WHEN")]
-    pub approve: Option<ApproveWhen>,
-    /// Continue this session
-    #[arg(long, value_name = "ID")]
-    pub session: Option<SessionId>,
-    /// Send this file along; can be given more than once
-    #[arg(long, value_name = "FILE")]
-    pub attach: Vec<PathBuf>,
-    /// Give the model these instructions
-    #[arg(long, value_name = "TEXT", conflicts_with = "session")]
-    pub system_prompt: Option<String>,
-}
-
-const RUN_HELP: &str = "\
-Exit codes:
-  0  the turn was completed
-  1  the turn failed
-  2  the arguments were wrong
-  3  the turn was canceled
-  4  a tool call needed an approval, and it was refused or there was nobody to ask
-  5  the daemon could not be reached
-
-Examples:
-  ostler run \"fix the failing test\"
-  git diff | ostler run - --system-prompt \"Review this change.\"
-  ostler run --attach screenshot.png \"what is wrong on this page?\"
-  ostler run --model anthropic:claude-sonnet-5 --fallback openai:gpt-5.5 \"plan the release\"
-  ostler run --session sess_… --approve always \"now do the same for the docs\"
-  ostler run --json \"list the crates\" | jq -r .type";
-
-/// How much a model thinks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EffortLevel {
-    /// Not at all, where it can be switched off
-    None,
-    /// A little
-    Low,
-    /// A fair amount
-    Medium,
-    /// A lot
-    High,
-    /// As much as it can
-    Max,
-}
-
-impl From<EffortLevel> for Effort {
-    fn from(level: EffortLevel) -> Effort {
-        match level {
-            EffortLevel::None => Effort::None,
-            EffortLevel::Low => Effort::Low,
-            EffortLevel::Medium => Effort::Medium,
-            EffortLevel::High => Effort::High,
-            EffortLevel::Max => Effort::Max,
-        }
-    }
-}
-
-/// What `run` does about approvals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ApproveWhen {
-    /// Refuse every call that needs one
-    Never,
-    /// Allow every call, without looking
-    Always,
-    /// Ask on the terminal
-    Ask,
 }
 
 /// `ostler sessions`.

@@ -1,14 +1,21 @@
 //! The commands, one file each, and the way from arguments to them.
 
+mod acp;
 mod approve;
 mod attach;
+mod branch;
 mod doctor;
 mod follow;
 mod models;
+mod plan;
+mod projects;
+mod rpc;
 mod run;
 mod serve;
 mod sessions;
+mod transfer;
 mod trust;
+mod turn;
 mod undo;
 mod usage;
 
@@ -19,7 +26,7 @@ use clap::CommandFactory;
 use ostler_client::ClientError;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command, Config as ConfigCommand, Global};
+use crate::args::{Cli, Command, Config as ConfigCommand, Global, Wire};
 use crate::config::{Environment, Flag, Inputs, Loaded, load};
 use crate::exit::Exit;
 use crate::paths;
@@ -43,6 +50,14 @@ pub async fn dispatch(cli: Cli) -> Exit {
         println!("{:#}", ostler_doors::http::openapi());
         return Exit::Success;
     }
+    if let Command::Schema { wire } = &cli.command {
+        let schema = match wire {
+            Wire::Gateway => ostler_doors::gateway::schema(),
+            Wire::Jsonl => ostler_doors::jsonl::schema(),
+        };
+        println!("{schema:#}");
+        return Exit::Success;
+    }
     let flags = match &cli.command {
         Command::Serve(serve) => serve.flags(),
         _ => Vec::new(),
@@ -56,18 +71,27 @@ pub async fn dispatch(cli: Cli) -> Exit {
     };
     let done = match cli.command {
         Command::Serve(_) => serve::serve(setting).await,
-        Command::Run(run) => run::run(setting, run).await,
+        Command::Run(run) => run::run(setting, run, cli.global.verbose > 0).await,
+        Command::Acp(args) => Box::pin(acp::acp(setting, args)).await,
+        Command::Rpc(args) => Box::pin(rpc::rpc(setting, args)).await,
         Command::Sessions { command } => sessions::sessions(setting, command).await,
+        Command::Projects { command } => projects::projects(setting, command).await,
         Command::Attach(attach) => attach::attach(setting, attach).await,
         Command::Approve(approve) => approve::approve(setting, approve).await,
         Command::Cancel { id } => sessions::cancel(setting, id).await,
         Command::Undo(args) => undo::undo(setting, args).await,
+        Command::Fork(args) => branch::fork(setting, args).await,
+        Command::Compact { id } => branch::compact(setting, id).await,
+        Command::Context { id, json } => branch::context(setting, id, json).await,
+        Command::Note { id, text } => branch::note(setting, id, text).await,
+        Command::Export(args) => transfer::export(setting, args).await,
+        Command::Import(args) => transfer::import(setting, args).await,
         Command::Trust(args) => trust::trust(setting, args).await,
         Command::Models(args) => models::models(setting, args).await,
         Command::Usage(args) => usage::usage(setting, &args).await,
         Command::Doctor(doctor) => doctor::doctor(setting, doctor).await,
         Command::Config { command: ConfigCommand::Show { json } } => show_config(&setting, json),
-        Command::Completions { .. } | Command::Openapi => Ok(Exit::Success),
+        Command::Completions { .. } | Command::Openapi | Command::Schema { .. } => Ok(Exit::Success),
     };
     done.unwrap_or_else(|error| {
         // Whoever read our output has gone, and knows it.

@@ -2,7 +2,7 @@
 //! stronger than the one before. Every value remembers where it came from.
 //!
 //! Nothing of a workspace is read here: whoever can write to a repository must not choose where keys
-//! are sent or which programs run.
+//! are sent or which programs run. The little that a trusted one may say is read by `project`.
 
 mod check;
 mod environment;
@@ -20,13 +20,14 @@ use keys::Form;
 
 use crate::paths::ConfigFile;
 
-pub(crate) use check::is_base_url;
+pub(crate) use check::{check_server, is_base_url};
 pub use environment::Environment;
 pub use explain::ConfigError;
+pub(crate) use file::{keys_of, parse_alone};
 pub use keys::{KEYS, Key};
 pub use settings::{
-    AgentCommand, AgentKind, Auth, Config, Gateway, LogStream, Logging, McpServer, ModelFacts, Models,
-    Provider, ProviderKind, Sandbox, SandboxMode, Server, TurnLoop, Web,
+    AgentCommand, AgentKind, Auth, Config, Context, Gateway, LogStream, Logging, McpServer, ModelFacts,
+    Models, Provider, ProviderKind, Sandbox, SandboxMode, Server, TurnLoop, Web,
 };
 pub use show::Entry;
 

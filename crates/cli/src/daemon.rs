@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::Agent;
-use ostler_agent_native::NativeAgent;
+use ostler_agent_native::{ContextSettings, NativeAgent, loop_tools};
+use ostler_doors::acp::AcpDoor;
+use ostler_doors::gateway::GatewayDoor;
 use ostler_doors::http::{HttpDoor, HttpSettings};
+use ostler_doors::jsonl::JsonlDoor;
 use ostler_doors::{Access, Listeners, ServeError, Token, TokenError, serve};
-use ostler_engine::{Engine, EngineConfig, SystemClock};
+use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::{Index, IndexError};
 use ostler_models::Models;
@@ -18,7 +21,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Auth, Config, Environment, LogStream};
+use crate::gateway::{self, Gateway, GatewayPort};
+use crate::gauge::NativeGauge;
 use crate::models::{Choices, models};
+use crate::paths::config_file;
 use crate::workshop::Workshop;
 
 /// How long an actor without turn and subscriber stays in memory.
@@ -46,10 +52,14 @@ pub struct DaemonSettings {
 pub struct Daemon {
     /// Where TCP clients find it.
     pub address: Option<SocketAddr>,
+    /// Where clients of the gateway find it.
+    pub gateway_port: GatewayPort,
+    gateway: Option<Gateway>,
     engine: Engine,
     stop: CancellationToken,
     served: JoinHandle<()>,
     workshop: Workshop,
+    door: HttpDoor,
 }
 
 /// Why a daemon did not start.
@@ -97,7 +107,9 @@ impl Daemon {
         let models = Arc::new(models(&settings.config, &settings.environment));
         let max_steps = settings.config.turn_loop.max_steps;
         let mut native = NativeAgent::new(models.clone(), workshop.tools.clone(), max_steps)
-            .with_more_tools(workshop.servers.more_tools());
+            .with_more_tools(workshop.servers.more_tools())
+            .with_own_checks(workshop.projects.checks())
+            .with_context(context_settings(config, environment, &workshop));
         if let Some(checkpoints) = workshop.checkpoints.clone() {
             native = native.with_checkpoints(checkpoints);
         }
@@ -110,14 +122,21 @@ impl Daemon {
             agents: HashMap::from([("native".to_owned(), native)]),
             clock: Arc::new(SystemClock),
             checkpoints: workshop.checkpoints.clone(),
+            worktrees: Some(worktrees_path(data_dir)),
             closed: workshop.end_session(),
             rules: settings.config.approval.rules.clone(),
+            workspace_approval: Some(workshop.projects.approval()),
             idle_after: settings.idle_after,
             at_rest: settings.at_rest,
         });
-        let door = HttpDoor::new(engine.clone(), http_settings(&settings.config, models, &workshop));
+        let http = http_settings(&settings.config, &settings.environment, models, &workshop);
         let address = listeners.address();
         let token = (settings.config.server.auth == Auth::On).then_some(token);
+        let gateway = open_gateway(&settings, &engine, &http, token.clone()).await;
+        let mut door = HttpDoor::new(engine.clone(), http);
+        if let Some(gateway) = &gateway {
+            door = door.with_gateway(gateway.door.clone());
+        }
         let unix = door.router(Access::unix(token.clone()));
         let tcp = match address {
             Some(address) => door.router(Access::tcp(address, token)),
@@ -125,7 +144,18 @@ impl Daemon {
         };
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
-        Ok(Daemon { address, engine, stop, served, workshop })
+        let gateway_port = gateway.as_ref().map_or(GatewayPort::Off, |gateway| gateway.port.clone());
+        Ok(Daemon { address, gateway_port, gateway, engine, stop, served, workshop, door })
+    }
+
+    /// The way in for lines of JSON.
+    pub fn jsonl(&self) -> JsonlDoor {
+        JsonlDoor::new(self.door.clone())
+    }
+
+    /// The way in for editors.
+    pub fn acp(&self) -> AcpDoor {
+        AcpDoor::new(self.door.clone())
     }
 
     /// Returns when no turn runs that could go on by itself.
@@ -133,13 +163,36 @@ impl Daemon {
         self.engine.until_quiet().await;
     }
 
+    /// Makes the readable files of every session anew from the logs.
+    pub async fn rebuild_views(&self) -> Result<(), EngineError> {
+        self.engine.rebuild_views().await
+    }
+
     /// Ends turns in order, lets open requests finish, and returns when everything is on disk.
     pub async fn stop(self) {
         self.engine.stop().await;
+        if let Some(gateway) = self.gateway {
+            gateway.close().await;
+        }
+        self.door.upgraded_ended().await;
         self.stop.cancel();
         _ = self.served.await;
         self.workshop.close().await;
     }
+}
+
+/// Opens the gateway of a daemon that others can reach.
+async fn open_gateway(
+    settings: &DaemonSettings,
+    engine: &Engine,
+    http: &HttpSettings,
+    token: Option<Arc<Token>>,
+) -> Option<Gateway> {
+    let config = &settings.config;
+    settings.listen.filter(|_| config.gateway.enabled)?;
+    let of_sessions = gateway::settings(config, &settings.environment, http);
+    let door = GatewayDoor::new(engine.clone(), of_sessions, config.gateway.limits());
+    Some(Gateway::open(door, config.gateway.listen, |address| Access::tcp(address, token)).await)
 }
 
 /// Where the token of a data directory lies.
@@ -147,22 +200,53 @@ pub fn token_path(data_dir: &Path) -> PathBuf {
     data_dir.join("token")
 }
 
+/// Where the git worktrees of a data directory's sessions lie: beside it, because tools see nothing in it.
+pub fn worktrees_path(data_dir: &Path) -> PathBuf {
+    let mut name = data_dir.file_name().unwrap_or_else(|| "ostler".as_ref()).to_owned();
+    name.push("-worktrees");
+    data_dir.with_file_name(name)
+}
+
 /// Where the socket of a data directory lies.
 pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join("ostler.sock")
 }
 
-fn http_settings(config: &Config, models: Arc<Models>, workshop: &Workshop) -> HttpSettings {
-    let tools = &workshop.tools;
-    let kinds: HashMap<&str, _> = tools.kinds().collect();
+/// What sessions are told of their workspaces.
+fn context_settings(config: &Config, environment: &Environment, workshop: &Workshop) -> ContextSettings {
+    let beside =
+        config_file(config.file.as_deref(), environment).map(|file| file.path.with_file_name("skills"));
+    let named = config.context.skills.iter().map(PathBuf::from);
+    ContextSettings {
+        bundle: config.context.bundle,
+        bundle_tokens: config.context.bundle_tokens.into(),
+        compact_at_percent: config.context.compact_at_percent,
+        skill_directories: beside.into_iter().chain(named).collect(),
+        hidden: workshop.hidden.clone(),
+        ..ContextSettings::default()
+    }
+}
+
+fn http_settings(
+    config: &Config,
+    environment: &Environment,
+    models: Arc<Models>,
+    workshop: &Workshop,
+) -> HttpSettings {
+    let kinds: HashMap<&str, _> = workshop.tools.kinds().collect();
     let kind =
         |spec: &ostler_types::ToolSpec| kinds.get(spec.name.as_str()).map(|kind| (spec.clone(), *kind));
+    let built_in = workshop.tools.specs();
+    let tools: Vec<_> = loop_tools().into_iter().chain(built_in.iter().filter_map(kind)).collect();
     HttpSettings {
         policy: config.policy(),
         fallback_models: config.models.fallback.clone(),
         raw_log: config.logging.streams.contains(&LogStream::Raw),
+        verbose_log: config.logging.streams.contains(&LogStream::Verbose),
+        workspace: gateway::workspace(config, environment),
+        gauge: Arc::new(NativeGauge::new(tools.iter().map(|(spec, _)| spec.clone()).collect())),
         models: Arc::new(Choices::new(models, config)),
-        tools: tools.specs().iter().filter_map(kind).collect(),
+        tools,
         servers: workshop.servers.clone(),
     }
 }

@@ -52,6 +52,10 @@ impl ModelChoices for Choices {
     fn check(&self, name: &str) -> Result<(), Refusal> {
         self.models.check(name).map_err(refusal)
     }
+
+    fn info(&self, name: &str) -> ModelInfo {
+        self.models.info(name)
+    }
 }
 
 /// Every provider, in the order in which a default is looked for: those that somebody wrote down, then

@@ -30,6 +30,19 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
+    /// The daemon, if it is our own.
+    pub(crate) fn own(&self) -> Option<&Daemon> {
+        self.own.as_ref()
+    }
+
+    /// Ends our own daemon, if there is one, with all that it does.
+    pub(crate) async fn stop(self) {
+        drop(self.client);
+        if let Some(daemon) = self.own {
+            daemon.stop().await;
+        }
+    }
+
     /// Ends our own daemon, if there is one; not before the turns of its other clients have ended,
     /// unless the person at the terminal has had enough.
     pub(crate) async fn leave(self) {

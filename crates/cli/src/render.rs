@@ -5,6 +5,7 @@
 //! its deltas, adds only what has not been drawn. Text of models and tools is cleaned first, so that
 //! nothing in it can drive the terminal.
 
+mod children;
 mod clean;
 mod splice;
 mod style;
@@ -118,8 +119,16 @@ impl Renderer {
             Event::ToolCallCompleted { tool_call, tool_result, duration_ms, .. } => {
                 self.result(&tool_call.name, tool_result, *duration_ms, out);
             }
-            Event::ApprovalRequested { tool_call, kind, summary, rule } => {
-                self.question(record.session_id, tool_call, *kind, summary, rule, out);
+            Event::ApprovalRequested { tool_call, kind, summary, rule, options: _, child } => {
+                let whose = child.as_ref().map_or(record.session_id, |child| child.session_id);
+                if child.is_some() {
+                    self.line(
+                        Paint::Question,
+                        &format!("? asked by {whose}, which this session started"),
+                        out,
+                    );
+                }
+                self.question(whose, tool_call, *kind, summary, rule, out);
             }
             Event::ApprovalGranted { tool, by, reason, .. } => {
                 self.answer(&format!("  {tool} allowed by {by}"), reason.as_deref(), out);
@@ -135,16 +144,48 @@ impl Renderer {
                 );
             }
             Event::VerificationCompleted { ok, results, .. } => self.verified(*ok, results, out),
-            Event::TurnRetried { .. } => self.line(Paint::Dim, "↻ once more", out),
-            Event::TurnCompleted { usage, verified, verification, .. } => {
-                self.turn_completed(*usage, *verified, verification.as_deref(), out);
-            }
             Event::CheckpointFailed { reason, .. } => {
                 let line = with_reason("! this turn cannot be undone", Some(reason));
                 self.line(Paint::Warning, &line, out);
             }
             Event::PatchReviewRequested { files, more, note, .. } => {
                 self.review(files, *more, note.as_deref(), out);
+            }
+            Event::TurnRetried { .. }
+            | Event::TurnCompleted { .. }
+            | Event::TurnFailed { .. }
+            | Event::TurnCanceled { .. }
+            | Event::SessionCompleted { .. } => self.turn(&record.event, out),
+            Event::ModelResolved { .. } | Event::ModelWaiting { .. } => self.model(&record.event, out),
+            Event::SubagentStarted { .. }
+            | Event::SubagentCompleted { .. }
+            | Event::ContextCompacted { .. } => self.child(&record.event, out),
+            // The rest is told by another event, or is nothing to look at.
+            Event::SessionCreated { .. }
+            | Event::SessionUpdated { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageWithdrawn { .. }
+            | Event::TurnStarted { .. }
+            | Event::UsageRecorded { .. }
+            | Event::AgentUpdated { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted {} => {}
+        }
+    }
+
+    /// How a turn begins again or ends, and with it perhaps the session.
+    fn turn(&mut self, event: &Event, out: &mut String) {
+        match event {
+            Event::TurnRetried { .. } => self.line(Paint::Dim, "↻ once more", out),
+            Event::TurnCompleted { stop_reason, usage, verified, verification } => {
+                if stop_reason == "nothing_to_compact" {
+                    self.line(Paint::Dim, "≡ there is nothing to shorten", out);
+                }
+                self.turn_completed(*usage, *verified, verification.as_deref(), out);
             }
             Event::TurnFailed { error, .. } => self.turn_failed(error, out),
             Event::TurnCanceled { by, reason } => {
@@ -157,20 +198,7 @@ impl Renderer {
             Event::SessionCompleted { by } => {
                 self.line(Paint::Dim, &format!("■ session closed by {by}"), out)
             }
-            Event::ModelResolved { .. } | Event::ModelWaiting { .. } => self.model(&record.event, out),
-            // The rest is told by another event, or is nothing to look at.
-            Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageWithdrawn { .. }
-            | Event::TurnStarted { .. }
-            | Event::UsageRecorded { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted {} => {}
+            _ => {}
         }
     }
 

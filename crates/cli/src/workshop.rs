@@ -8,13 +8,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent_native::MoreTools;
 use ostler_checkpoint::{Limits as CheckpointLimits, Store};
-use ostler_doors::ToolServers;
+use ostler_doors::{Brought, ToolServers};
 use ostler_mcp::{Launch, Limits, McpServers, Prepared, ServerConfig, SpawnFn, Transport};
 use ostler_sandbox::{Choice, Profile, Sandbox, Settings};
 use ostler_tools::{Tool, ToolSettings, Tools, WebSettings, child_environment};
-use ostler_types::{SessionId, ToolKind, ToolSpec};
+use ostler_types::{Refusal, SessionId, ToolKind, ToolSpec};
 
 use crate::config::{Config, Environment, McpServer, SandboxMode};
+use crate::project::Projects;
 
 /// The word by which this program is started as the sandbox's helper.
 pub const SANDBOX_HELPER: &str = "sandbox-helper";
@@ -25,6 +26,10 @@ pub struct Workshop {
     pub tools: Arc<Tools>,
     /// The tools of other people's servers, by workspace.
     pub servers: Arc<Servers>,
+    /// What workspaces say of themselves.
+    pub projects: Arc<Projects>,
+    /// What is never read for anybody, beside the places of secrets that tools know themselves.
+    pub hidden: Vec<PathBuf>,
     /// The workspaces as they were; none when the store cannot be opened.
     pub checkpoints: Option<Arc<Store>>,
 }
@@ -37,24 +42,27 @@ impl Workshop {
         data_dir: &Path,
         at_rest: bool,
     ) -> Workshop {
+        let projects = Arc::new(Projects::open(data_dir));
         if at_rest {
-            let (tools, servers) = (Tools::new(ToolSettings::default()), Servers::none());
-            return Workshop { tools: Arc::new(tools), servers: Arc::new(servers), checkpoints: None };
+            let tools = Arc::new(Tools::new(ToolSettings::default()));
+            let servers = Arc::new(Servers::none(Arc::clone(&projects)));
+            return Workshop { tools, servers, projects, hidden: Vec::new(), checkpoints: None };
         }
         let sandbox = sandbox(config, environment, data_dir, false).await;
+        let hidden: Vec<PathBuf> = hidden(config).into_iter().chain([data_dir.to_owned()]).collect();
         let tools = Tools::new(ToolSettings {
             sandbox: sandbox.clone(),
             allow_unconfined: config.sandbox.mode == SandboxMode::Off,
             sandbox_network: config.sandbox.network,
             writable: config.sandbox.writable.iter().map(PathBuf::from).collect(),
-            hidden: hidden(config).into_iter().chain([data_dir.to_owned()]).collect(),
+            hidden: hidden.clone(),
             home: environment.get("HOME").map(PathBuf::from),
             map_cache: Some(data_dir.join("maps")),
             web: WebSettings { enabled: config.web.fetch, ..WebSettings::default() },
         });
-        let servers = Servers::of(config, sandbox);
+        let servers = Arc::new(Servers::of(config, sandbox, Arc::clone(&projects)));
         let checkpoints = checkpoints(data_dir);
-        Workshop { tools: Arc::new(tools), servers: Arc::new(servers), checkpoints }
+        Workshop { tools: Arc::new(tools), servers, projects, hidden, checkpoints }
     }
 
     /// Ends what a session left running, once it is closed.
@@ -124,35 +132,47 @@ fn checkpoints(data_dir: &Path) -> Option<Arc<Store>> {
 /// Other people's tool servers.
 pub struct Servers {
     servers: McpServers,
+    projects: Arc<Projects>,
 }
 
 impl Servers {
-    fn none() -> Servers {
-        Servers { servers: McpServers::new(Vec::new(), spawn(None), Limits::default()) }
+    fn none(projects: Arc<Projects>) -> Servers {
+        Servers { servers: McpServers::new(Vec::new(), spawn(None), Limits::default()), projects }
     }
 
-    fn of(config: &Config, sandbox: Option<Sandbox>) -> Servers {
+    fn of(config: &Config, sandbox: Option<Sandbox>, projects: Arc<Projects>) -> Servers {
         let servers = config.mcp.iter().map(|(name, server)| server_config(name, server)).collect();
         let sandbox = sandbox.map(|sandbox| (sandbox, config.sandbox.network));
         let unconfined = config.sandbox.mode == SandboxMode::Off;
         let spawn = if unconfined { spawn_in_the_open() } else { spawn(sandbox) };
-        Servers { servers: McpServers::new(servers, spawn, Limits::default()) }
+        Servers { servers: McpServers::new(servers, spawn, Limits::default()), projects }
     }
 
     /// As the native agent asks for them.
     pub fn more_tools(self: &Arc<Servers>) -> MoreTools {
         let servers = Arc::clone(self);
-        Arc::new(move |workspace| {
+        Arc::new(move |workspace, trusted| {
             let servers = Arc::clone(&servers);
-            async move { servers.servers.for_workspace(&workspace).await }.boxed()
+            async move { servers.for_workspace(&workspace, trusted).await }.boxed()
         })
+    }
+
+    /// The tools of the configured servers, and of those that a trusted workspace brings.
+    async fn for_workspace(&self, workspace: &Path, trusted: bool) -> Vec<Arc<dyn Tool>> {
+        let own = self.projects.servers(workspace, trusted).await;
+        self.servers.set_own(workspace, own).await;
+        // Trust may have been taken back meanwhile, by somebody who then found nothing to stop.
+        if self.projects.is_revoked(workspace) {
+            self.servers.set_own(workspace, Vec::new()).await;
+        }
+        self.servers.for_workspace(workspace).await
     }
 }
 
 impl ToolServers for Servers {
-    fn tools(&self, workspace: PathBuf) -> BoxFuture<'_, Vec<(ToolSpec, ToolKind)>> {
+    fn tools(&self, workspace: PathBuf, trusted: bool) -> BoxFuture<'_, Vec<(ToolSpec, ToolKind)>> {
         async move {
-            let tools = self.servers.for_workspace(&workspace).await;
+            let tools = self.for_workspace(&workspace, trusted).await;
             tools.iter().map(|tool: &Arc<dyn Tool>| (tool.spec(), tool.kind())).collect()
         }
         .boxed()
@@ -160,6 +180,24 @@ impl ToolServers for Servers {
 
     fn status(&self) -> Vec<serde_json::Value> {
         self.servers.status().iter().filter_map(|status| serde_json::to_value(status).ok()).collect()
+    }
+
+    fn brought(&self, workspace: PathBuf, trusted: bool) -> BoxFuture<'_, Brought> {
+        self.projects.brought(workspace, trusted).boxed()
+    }
+
+    fn trust(&self, workspace: PathBuf, trusted: bool) -> BoxFuture<'_, Result<(), Refusal>> {
+        async move {
+            let noted = self.projects.trust(workspace.clone(), trusted).await;
+            if !trusted {
+                self.servers.set_own(&workspace, Vec::new()).await;
+            }
+            noted.map_err(|error| {
+                let message = format!("what the workspace brings cannot be remembered: {error}");
+                Refusal::conflict("trust_not_kept", message)
+            })
+        }
+        .boxed()
     }
 }
 

@@ -151,7 +151,9 @@ async fn rebuild(setting: &Setting) -> anyhow::Result<()> {
             listed => break listed.map(|_| ())?,
         }
     }
+    let rebuilt = daemon.rebuild_views().await;
     daemon.stop().await;
+    rebuilt?;
     eprintln!("the index and the other views were made again from the logs");
     Ok(())
 }

@@ -1,18 +1,16 @@
-//! `ostler run`: one prompt, its answer as it comes, and an exit code that tells the outcome.
+//! `ostler run`: one prompt or plan, its answer as it comes, and an exit code that tells the outcome.
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use futures_util::StreamExt;
-use ostler_client::{
-    Approve, Client, ClientError, CreateSession, EventLine, EventStream, SendMessage, UpdateSession,
-};
-use ostler_types::{Event, MessageId, Record, SessionId, ToolCallId, TurnId, Verdict};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use ostler_client::{Client, CreateSession, SendMessage, UpdateSession, WorkspaceTrust};
+use ostler_types::{Plan, SessionId};
 
 use super::Setting;
 use super::follow::Screen;
+use super::plan;
+use super::turn::Turn;
 use crate::args::{ApproveWhen, Run};
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
@@ -20,180 +18,59 @@ use crate::reach::{Purpose, reach};
 /// Bytes in one file that goes along; the daemon takes no more.
 const MAX_ATTACHMENT: u64 = 25 << 20;
 
-pub(super) async fn run(setting: Setting, run: Run) -> anyhow::Result<Exit> {
-    let prompt = prompt(&run.prompt)?;
-    let files = files(&run.attach)?;
+/// What a session is to do.
+enum Work {
+    /// Answer a prompt, with these files.
+    Prompt(String, Vec<Attached>),
+    /// Divide a plan among others.
+    Plan(Plan),
+}
+
+pub(super) async fn run(setting: Setting, mut run: Run, verbose: bool) -> anyhow::Result<Exit> {
+    run.verbose_log |= verbose;
+    let work = match &run.plan {
+        Some(path) => match plan::read(path) {
+            Ok(plan) => Work::Plan(plan),
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                return Ok(Exit::Usage);
+            }
+        },
+        None => Work::Prompt(text(run.prompt.as_deref().unwrap_or_default())?, files(&run.attach)?),
+    };
     let reached =
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
-    let exit = turn(&reached.client, &setting, &run, prompt, files).await;
+    let exit = turn(&reached.client, &setting, &run, work).await;
     reached.leave().await;
     exit
 }
 
-async fn turn(
-    client: &Client,
-    setting: &Setting,
-    run: &Run,
-    prompt: String,
-    files: Vec<Attached>,
-) -> anyhow::Result<Exit> {
-    let when = run.approve.unwrap_or(if std::io::stdin().is_terminal() && run.prompt != "-" {
-        ApproveWhen::Ask
-    } else {
-        ApproveWhen::Never
-    });
+async fn turn(client: &Client, setting: &Setting, run: &Run, work: Work) -> anyhow::Result<Exit> {
+    let typed = std::io::stdin().is_terminal() && run.prompt.as_deref() != Some("-");
+    let when = run.approve.unwrap_or(if typed { ApproveWhen::Ask } else { ApproveWhen::Never });
     let (id, after) = match run.session {
         Some(id) => (id, change(client, id, run).await?),
         None => (create(client, run).await?, 0),
     };
-    let message = message(client, id, prompt, files).await?;
-    let events = client.events_resuming(id, after).await?;
-    let sent = client.send_message(id, &message).await?;
-    let turn_id = sent.turn_id.context("the daemon started no turn")?;
-    let screen = Screen::new(run.json, false, false, &setting.environment);
-    let answers = BufReader::new(tokio::io::stdin()).lines();
-    let (message_id, started) = (sent.message_id, false);
-    let mut turn = Turn {
-        client,
-        id,
-        turn_id,
-        message_id,
-        when,
-        screen,
-        answers,
-        asking: None,
-        started,
-        refused: false,
+    let (events, turn_id, message_id) = match work {
+        Work::Prompt(prompt, files) => {
+            let message = message(client, id, prompt, files).await?;
+            let events = client.events_resuming(id, after).await?;
+            let sent = client.send_message(id, &message).await?;
+            (events, sent.turn_id.context("the daemon started no turn")?, Some(sent.message_id))
+        }
+        Work::Plan(plan) => {
+            let events = client.events_resuming(id, after).await?;
+            (events, client.run_plan(id, &plan).await?, None)
+        }
     };
+    let screen = Screen::new(run.json, false, false, &setting.environment);
+    let mut turn = Turn::new(client, (id, turn_id), message_id, when, screen);
     let exit = turn.follow(events).await?;
     if !run.json {
         eprintln!("session {id}");
     }
     Ok(exit)
-}
-
-/// A turn that is being watched.
-struct Turn<'a> {
-    client: &'a Client,
-    id: SessionId,
-    turn_id: TurnId,
-    message_id: MessageId,
-    when: ApproveWhen,
-    screen: Screen,
-    /// What the person at the terminal types.
-    answers: Lines<BufReader<Stdin>>,
-    /// The call that they are asked about.
-    asking: Option<ToolCallId>,
-    /// Whether the turn has begun; until then its message waits behind others.
-    started: bool,
-    /// Whether a call was refused.
-    refused: bool,
-}
-
-impl Turn<'_> {
-    async fn follow(&mut self, mut events: EventStream) -> anyhow::Result<Exit> {
-        let mut interrupts = 0;
-        loop {
-            tokio::select! {
-                line = events.next() => {
-                    let line = line.context("the daemon ended the stream before the turn was over")??;
-                    self.screen.show(&line)?;
-                    if let Some(exit) = self.take(&line).await? {
-                        self.screen.finish()?;
-                        return Ok(exit);
-                    }
-                }
-                typed = self.answers.next_line(), if self.asking.is_some() => self.typed(typed?.as_deref()).await?,
-                _ = tokio::signal::ctrl_c() => {
-                    interrupts += 1;
-                    if interrupts > 1 {
-                        return Ok(Exit::Canceled);
-                    }
-                    self.stop().await?;
-                }
-            }
-        }
-    }
-
-    /// Takes a message back that still waits, and otherwise stops the turn that answers it.
-    async fn stop(&self) -> anyhow::Result<()> {
-        if !self.started {
-            match self.client.withdraw(self.id, self.message_id).await {
-                Err(ClientError::Refused { status: 404, .. }) => {}
-                other => return Ok(other?),
-            }
-        }
-        self.client.cancel(self.id).await?;
-        Ok(())
-    }
-
-    /// Answers approvals, and recognises the end.
-    async fn take(&mut self, line: &EventLine) -> anyhow::Result<Option<Exit>> {
-        if line.seq.is_none() {
-            return Ok(None);
-        }
-        let record: Record =
-            serde_json::from_str(&line.raw).context("the daemon sent an event of an unknown kind")?;
-        if record.turn_id != Some(self.turn_id) {
-            return Ok(None);
-        }
-        match record.event {
-            Event::TurnStarted { .. } => self.started = true,
-            Event::ApprovalRequested { tool_call, summary, .. } => self.asked(tool_call.id, &summary).await?,
-            Event::PatchReviewRequested { tool_call_id, files, waits: true, more, .. } => {
-                let count = files.len() as u64 + more;
-                self.asked(tool_call_id, &format!("keep the change of {count} files")).await?;
-            }
-            Event::ApprovalGranted { tool_call_id, .. } | Event::ApprovalDenied { tool_call_id, .. } => {
-                // Somebody answered, here or elsewhere.
-                self.asking = self.asking.take().filter(|asking| *asking != tool_call_id);
-            }
-            Event::MessageWithdrawn { .. } | Event::TurnCanceled { .. } => return Ok(Some(Exit::Canceled)),
-            Event::TurnCompleted { .. } if self.refused => return Ok(Some(Exit::NotApproved)),
-            Event::TurnCompleted { .. } => return Ok(Some(Exit::Success)),
-            Event::TurnFailed { .. } => return Ok(Some(Exit::Failure)),
-            _ => {}
-        }
-        Ok(None)
-    }
-
-    async fn asked(&mut self, id: ToolCallId, summary: &str) -> anyhow::Result<()> {
-        match self.when {
-            ApproveWhen::Always => self.answer(id, Verdict::Approve, None).await,
-            ApproveWhen::Never => {
-                let why = "nobody is there to ask; run with --approve always to allow it".to_owned();
-                self.answer(id, Verdict::Deny, Some(why)).await
-            }
-            ApproveWhen::Ask => {
-                eprint!("allow `{}`? [y/N] ", summary.escape_debug());
-                self.asking = Some(id);
-                Ok(())
-            }
-        }
-    }
-
-    /// Takes a typed answer; the end of the input is a no.
-    async fn typed(&mut self, line: Option<&str>) -> anyhow::Result<()> {
-        let Some(id) = self.asking.take() else { return Ok(()) };
-        let yes = line.is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"));
-        self.answer(id, if yes { Verdict::Approve } else { Verdict::Deny }, None).await
-    }
-
-    async fn answer(
-        &mut self,
-        tool_call_id: ToolCallId,
-        action: Verdict,
-        reason: Option<String>,
-    ) -> anyhow::Result<()> {
-        self.refused |= action == Verdict::Deny;
-        let answer =
-            Approve { turn_id: self.turn_id, tool_call_id, action, scope: None, reason, review: None };
-        match self.client.approve(self.id, &answer).await {
-            // Somebody else was quicker; the events tell what they said.
-            Err(ClientError::Refused { status: 409, .. }) => Ok(()),
-            other => Ok(other?),
-        }
-    }
 }
 
 /// The message, once its files are with the daemon. They come before the prompt, which speaks of them.
@@ -220,6 +97,7 @@ async fn change(client: &Client, id: SessionId, run: &Run) -> anyhow::Result<u64
         fallback_models: (!run.fallback.is_empty()).then(|| run.fallback.clone()),
         effort: run.effort.map(Into::into),
         raw_log: run.raw_log.then_some(true),
+        verbose_log: run.verbose_log.then_some(true),
         ..UpdateSession::default()
     };
     if change != UpdateSession::default() {
@@ -232,6 +110,13 @@ async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
     let workspace = run.workspace.as_deref().unwrap_or(Path::new("."));
     let workspace =
         workspace.canonicalize().with_context(|| format!("{} cannot be used", workspace.display()))?;
+    let log_dir = match &run.log_dir {
+        Some(path) => {
+            let path = std::path::absolute(path).context("the log directory's path cannot be used")?;
+            Some(path.to_string_lossy().into_owned())
+        }
+        None => None,
+    };
     let session = CreateSession {
         workspace_path: workspace.to_string_lossy().into_owned(),
         system_prompt: run.system_prompt.clone(),
@@ -239,10 +124,29 @@ async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
         fallback_models: (!run.fallback.is_empty()).then(|| run.fallback.clone()),
         effort: run.effort.map(Into::into),
         raw_log: run.raw_log.then_some(true),
+        verbose_log: run.verbose_log.then_some(true),
+        log_dir,
         mode: Some("repl".to_owned()),
         ..CreateSession::default()
     };
+    if !run.json {
+        tell_of_trust(client, &session.workspace_path).await;
+    }
     Ok(client.create_session(&session).await?)
+}
+
+/// Says, once for a session, that its workspace has settings that are not used. How a workspace is checked is
+/// told at the end of a turn.
+async fn tell_of_trust(client: &Client, workspace: &str) {
+    let Ok(WorkspaceTrust { trusted: false, brings }) = client.workspace_trust(workspace).await else {
+        return;
+    };
+    if !brings.servers.is_empty() || !brings.rules.is_empty() || !brings.asks.is_empty() {
+        eprintln!(
+            "note: this workspace has settings of its own, which are not used because it is not trusted; \
+             `ostler trust --show` lists them, `ostler trust` uses them"
+        );
+    }
 }
 
 /// A file that goes along with the prompt.
@@ -273,11 +177,12 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))
 }
 
-fn prompt(given: &str) -> anyhow::Result<String> {
+/// What was typed, or what stdin has to say.
+pub(super) fn text(given: &str) -> anyhow::Result<String> {
     if given != "-" {
         return Ok(given.to_owned());
     }
     let mut prompt = String::new();
-    std::io::stdin().read_to_string(&mut prompt).context("the prompt cannot be read from stdin")?;
+    std::io::stdin().read_to_string(&mut prompt).context("the text cannot be read from stdin")?;
     Ok(prompt)
 }

@@ -8,6 +8,7 @@ use super::Setting;
 use crate::config::Auth;
 use crate::daemon::{Daemon, DaemonSettings, token_path};
 use crate::exit::Exit;
+use crate::gateway::GatewayPort;
 
 pub(super) async fn serve(setting: Setting) -> anyhow::Result<Exit> {
     let mut signals = Signals::new()?;
@@ -23,8 +24,15 @@ pub(super) async fn serve(setting: Setting) -> anyhow::Result<Exit> {
         Auth::On => format!("the token is in {}", token_path(&data_dir).display()),
         Auth::Off => "no token is asked for: whoever can reach this address comes in".to_owned(),
     };
+    let gateway = match &daemon.gateway_port {
+        GatewayPort::Off => String::new(),
+        GatewayPort::Listening(gateway) => format!("  the gateway is at ws://{gateway}\n"),
+        GatewayPort::Unavailable { address: wanted, reason } => {
+            format!("  the gateway is at ws://{address}/gateway only, as {wanted} cannot be had: {reason}\n")
+        }
+    };
     let greeting = format!(
-        "ostler is ready at http://{address}\n  sessions are kept in {}\n  {token}\n  \
+        "ostler is ready at http://{address}\n{gateway}  sessions are kept in {}\n  {token}\n  \
          try, in another terminal: ostler run \"list the files\"\n",
         data_dir.display()
     );
@@ -40,14 +48,14 @@ pub(super) async fn serve(setting: Setting) -> anyhow::Result<Exit> {
 }
 
 /// The ways in which a daemon is asked to stop, a closed terminal among them.
-struct Signals {
+pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Signals> {
+    pub(super) fn new() -> std::io::Result<Signals> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -55,7 +63,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

@@ -1,13 +1,19 @@
-//! `ostler trust`: whether what lies in a workspace may start processes and change what is asked.
+//! `ostler trust`: whether what lies in a workspace may start processes and change what is asked, and what
+//! that would be.
 
 use std::path::Path;
 
 use anyhow::Context;
+use ostler_client::{Brought, WorkspaceTrust};
 
 use super::Setting;
 use crate::args::Trust;
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
+use crate::render::{clean, in_one_line};
+
+/// How much of a line of somebody else's is shown.
+const WIDTH: usize = 200;
 
 pub(super) async fn trust(setting: Setting, args: Trust) -> anyhow::Result<Exit> {
     let workspace = args.workspace.as_deref().unwrap_or(Path::new("."));
@@ -16,15 +22,77 @@ pub(super) async fn trust(setting: Setting, args: Trust) -> anyhow::Result<Exit>
     let workspace = workspace.to_string_lossy().into_owned();
     let reached =
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
-    let trusted = match (args.show, args.revoke) {
-        (true, _) => reached.client.is_trusted(&workspace).await,
+    let stands = match (args.show, args.revoke) {
+        (true, _) => reached.client.workspace_trust(&workspace).await,
         (false, revoke) => reached.client.trust(&workspace, !revoke).await,
     };
     reached.leave().await;
-    if trusted? {
-        println!("{workspace} is trusted: its own settings, checks and servers are used");
+    let WorkspaceTrust { trusted, brings } = stands?;
+    if trusted {
+        println!("{} is trusted: its own settings, checks and servers are used", clean(&workspace));
     } else {
-        println!("{workspace} is not trusted: nothing that lies in it is run or believed unasked");
+        println!("{} is not trusted: nothing that lies in it is run or believed unasked", clean(&workspace));
     }
+    print!("{}", listing(&brings, trusted));
     Ok(Exit::Success)
+}
+
+/// What a workspace brings, a line each; empty where it brings nothing.
+fn listing(brings: &Brought, trusted: bool) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(brings.verify_commands.iter().map(|command| format!("checked by  {command}")));
+    let server = |server: &ostler_client::BroughtServer| {
+        format!("server      {}: {} ({})", server.name, server.runs, server.file)
+    };
+    lines.extend(brings.servers.iter().map(server));
+    lines.extend(brings.rules.iter().map(|rule| {
+        let note = if trusted && !rule.in_force { " (does not hold yet)" } else { "" };
+        format!("allows      {} {}{note}", rule.rule.tool, rule.rule.subject)
+    }));
+    lines.extend(brings.asks.iter().map(|asks| format!("asks about  {asks}")));
+    let problems =
+        brings.problems.iter().map(|problem| format!("  problem     {}\n", in_one_line(problem, WIDTH * 2)));
+    let problems: String = problems.collect();
+    if lines.is_empty() {
+        return problems;
+    }
+    let heading = if trusted { "It brings:" } else { "It would bring:" };
+    let lines: String = lines.iter().map(|line| format!("  {}\n", in_one_line(line, WIDTH))).collect();
+    format!("{heading}\n{lines}{problems}")
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_client::{Brought, BroughtRule, BroughtServer};
+    use ostler_types::Rule;
+
+    use super::listing;
+
+    #[test]
+    fn what_a_workspace_brings_is_told_in_plain_letters() {
+        assert_eq!(listing(&Brought::default(), false), "");
+        let rule = Rule {
+            tool: "shell".to_owned(),
+            subject: "make\u{1b}[2K\ndeploy".to_owned(),
+            whole: false,
+            workspace: None,
+            commands: Vec::new(),
+        };
+        let brings = Brought {
+            verify_commands: vec!["make check".to_owned()],
+            servers: vec![BroughtServer {
+                name: "docs".to_owned(),
+                runs: "./docs".to_owned(),
+                file: ".mcp.json".to_owned(),
+            }],
+            rules: vec![BroughtRule { rule, in_force: false }],
+            asks: vec!["every call that can read".to_owned()],
+            problems: vec!["x is not used".to_owned()],
+        };
+        assert_eq!(
+            listing(&brings, true),
+            "It brings:\n  checked by  make check\n  server      docs: ./docs (.mcp.json)\n  allows      shell make ⏎ \
+             deploy (does not hold yet)\n  asks about  every call that can read\n  problem     x is not used\n"
+        );
+    }
 }

@@ -1,11 +1,13 @@
 //! What a type cannot say: values that are each possible but do not go together, or not here.
 
 use super::explain::ConfigError;
-use super::{Auth, Loaded, Provider, ProviderKind, Source};
+use super::{Auth, Loaded, McpServer, Provider, ProviderKind, Source};
 use crate::workshop::server_config;
 
 /// The most steps that a turn may be given.
 const MOST_STEPS: u32 = 1000;
+/// The most tokens that a workspace may take of a conversation.
+const MOST_BUNDLE_TOKENS: u32 = 200_000;
 /// The most rounds of verification that a turn may be given.
 const MOST_ROUNDS: u32 = 100;
 
@@ -13,18 +15,17 @@ const MOST_ROUNDS: u32 = 100;
 pub(crate) fn check(mut loaded: Loaded) -> Result<Loaded, ConfigError> {
     server(&mut loaded)?;
     within(&loaded, "loop.max_steps", loaded.config.turn_loop.max_steps, 1, MOST_STEPS)?;
+    within(&loaded, "context.bundle_tokens", loaded.config.context.bundle_tokens, 0, MOST_BUNDLE_TOKENS)?;
+    within(&loaded, "context.compact_at_percent", loaded.config.context.compact_at_percent, 20, 95)?;
     within(&loaded, "verify.max_rounds", loaded.config.verify.max_rounds, 0, MOST_ROUNDS)?;
+    gateway(&mut loaded)?;
     models(&loaded)?;
     for (name, each) in &loaded.config.providers {
         provider(&loaded, name, each)?;
     }
     for (name, server) in &loaded.config.mcp {
-        named(&loaded, &format!("mcp.{name}.command"), name)?;
-        let key = format!("mcp.{name}.{}", if server.url.is_some() { "url" } else { "command" });
-        if server.url.is_some() && !server.command.is_empty() {
-            return Err(loaded.error(&key, "a server has a `command` or a `url`, not both"));
-        }
-        server_config(name, server).check().map_err(|why| loaded.error(&key, why))?;
+        check_server(name, server)
+            .map_err(|(member, why)| loaded.error(&format!("mcp.{name}.{member}"), why))?;
     }
     for rule in &loaded.config.approval.rules {
         for pattern in &rule.commands {
@@ -39,6 +40,18 @@ pub(crate) fn check(mut loaded: Loaded) -> Result<Loaded, ConfigError> {
         }
     }
     Ok(loaded)
+}
+
+/// Says what is wrong with a server, and with which of its keys.
+pub(crate) fn check_server(name: &str, server: &McpServer) -> Result<(), (&'static str, String)> {
+    if !is_name(name) {
+        return Err(("command", NAME.to_owned()));
+    }
+    let member = if server.url.is_some() { "url" } else { "command" };
+    if server.url.is_some() && !server.command.is_empty() {
+        return Err((member, "a server has a `command` or a `url`, not both".to_owned()));
+    }
+    server_config(name, server).check().map_err(|why| (member, why))
 }
 
 impl Loaded {
@@ -69,6 +82,32 @@ fn server(loaded: &mut Loaded) -> Result<(), ConfigError> {
         Auth::On => {
             loaded.warnings.push(format!(
                 "the daemon listens on {listen} without encryption: whoever can see that network can read the token"
+            ));
+            Ok(())
+        }
+    }
+}
+
+fn gateway(loaded: &mut Loaded) -> Result<(), ConfigError> {
+    for (key, value, least, most) in loaded.config.gateway.ranges() {
+        within(loaded, key, value, least, most)?;
+    }
+    let gateway = &loaded.config.gateway;
+    if gateway.workspace.as_ref().is_some_and(|workspace| !workspace.starts_with('/')) {
+        return Err(loaded.error("gateway.workspace", "expected an absolute path"));
+    }
+    let listen = gateway.listen;
+    if !gateway.enabled || listen.ip().is_loopback() {
+        return Ok(());
+    }
+    match loaded.config.server.auth {
+        Auth::Off => {
+            let message = "without a token (`server.auth`) the gateway listens on loopback addresses only";
+            Err(loaded.error("gateway.listen", message))
+        }
+        Auth::On => {
+            loaded.warnings.push(format!(
+                "the gateway listens on {listen} without encryption: whoever can see that network can read the token"
             ));
             Ok(())
         }
@@ -178,11 +217,14 @@ pub(super) fn presets() -> String {
 
 /// A name stands before the colon of a model's name, and in messages.
 fn named(loaded: &Loaded, key: &str, name: &str) -> Result<(), ConfigError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(plain) {
-        return Ok(());
-    }
-    Err(loaded.error(key, "a name has letters, digits, `-` and `_` only"))
+    if is_name(name) { Ok(()) } else { Err(loaded.error(key, NAME)) }
+}
+
+/// What is told of a name that cannot be one.
+const NAME: &str = "a name has letters, digits, `-` and `_` only";
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
 /// Whether a provider can lie there.

@@ -64,6 +64,22 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<FileLayer, ConfigError> {
     Ok(FileLayer { values: tree::leaves(&table), lines })
 }
 
+/// Every key that a text names, those of tables included, each with its line.
+pub(crate) fn keys_of(path: &Path, text: &str) -> Result<Vec<(String, usize)>, ConfigError> {
+    let spans = DeTable::parse(text).map_err(|error| explained(path, text, None, &error))?;
+    let mut keys = Vec::new();
+    each_key(spans.get_ref(), &mut Vec::new(), &mut |key, span, _| {
+        keys.push((key.join("."), line_of(text, span.start)));
+    });
+    Ok(keys)
+}
+
+/// The values of a text, alone and unchecked.
+pub(crate) fn parse_alone(path: &Path, text: &str) -> Result<Config, ConfigError> {
+    let spans = DeTable::parse(text).map_err(|error| explained(path, text, None, &error))?;
+    toml::from_str(text).map_err(|error| explained(path, text, Some(spans.get_ref()), &error))
+}
+
 fn explained(path: &Path, text: &str, spans: Option<&DeTable<'_>>, error: &toml::de::Error) -> ConfigError {
     let offset = error.span().map_or(0, |span| span.start);
     let key = spans.and_then(|spans| key_at(spans, offset));

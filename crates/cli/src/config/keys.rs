@@ -48,7 +48,7 @@ pub(crate) const PREFIX: &str = "OSTLER_";
 pub(crate) const OTHER_VARIABLES: [&str; 3] = ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG"];
 
 /// Every key with a fixed name, in the order in which they are shown.
-pub const KEYS: [Key; 27] = [
+pub const KEYS: [Key; 37] = [
     key("server.listen", Form::Text),
     key("server.auth", Form::Text),
     key("models.default", Form::Text),
@@ -69,19 +69,25 @@ pub const KEYS: [Key; 27] = [
     key("verify.max_rounds", Form::Number),
     key("patch_review.mode", Form::Text),
     key("loop.max_steps", Form::Number),
+    key("context.bundle", Form::Switch),
+    key("context.bundle_tokens", Form::Number),
+    key("context.compact_at_percent", Form::Number),
+    key("context.skills", Form::List),
     key("logging.streams", Form::List),
     key("sandbox.mode", Form::Text),
     key("sandbox.network", Form::Switch),
     key("sandbox.writable", Form::List),
     key("web.fetch", Form::Switch),
-    inert("gateway.listen", Form::Text),
-    inert("gateway.workspace", Form::Text),
+    key("gateway.enabled", Form::Switch),
+    key("gateway.listen", Form::Text),
+    key("gateway.workspace", Form::Text),
+    key("gateway.max_frame_bytes", Form::Number),
+    key("gateway.max_sockets", Form::Number),
+    key("gateway.max_unauthenticated", Form::Number),
+    key("gateway.auth_timeout_seconds", Form::Number),
+    key("gateway.ping_seconds", Form::Number),
 ];
 
 const fn key(path: &'static str, form: Form) -> Key {
     Key { path, form, works: true }
-}
-
-const fn inert(path: &'static str, form: Form) -> Key {
-    Key { path, form, works: false }
 }

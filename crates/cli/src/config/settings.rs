@@ -1,6 +1,8 @@
 //! What can be configured: sections, keys, their types and defaults. Says nothing about where a
 //! value comes from.
 
+mod context;
+mod gateway;
 mod models;
 mod providers;
 
@@ -11,6 +13,8 @@ use std::path::PathBuf;
 use ostler_types::{ApprovalPolicy, PatchReview, Policy, ToolKind, VerifyPolicy};
 use serde::{Deserialize, Serialize};
 
+pub use context::Context;
+pub use gateway::Gateway;
 pub use models::{ModelFacts, Models};
 pub use providers::{Provider, ProviderKind};
 
@@ -37,6 +41,8 @@ pub struct Config {
     /// The native agent's loop.
     #[serde(rename = "loop")]
     pub turn_loop: TurnLoop,
+    /// What a model is told of a workspace, and when a conversation is made shorter.
+    pub context: Context,
     /// How tools are confined.
     pub sandbox: Sandbox,
     /// What may be fetched from the web.
@@ -210,24 +216,6 @@ pub struct McpServer {
     /// How long a call may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
-}
-
-/// The gateway door.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Gateway {
-    /// Where it listens.
-    #[serde(with = "address")]
-    pub listen: SocketAddr,
-    /// The directory that its sessions work in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<String>,
-}
-
-impl Default for Gateway {
-    fn default() -> Gateway {
-        Gateway { listen: loopback(18789), workspace: None }
-    }
 }
 
 fn loopback(port: u16) -> SocketAddr {

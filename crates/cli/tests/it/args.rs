@@ -27,6 +27,7 @@ fn every_documented_line_is_understood() {
         "ostler serve --listen 127.0.0.1:1 --auth off",
         "ostler run - --json --model a:b --workspace /w --approve never --system-prompt s",
         "ostler run hi --session ID",
+        "ostler rpc --cwd /w --model a:b --system-prompt s --session-file f --debug --no-ui --linger 5 --max-line-bytes 4096",
         "ostler run hi --attach a.png --attach b.txt",
         "ostler sessions list --status active --workspace /w --archived --limit 5 --json",
         "ostler sessions show ID --json",
@@ -34,10 +35,23 @@ fn every_documented_line_is_understood() {
         "ostler sessions archive ID --undo",
         "ostler sessions rm ID --purge",
         "ostler sessions export ID -o file",
+        "ostler projects list --json",
+        "ostler projects add /w",
+        "ostler projects rm /w",
         "ostler attach ID --json --after 7",
         "ostler approve",
         "ostler approve ID call_1 --deny --scope session --reason no",
         "ostler cancel ID",
+        "ostler fork ID",
+        "ostler fork ID --turn turn_0190f3c4a5b67c8d9e0f112233445566",
+        "ostler compact ID",
+        "ostler context ID --json",
+        "ostler note ID mind-the-gap",
+        "ostler export ID",
+        "ostler export ID --format html -o page.html",
+        "ostler import session.zip --format zip --workspace /w",
+        "ostler run --plan plan.toml --approve always --verbose --log-dir /l",
+        "ostler run hi --verbose-log --raw-log",
         "ostler models --json --refresh qwen",
         "ostler usage",
         "ostler usage --by model --since 30d --json",
@@ -46,6 +60,8 @@ fn every_documented_line_is_understood() {
         "ostler config show --json",
         "ostler completions bash",
         "ostler openapi",
+        "ostler schema gateway",
+        "ostler schema jsonl",
         "ostler config show --data-dir /d --config /c -vv",
     ] {
         command(line);
@@ -65,6 +81,7 @@ fn mistakes_are_usage_errors_with_exit_code_2() {
         "ostler sessions list --limit 201",
         "ostler sessions list --status asleep",
         "ostler run hi --session ID --workspace /w",
+        "ostler rpc --max-line-bytes 7",
         "ostler usage --by hour",
         "ostler usage --since 0d",
         "ostler usage --since -1d",
@@ -134,5 +151,5 @@ fn each_command_says_in_a_sentence_what_it_does() {
     }
     let mut seen = Vec::new();
     walk(&Cli::command(), &mut seen);
-    assert_eq!(seen.len(), 21, "{seen:?}");
+    assert_eq!(seen.len(), 29, "{seen:?}");
 }

@@ -92,6 +92,8 @@ pub(crate) fn binary() -> Command {
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", "/nonexistent");
     // What runs on the machine of whoever tests is not asked.
     command.env("OSTLER_MODELS_DISCOVER", "false").stdin(Stdio::null());
+    // What a session is told of its workspace depends on what lies there; most tests are about something else.
+    command.env("OSTLER_CONTEXT_BUNDLE", "false");
     command
 }
 

@@ -301,3 +301,50 @@ fn a_turn_says_what_it_cost_and_what_it_waited_for() {
 ";
     assert_eq!(draw(&mut renderer(false), &lines), expected);
 }
+
+#[test]
+fn children_and_compactions_are_a_line_each() {
+    const CHILD: &str = "sess_0190f3c4a5b67c8d9e0f1122334455aa";
+    let lines = [
+        record(
+            1,
+            "subagent_started",
+            &format!(
+                r#"{{"session_id":"{CHILD}","tool_call_id":"call_1","description":"review\u001b[2J it","background":true}}"#
+            ),
+        ),
+        record(
+            2,
+            "approval_requested",
+            &format!(
+                r#"{{"tool_call":{{"id":"call_2","name":"shell","input":{{"command":"make"}}}},"kind":"exec","summary":"run `make`","rule":{{"tool":"shell","subject":"make"}},"child":{{"session_id":"{CHILD}","turn_id":"{TURN}","via":"{CHILD}"}}}}"#
+            ),
+        ),
+        record(
+            3,
+            "subagent_completed",
+            &format!(
+                r#"{{"session_id":"{CHILD}","status":"failed","text":"","error":"it ran out of steps","usage":{USAGE}}}"#
+            ),
+        ),
+        record(
+            4,
+            "context_compacted",
+            &format!(
+                r#"{{"from_message_id":"{MESSAGE}","to_message_id":"{MESSAGE}","summary_message_id":null,"tokens_before":900,"tokens_after":100,"trigger":"asked"}}"#
+            ),
+        ),
+    ];
+    let mut renderer = renderer(false);
+    let drawn: String = lines.iter().map(|line| renderer.event(line)).collect();
+    let expected = format!(
+        "⑂ review it in the background  {CHILD}\n\
+         ? asked by {CHILD}, which this session started\n\
+         ? May shell run a program: run `make`\n  \
+           ostler approve {CHILD} call_2   (or with --deny)\n  \
+           --scope session or always allows: shell make\n  \
+           ⑂ {CHILD} failed (1234 tokens): it ran out of steps\n\
+         ≡ conversation shortened from about 900 to 100 tokens, as asked\n"
+    );
+    assert_eq!(drawn, expected);
+}

@@ -18,9 +18,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use self::model::{next_step, prompt};
+use self::model::next_step;
+pub(crate) use self::model::prompt;
 use crate::process::binary;
-use crate::raw_server::RawServer;
+use crate::raw_server::{Asked, RawServer, Reply};
 
 /// The key of the provider, which the daemon has in its environment.
 pub(crate) const CANARY: &str = "canary-4f1d0c77b2";
@@ -49,6 +50,15 @@ impl Stage {
 
     /// With variables in the daemon's environment.
     pub(crate) async fn with(config: &str, environment: &[(&str, &str)]) -> Stage {
+        Stage::directed(config, environment, |_| None).await
+    }
+
+    /// With a model that is told what to answer before it looks for a script.
+    pub(crate) async fn directed(
+        config: &str,
+        environment: &[(&str, &str)],
+        director: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Stage {
         // Not in `/tmp`, which a confined program has for itself anyway.
         let dir = tempfile::tempdir_in(crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
         let [data, work, outside] = ["data", "work", "outside"].map(|name| dir.path().join(name));
@@ -59,7 +69,7 @@ impl Stage {
         let provider = RawServer::start(move |request| {
             assert!(request.head.contains(CANARY), "the provider gets its key");
             kept.lock().unwrap().push(request.body.clone());
-            next_step(request)
+            director(request).unwrap_or_else(|| next_step(request))
         })
         .await;
         let address = provider.address;
@@ -128,9 +138,8 @@ impl Stage {
 
     /// Asks the daemon for anything, and gives the status and the body.
     pub(crate) async fn request(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let token = std::fs::read_to_string(self.data.join("token")).unwrap();
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let (address, token, length) = (self.daemon.address, token.trim(), body.len());
+        let (address, token, length) = (self.address(), self.token(), body.len());
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\
              user-agent: stage\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -142,6 +151,16 @@ impl Stage {
         let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
         (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+
+    /// Everything that the model was asked, in order.
+    pub(crate) fn asked(&self) -> Vec<Value> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// Forgets what the model was asked so far.
+    pub(crate) fn forget_asked(&self) {
+        self.asked.lock().unwrap().clear();
     }
 
     /// What the model was last asked, as text.
@@ -156,14 +175,34 @@ impl Stage {
         tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
     }
 
+    /// Where the daemon listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.daemon.address
+    }
+
+    /// What lets a client in.
+    pub(crate) fn token(&self) -> String {
+        std::fs::read_to_string(self.data.join("token")).unwrap().trim().to_owned()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.daemon.child.id()
     }
 
     /// Kills the daemon at once and starts it again.
     pub(crate) async fn crash(&mut self) {
+        self.kill();
+        self.restart().await;
+    }
+
+    /// Kills the daemon at once.
+    pub(crate) fn kill(&mut self) {
         self.daemon.child.kill().unwrap();
         self.daemon.child.wait().unwrap();
+    }
+
+    /// Starts a daemon in the place of one that has ended.
+    pub(crate) async fn restart(&mut self) {
         (self.daemon, self.client) = Daemon::start(&self.data, &self.config, &self.environment).await;
     }
 

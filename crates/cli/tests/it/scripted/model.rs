@@ -7,8 +7,11 @@ use crate::raw_server::{Asked, Reply};
 /// What a prompt with a script begins with.
 const SCRIPT: &str = "play ";
 
+/// What the model says when it is asked to sum up.
+const NOTES: &str = "notes of what was said";
+
 /// The prompt that has a model play these steps.
-pub(super) fn prompt(steps: &[Value]) -> String {
+pub(crate) fn prompt(steps: &[Value]) -> String {
     format!("{SCRIPT}{}", Value::from(steps))
 }
 
@@ -17,7 +20,12 @@ pub(super) fn next_step(asked: &Asked) -> Reply {
     let messages = asked.body["messages"].as_array().unwrap();
     let found =
         messages.iter().enumerate().rev().find_map(|(index, message)| Some((index, script(message)?)));
-    let (from, steps) = found.expect("the prompt holds a script");
+    // Without tools there is nothing to play: the model is asked to sum up what was said.
+    let (from, steps) = match found {
+        Some(found) => found,
+        None if asked.body["tools"].is_null() => return Reply::chat(&[NOTES.to_owned()]),
+        None => panic!("the prompt holds a script"),
+    };
     let said = |messages: &[Value]| messages.iter().filter(|message| message["role"] == "assistant").count();
     let total = said(messages);
     match steps.get(said(&messages[from..])) {
@@ -35,8 +43,11 @@ fn script(message: &Value) -> Option<Vec<Value>> {
         Value::String(text) => vec![text],
         parts => parts.as_array()?.iter().filter_map(|part| part["text"].as_str()).collect(),
     };
-    let script = texts.into_iter().find_map(|text| text.strip_prefix(SCRIPT))?;
-    serde_json::from_str(script).ok()
+    // Neighbours of one role are one message, so an older script may stand before the newest.
+    let mut lines = texts.into_iter().flat_map(str::lines).rev();
+    let script = lines.find_map(|line| line.strip_prefix(SCRIPT))?;
+    // More words may follow in the same line.
+    serde_json::Deserializer::from_str(script).into_iter().next()?.ok()
 }
 
 fn calls_reply(calls: &[Value], total: usize) -> Reply {

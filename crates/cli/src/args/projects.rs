@@ -1,0 +1,28 @@
+//! The arguments of `ostler projects`.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+/// `ostler projects`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Projects {
+    /// List the projects, in the order in which they were added.
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Register a workspace.
+    Add {
+        /// The workspace [default: the current directory]
+        #[arg(value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+    /// Take a project off the list; its sessions stay as they are.
+    Rm {
+        /// The project: its id, or its directory
+        #[arg(value_name = "ID|DIR")]
+        project: String,
+    },
+}

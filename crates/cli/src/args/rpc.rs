@@ -1,0 +1,49 @@
+//! `ostler rpc`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `ostler rpc`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = HELP)]
+pub struct Rpc {
+    /// Work in this directory [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Use this model, as `provider:model` [default: one that can be used]
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Give the model of the first session these instructions
+    #[arg(long, value_name = "TEXT")]
+    pub system_prompt: Option<String>,
+    /// Go on with the session that this file holds, or save the first session there
+    #[arg(long, value_name = "FILE")]
+    pub session_file: Option<PathBuf>,
+    /// Tell on the wire what is being done
+    #[arg(long)]
+    pub debug: bool,
+    /// Ask nothing: calls that need an approval are refused
+    #[arg(long)]
+    pub no_ui: bool,
+    /// Let turns go on for so long when stdin has ended, before they are canceled
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=86_400))]
+    pub linger: u32,
+    /// Take lines of at most so many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 8 << 20, value_parser = clap::value_parser!(u32).range(1024..=64 << 20))]
+    pub max_line_bytes: u32,
+}
+
+const HELP: &str = "\
+Lines of JSON go in on stdin and come out on stdout; docs/protocols/jsonl.md describes them. The log goes to
+stderr. If a daemon runs on the data directory, its sessions are used, else they are run here.
+
+Exit codes:
+  0  it was asked to end, by `quit`, by the end of stdin or by a signal
+  1  the first session could not be started, or nobody read the output
+  2  the arguments were wrong
+  5  the daemon ended
+
+Examples:
+  ostler rpc --model anthropic:claude-sonnet-5
+  echo '{\"type\":\"prompt\",\"text\":\"list the files\"}' | ostler rpc --linger 600";

@@ -1,0 +1,114 @@
+//! `ostler fork`, `compact`, `context` and `note`: what is done to a session as a whole.
+
+use ostler_client::{Client, ContextView, SendMessage};
+use ostler_types::{Role, SessionId};
+
+use super::Setting;
+use super::follow::Screen;
+use super::run::text;
+use super::turn::Turn;
+use crate::args::{ApproveWhen, Fork};
+use crate::exit::Exit;
+use crate::reach::{Purpose, reach};
+use crate::render::in_one_line;
+
+/// Makes a session, and prints nothing but its id, so that it can be used in another command.
+pub(super) async fn fork(setting: Setting, args: Fork) -> anyhow::Result<Exit> {
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+    let forked = reached.client.fork(args.id, args.turn).await;
+    reached.leave().await;
+    println!("{}", forked?);
+    Ok(Exit::Success)
+}
+
+pub(super) async fn compact(setting: Setting, id: SessionId) -> anyhow::Result<Exit> {
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
+    let exit = follow_compaction(&reached.client, &setting, id).await;
+    reached.leave().await;
+    exit
+}
+
+async fn follow_compaction(client: &Client, setting: &Setting, id: SessionId) -> anyhow::Result<Exit> {
+    let after = client.session(id).await?.last_seq;
+    let events = client.events_resuming(id, after).await?;
+    let turn_id = client.compact(id).await?;
+    let screen = Screen::new(false, false, false, &setting.environment);
+    Turn::new(client, (id, turn_id), None, ApproveWhen::Never, screen).follow(events).await
+}
+
+pub(super) async fn context(setting: Setting, id: SessionId, json: bool) -> anyhow::Result<Exit> {
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+    let context = reached.client.context(id).await;
+    reached.leave().await;
+    let context = context?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&context)?);
+    } else {
+        print!("{}", table(&context));
+    }
+    Ok(Exit::Success)
+}
+
+fn table(context: &ContextView) -> String {
+    let room = match (context.window, context.percent) {
+        (Some(window), Some(percent)) => format!("{} of {window} tokens ({percent} %)", context.tokens),
+        _ => format!("{} tokens; how many the model takes is not known", context.tokens),
+    };
+    let mut text = format!("{}: about {room}, {} messages\n", context.model, context.messages);
+    for section in &context.sections {
+        let name = in_one_line(&section.name, 40);
+        text.push_str(&format!("  {name:<40}  {:>9}  {:>5.1} %\n", section.tokens, section.percent));
+    }
+    text
+}
+
+/// Adds what the model is to know, and starts nothing.
+pub(super) async fn note(setting: Setting, id: SessionId, given: String) -> anyhow::Result<Exit> {
+    let note = text(&given)?;
+    if note.trim().is_empty() {
+        eprintln!("error: there is nothing to tell");
+        return Ok(Exit::Usage);
+    }
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+    let note = SendMessage { role: Role::System, auto_run: Some(false), ..SendMessage::prompt(note) };
+    let sent = reached.client.send_message(id, &note).await;
+    reached.leave().await;
+    println!("{}", sent?.message_id);
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_client::{ContextShare, ContextView};
+
+    use super::table;
+
+    #[test]
+    fn a_context_is_a_line_for_each_piece() {
+        let share = |name: &str, tokens, percent| ContextShare {
+            kind: "user".to_owned(),
+            name: name.to_owned(),
+            messages: 1,
+            tokens,
+            percent,
+        };
+        let mut context = ContextView {
+            model: "demo:demo".to_owned(),
+            tokens: 100,
+            window: Some(1000),
+            percent: Some(10.0),
+            messages: 2,
+            sections: vec![share("system prompt", 75, 75.0), share("evil\u{1b}[2J\nname", 25, 25.0)],
+        };
+        let text = table(&context);
+        assert!(text.starts_with("demo:demo: about 100 of 1000 tokens (10 %), 2 messages\n"), "{text}");
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+        (context.window, context.percent) = (None, None);
+        assert!(table(&context).contains("not known"));
+    }
+}

@@ -1,0 +1,127 @@
+//! `ostler export` and `ostler import`: sessions as files.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bytes::Bytes;
+use ostler_client::{Client, ClientError, ExportFormat, ImportFormat};
+use ostler_types::SessionId;
+
+use super::Setting;
+use crate::args::{Export, ExportAs, Import, ImportFrom};
+use crate::exit::Exit;
+use crate::reach::{Purpose, reach};
+
+/// Bytes in a file to import; the daemon takes no more.
+const MAX_IMPORT: u64 = 256 << 20;
+
+pub(super) async fn export(setting: Setting, args: Export) -> anyhow::Result<Exit> {
+    let format = match args.format {
+        ExportAs::Md => ExportFormat::Markdown,
+        ExportAs::Html => ExportFormat::Html,
+        ExportAs::Ndjson => ExportFormat::Ndjson,
+        ExportAs::Sqlite => ExportFormat::Sqlite,
+        ExportAs::Zip => ExportFormat::Zip,
+    };
+    let is_binary = matches!(format, ExportFormat::Sqlite | ExportFormat::Zip);
+    if is_binary && args.output.is_none() && std::io::stdout().is_terminal() {
+        eprintln!("error: this is nothing for a terminal; name a file with -o");
+        return Ok(Exit::Usage);
+    }
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+    let done = write(&reached.client, args.id, format, args.output.as_deref()).await;
+    reached.leave().await;
+    done.map(|()| Exit::Success)
+}
+
+async fn write(
+    client: &Client,
+    id: SessionId,
+    format: ExportFormat,
+    output: Option<&Path>,
+) -> anyhow::Result<()> {
+    // Nothing is made or emptied before there is something to write.
+    let mut download = client.download(id, format).await?;
+    let Some(path) = output else {
+        let mut out = std::io::stdout().lock();
+        while let Some(chunk) = download.next().await? {
+            out.write_all(&chunk)?;
+        }
+        return Ok(out.flush()?);
+    };
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".part");
+    let partial = PathBuf::from(partial);
+    let written = async {
+        let mut out = std::fs::File::create(&partial)?;
+        while let Some(chunk) = download.next().await? {
+            out.write_all(&chunk)?;
+        }
+        std::fs::rename(&partial, path)?;
+        anyhow::Ok(())
+    };
+    let written = written.await.with_context(|| format!("cannot write {}", path.display()));
+    if written.is_err() {
+        _ = std::fs::remove_file(&partial);
+    }
+    written
+}
+
+pub(super) async fn import(setting: Setting, args: Import) -> anyhow::Result<Exit> {
+    let format = args.format.map(|format| match format {
+        ImportFrom::Zip => ImportFormat::Zip,
+        ImportFrom::Ndjson => ImportFormat::Ndjson,
+        ImportFrom::Transcript => ImportFormat::Transcript,
+    });
+    let content = read(&args.file)?;
+    let workspace = match &args.workspace {
+        Some(path) => {
+            let path = path.canonicalize().with_context(|| format!("{} cannot be used", path.display()))?;
+            Some(path.to_string_lossy().into_owned())
+        }
+        None => None,
+    };
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+    let imported = send(&reached.client, content.into(), format, workspace).await;
+    reached.leave().await;
+    println!("{}", imported?);
+    Ok(Exit::Success)
+}
+
+/// A session from another machine may have worked in a directory that is not there; then it goes on in this one.
+async fn send(
+    client: &Client,
+    content: Bytes,
+    format: Option<ImportFormat>,
+    workspace: Option<String>,
+) -> anyhow::Result<SessionId> {
+    match client.import(content.clone(), format, workspace.as_deref()).await {
+        Err(ClientError::Refused { code, .. }) if code == "bad_workspace" && workspace.is_none() => {
+            let here = std::env::current_dir().context("the current directory cannot be used")?;
+            eprintln!("note: the session goes on in {}", here.display());
+            Ok(client.import(content, format, Some(&here.to_string_lossy())).await?)
+        }
+        imported => Ok(imported?),
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let failed = || format!("{} cannot be read", path.display());
+    if path == Path::new("-") {
+        std::io::stdin().take(MAX_IMPORT + 1).read_to_end(&mut content).with_context(failed)?;
+    } else {
+        let file = std::fs::File::open(path).with_context(failed)?;
+        file.take(MAX_IMPORT + 1).read_to_end(&mut content).with_context(failed)?;
+    }
+    anyhow::ensure!(
+        content.len() as u64 <= MAX_IMPORT,
+        "{} is larger than {} MiB",
+        path.display(),
+        MAX_IMPORT >> 20
+    );
+    Ok(content)
+}

@@ -1,0 +1,49 @@
+//! Draws what a session hears of the sessions that it has started, and of its own conversation getting
+//! shorter: a line each. The rest of a child's work is drawn by whoever attaches to the child.
+
+use ostler_types::{ChildOutcome, ChildStatus, Compaction, CompactionTrigger, Event};
+
+use super::clean::in_one_line;
+use super::style::Paint;
+use super::words::with_reason;
+use super::{LINE_WIDTH, Renderer};
+
+impl Renderer {
+    /// A child that began or ended, or a conversation that was made shorter.
+    pub(super) fn child(&mut self, event: &Event, out: &mut String) {
+        match event {
+            Event::SubagentStarted { session_id, description, background, .. } => {
+                let how = if *background { " in the background" } else { "" };
+                let what = in_one_line(description, LINE_WIDTH);
+                self.line(Paint::Tool, &format!("⑂ {what}{how}  {session_id}"), out);
+            }
+            Event::SubagentCompleted { session_id, outcome } => {
+                let (paint, line) = ended(outcome);
+                self.line(paint, &format!("  ⑂ {session_id} {line}"), out);
+            }
+            Event::ContextCompacted { compaction } => self.line(Paint::Dim, &shortened(compaction), out),
+            _ => {}
+        }
+    }
+}
+
+/// How a child ended, and what it spent.
+fn ended(outcome: &ChildOutcome) -> (Paint, String) {
+    let tokens = outcome.usage.input_tokens.saturating_add(outcome.usage.output_tokens);
+    let (paint, word) = match outcome.status {
+        ChildStatus::Completed => (Paint::Dim, "completed"),
+        ChildStatus::Failed => (Paint::Warning, "failed"),
+        ChildStatus::Canceled => (Paint::Warning, "canceled"),
+    };
+    (paint, with_reason(&format!("{word} ({tokens} tokens)"), outcome.error.as_deref()))
+}
+
+fn shortened(compaction: &Compaction) -> String {
+    let why = match compaction.trigger {
+        CompactionTrigger::Threshold => "it was about to fill the model's window",
+        CompactionTrigger::Overflow => "it was too long for the model",
+        CompactionTrigger::Asked => "as asked",
+    };
+    let Compaction { tokens_before, tokens_after, .. } = compaction;
+    format!("≡ conversation shortened from about {tokens_before} to {tokens_after} tokens, {why}")
+}

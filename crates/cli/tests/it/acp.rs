@@ -1,0 +1,165 @@
+//! `ostler acp` as a real process, driven by the protocol's official libraries in other languages
+//! (`tests/acp/client.mjs`, `tests/acp/client.py`): by itself, in front of a daemon, and after one that was killed.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+
+use crate::process::binary;
+use crate::scripted::{Stage, call, prompt};
+
+/// How long a client has.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A language in which there is an official library.
+#[derive(Clone, Copy)]
+enum Language {
+    TypeScript,
+    Python,
+}
+
+impl Language {
+    /// The client's program, with what it needs before its arguments.
+    fn client(self) -> Command {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+        let place = libraries(&root);
+        match self {
+            Language::TypeScript => {
+                let library = "node/node_modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js";
+                let mut command = Command::new("node");
+                command.arg(root.join("tests/acp/client.mjs")).arg(place.join(library));
+                command
+            }
+            Language::Python => {
+                let mut command = Command::new(place.join("python/bin/python3"));
+                command.arg(root.join("tests/acp/client.py"));
+                command
+            }
+        }
+    }
+
+    /// Runs a phase in front of whatever has the data directory, and returns the session's id.
+    async fn run(self, stage: &Stage, phase: &str, session: &str) -> String {
+        let mut client = self.client();
+        client.arg(phase).arg(&stage.work).arg(session);
+        let acp = binary();
+        client.arg(acp.get_program()).args(["acp", "--data-dir"]).arg(&stage.data);
+        client.arg("--config").arg(stage.data.parent().unwrap().join("config.toml"));
+        client.env("STAGE_KEY", crate::scripted::CANARY).env("OSTLER_MODELS_DISCOVER", "false");
+        client.stdin(Stdio::null()).kill_on_drop(true);
+        let output = tokio::time::timeout(PATIENCE, client.output()).await.expect("it ends").unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+        told.trim().to_owned()
+    }
+}
+
+/// Where the libraries are, installed once.
+fn libraries(root: &Path) -> PathBuf {
+    let place = root.join("target/acp-clients");
+    let installed = std::process::Command::new(root.join("tests/acp/setup.sh")).arg(&place).status().unwrap();
+    assert!(installed.success(), "tests/acp/setup.sh installs what it needs");
+    place
+}
+
+/// What must hold in each language: a session made in an editor is the daemon's, and outlives its death.
+async fn in_front_of_a_daemon(language: Language) {
+    let mut stage = Stage::new("").await;
+    let session = language.run(&stage, "first", "-").await;
+    let (status, view) = stage.request("GET", &format!("/v1/sessions/{session}"), &json!(null)).await;
+    assert_eq!((status, &view["status"]), (200, &json!("canceled")), "{view}");
+    stage.crash().await;
+    assert_eq!(language.run(&stage, "second", &session).await, session);
+}
+
+#[tokio::test]
+async fn the_typescript_library_in_front_of_a_daemon() {
+    in_front_of_a_daemon(Language::TypeScript).await;
+}
+
+#[tokio::test]
+async fn the_python_library_in_front_of_a_daemon() {
+    in_front_of_a_daemon(Language::Python).await;
+}
+
+#[tokio::test]
+async fn without_a_daemon_the_sessions_are_run_by_itself() {
+    let mut stage = Stage::new("").await;
+    stage.kill();
+    let session = Language::TypeScript.run(&stage, "first", "-").await;
+    assert_eq!(Language::Python.run(&stage, "second", &session).await, session);
+}
+
+/// `ostler acp` as a child process whose lines are written by hand.
+struct Child {
+    child: tokio::process::Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Child {
+    fn start(stage: &Stage) -> Child {
+        let mut command = Command::from(binary());
+        command.args(["acp", "--data-dir"]).arg(&stage.data);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        Child { child, input, output }
+    }
+
+    async fn send(&mut self, line: Value) {
+        self.input.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+
+    /// Sends a request, and returns its result. What is asked meanwhile is allowed.
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.send(json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params})).await;
+        self.until(|line| line["id"] == method).await["result"].take()
+    }
+
+    async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("it says more");
+            let line: Value = serde_json::from_str(&line.unwrap().expect("it has not ended")).unwrap();
+            if line["method"] == "session/request_permission" {
+                let result = json!({"outcome": {"outcome": "selected", "optionId": "once"}});
+                self.send(json!({"jsonrpc": "2.0", "id": line["id"], "result": result})).await;
+            }
+            if wanted(&line) {
+                return line;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_killed_in_a_turn_ends_the_editors_agent_and_keeps_the_session() {
+    let mut stage = Stage::new("").await;
+    let mut child = Child::start(&stage);
+    let cwd = stage.work.to_str().unwrap().to_owned();
+    child.ask("initialize", json!({"protocolVersion": 1})).await;
+    let session = child.ask("session/new", json!({"cwd": cwd, "mcpServers": []})).await["sessionId"].take();
+    let text = prompt(&[call("shell", json!({"command": "sleep 600"}))]);
+    let said = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    child.send(json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": said})).await;
+    child.until(|line| line["params"]["update"]["status"] == "in_progress").await;
+    stage.kill();
+    let Child { child, .. } = child;
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.expect("it ends").unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("the daemon ended"));
+
+    stage.restart().await;
+    let mut again = Child::start(&stage);
+    again.ask("initialize", json!({"protocolVersion": 1})).await;
+    let load = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+    again.send(json!({"jsonrpc": "2.0", "id": 1, "method": "session/load", "params": load})).await;
+    let result = again.until(|line| line["params"]["update"]["status"] == "failed").await;
+    assert!(result.to_string().contains("interrupted: outcome unknown"), "{result}");
+    again.until(|line| line["id"] == 1 && line.get("result").is_some()).await;
+}
