@@ -1,0 +1,288 @@
+"""Made by clients/generate.py from `asynchronous.py`. Do not edit.
+
+The client of the http door. Names and shapes are the daemon's own; `docs/http.md` says what they mean."""
+
+from __future__ import annotations
+
+import time
+import base64
+import json
+from collections.abc import Generator, Callable, Iterable
+from contextlib import closing
+from types import TracebackType
+from typing import Any, Self, Unpack, cast
+
+import httpx
+
+from ostler_client import http_types as types
+from ostler_client.backoff import Backoff
+from ostler_client.errors import OstlerError, Unreachable, passes
+from ostler_client.framing import Frame, FrameReader
+from ostler_client.place import Token, bearer, data_directory, http_url, token_of
+from ostler_client.http_requests import STREAM, Cursor, FeedEvent, Request, event_query, parse, refusal, request
+
+# The daemon shows every 15 s that it lives; one that misses four of these is taken for gone.
+SILENCE = 60.0
+
+
+class Client:
+    """A daemon over HTTP. `url` and `token` are those of this user's daemon unless told otherwise; without a token when
+    it is the empty text. Close it, or use it in a `with` block."""
+
+    def __init__(self, url: str | None = None, token: Token | None = None, backoff: Backoff = Backoff()) -> None:
+        self._url = (url or http_url()).rstrip("/")
+        self._token = token_of(data_directory()) if token is None else token
+        self._backoff = backoff
+        timeout = httpx.Timeout(30.0, read=SILENCE)
+        # Each session that is followed takes a connection. A proxy would be asked for an address of this machine.
+        limits = httpx.Limits(max_connections=None)
+        self._http = httpx.Client(base_url=self._url, timeout=timeout, limits=limits, trust_env=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def health(self) -> types.Health:
+        return cast(types.Health, self._json(request("health")))
+
+    def openapi(self) -> dict[str, Any]:
+        return cast(dict[str, Any], self._json(request("openapi")))
+
+    def agents(self) -> types.Agents:
+        return cast(types.Agents, self._json(request("list_agents")))
+
+    def models(self, **query: Unpack[types.ListModelsQuery]) -> types.Models:
+        return cast(types.Models, self._json(request("list_models", query=query)))
+
+    def tools(self, **query: Unpack[types.ListToolsQuery]) -> types.Tools:
+        return cast(types.Tools, self._json(request("list_tools", query=query)))
+
+    def usage(self, **query: Unpack[types.UsageQuery]) -> types.UsageTable:
+        return cast(types.UsageTable, self._json(request("usage", query=query)))
+
+    def trust(self, workspace_path: str) -> types.Trusted:
+        return cast(types.Trusted, self._json(request("get_trust", query={"workspace_path": workspace_path})))
+
+    def set_trust(self, **body: Unpack[types.TrustBody]) -> types.Trusted:
+        return cast(types.Trusted, self._json(request("set_trust", body=body)))
+
+    def projects(self) -> types.ProjectList:
+        return cast(types.ProjectList, self._json(request("list_projects")))
+
+    def add_project(self, **body: Unpack[types.ProjectBody]) -> types.Project:
+        return cast(types.Project, self._json(request("add_project", body=body)))
+
+    def remove_project(self, project_id: str) -> types.ProjectRemoved:
+        return cast(types.ProjectRemoved, self._json(request("remove_project", {"project_id": project_id})))
+
+    def create_session(self, **body: Unpack[types.NewSessionBody]) -> types.Created:
+        return cast(types.Created, self._json(request("create_session", body=body)))
+
+    def sessions(self, **query: Unpack[types.ListSessionsQuery]) -> types.SessionList:
+        return cast(types.SessionList, self._json(request("list_sessions", query=query)))
+
+    def session(self, session_id: str) -> types.Shown:
+        return cast(types.Shown, self._json(request("get_session", of(session_id))))
+
+    def update_session(self, session_id: str, **body: Unpack[types.UpdateBody]) -> types.Shown:
+        return cast(types.Shown, self._json(request("update_session", of(session_id), body=body)))
+
+    def close_session(self, session_id: str, **query: Unpack[types.CloseSessionQuery]) -> types.Closed:
+        """Closes a session; with `purge` its files are removed too."""
+        return cast(types.Closed, self._json(request("close_session", of(session_id), query)))
+
+    def send_message(self, session_id: str, said: str | types.MessageBody) -> types.Sent:
+        """Says something in a session. When it returns, what was said is on disk."""
+        body = {"role": "user", "parts": [{"type": "text", "text": said}]} if isinstance(said, str) else said
+        return cast(types.Sent, self._json(request("send_message", of(session_id), body=body)))
+
+    def messages(self, session_id: str, **query: Unpack[types.ListMessagesQuery]) -> types.Page:
+        return cast(types.Page, self._json(request("list_messages", of(session_id), query)))
+
+    def queue(self, session_id: str) -> types.Queue:
+        return cast(types.Queue, self._json(request("list_queue", of(session_id))))
+
+    def withdraw(self, session_id: str, message_id: str) -> types.Withdrawn:
+        return cast(types.Withdrawn, self._json(request("withdraw_message", of(session_id, message_id=message_id))))
+
+    def run(self, session_id: str) -> types.Started:
+        return cast(types.Started, self._json(request("run", of(session_id))))
+
+    def retry(self, session_id: str, turn_id: str) -> types.Started:
+        return cast(types.Started, self._json(request("retry_turn", of(session_id, turn_id=turn_id))))
+
+    def cancel(self, session_id: str, **body: Unpack[types.CancelBody]) -> types.Canceled:
+        return cast(types.Canceled, self._json(request("cancel", of(session_id), body=body)))
+
+    def approve(self, session_id: str, **body: Unpack[types.AnswerBody]) -> types.Answered:
+        """Answers a call that waits, yes or no."""
+        return cast(types.Answered, self._json(request("answer_approval", of(session_id), body=body)))
+
+    def approvals(self) -> types.Approvals:
+        """All that waits for an answer, over all sessions."""
+        return cast(types.Approvals, self._json(request("list_approvals")))
+
+    def undo(self, session_id: str, **body: Unpack[types.UndoBody]) -> types.Undone:
+        return cast(types.Undone, self._json(request("undo", of(session_id), body=body)))
+
+    def fork(self, session_id: str, **body: Unpack[types.ForkBody]) -> types.Created:
+        return cast(types.Created, self._json(request("fork_session", of(session_id), body=body)))
+
+    def compact(self, session_id: str) -> types.Started:
+        return cast(types.Started, self._json(request("compact", of(session_id))))
+
+    def subtasks(self, session_id: str, **body: Unpack[types.PlanBody]) -> types.Started:
+        return cast(types.Started, self._json(request("run_subtasks", of(session_id), body=body)))
+
+    def context(self, session_id: str) -> types.ContextView:
+        return cast(types.ContextView, self._json(request("get_context", of(session_id))))
+
+    def export(self, session_id: str, **query: Unpack[types.ExportSessionQuery]) -> Generator[bytes, None, None]:
+        """The session as one file, in pieces, so that it may be larger than memory."""
+        response = self._send(request("export_session", of(session_id), query))
+        try:
+            for chunk in response.iter_bytes():
+                yield chunk
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        finally:
+            response.close()
+
+    def import_session(self, file: bytes, **query: Unpack[types.ImportSessionQuery]) -> types.Created:
+        """Makes a session of an exported one."""
+        return cast(types.Created, self._json(request("import_session", query=query, body=file)))
+
+    def attach(self, session_id: str, name: str, data: bytes) -> types.Stored:
+        """Adds a file to a session; `ref` in the answer is for a part of a message."""
+        body = {"name": name, "data": base64.b64encode(data).decode()}
+        return cast(types.Stored, self._json(request("attach_file", of(session_id), body=body)))
+
+    def attachments(self, session_id: str) -> types.Files:
+        return cast(types.Files, self._json(request("list_attachments", of(session_id))))
+
+    def attachment(self, session_id: str, file: str) -> bytes:
+        return self._bytes(request("get_attachment", of(session_id, file=file)))
+
+    def artifacts(self, session_id: str, turn_id: str) -> types.Files:
+        return cast(types.Files, self._json(request("list_artifacts", of(session_id, turn_id=turn_id))))
+
+    def artifact(self, session_id: str, turn_id: str, file: str) -> bytes:
+        return self._bytes(request("get_artifact", of(session_id, turn_id=turn_id, file=file)))
+
+    def events(
+        self, session_id: str, *, after: int = 0, follow: bool = True, types: Iterable[str] | None = None
+    ) -> Generator[types.SessionEvent, None, None]:
+        """What has happened in a session after a `seq`, and then what happens, for as long as the caller asks for more.
+
+        A connection that is lost is made again: every record comes once, in order and without a gap, and no text comes
+        twice. Raises when the daemon cannot be reached for too long, and when it refuses. With `follow=False` it ends
+        after what there is."""
+        names = None if types is None else list(types)
+        cursor = Cursor(after, names is not None)
+
+        def ask() -> Request:
+            return request("session_events", of(session_id), event_query(cursor.seq, names, follow), accept=STREAM)
+
+        with closing(self._frames(ask, follow)) as frames:
+            for frame in frames:
+                event = cursor.take(parse(frame))
+                if event is not None:
+                    yield event
+
+    def all_events(
+        self, *, after: str | None = None, types: Iterable[str] | None = None
+    ) -> Generator[FeedEvent, None, None]:
+        """What happens in every session, on one connection that is made again when it is lost. `after` is a cursor;
+        `start` is the very beginning, and without it only what is to come is shown."""
+        names = None if types is None else list(types)
+        cursor = after
+
+        def ask() -> Request:
+            return request("all_events", query=event_query(cursor, names), accept=STREAM)
+
+        with closing(self._frames(ask, True, heartbeats=True)) as frames:
+            for frame in frames:
+                if frame.event == "heartbeat":
+                    # So nothing is lost when the connection is cut before the first record.
+                    cursor = json.loads(frame.data)["data"].get("cursor", cursor)
+                    continue
+                cursor = frame.id or cursor
+                yield FeedEvent(cursor, parse(frame))
+
+    def _frames(
+        self, ask: Callable[[], Request], follow: bool, heartbeats: bool = False
+    ) -> Generator[Frame, None, None]:
+        """The frames of one connection after the other. Gives up after as many tries in a row as the backoff allows."""
+        failures = 0
+        while True:
+            try:
+                with closing(self._connection(ask())) as frames:
+                    for frame in frames:
+                        failures = 0
+                        if frame.event == "error":
+                            raise OstlerError(json.loads(frame.data)["data"]["error"], 0)
+                        if heartbeats or frame.event != "heartbeat":
+                            yield frame
+                if not follow:
+                    return
+                raise Unreachable(f"{self._url} closed the connection")
+            except (Unreachable, OstlerError) as error:
+                failures += 1
+                wait = self._backoff.wait(failures) if passes(error) else None
+                if wait is None:
+                    raise
+            time.sleep(wait)
+
+    def _connection(self, asked: Request) -> Generator[Frame, None, None]:
+        response = self._send(asked)
+        reader = FrameReader()
+        try:
+            for chunk in response.iter_bytes():
+                for frame in reader.push(chunk):
+                    yield frame
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        finally:
+            response.close()
+
+    def _json(self, asked: Request) -> Any:
+        return json.loads(self._bytes(asked))
+
+    def _bytes(self, asked: Request) -> bytes:
+        response = self._send(asked)
+        try:
+            return response.read()
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        finally:
+            response.close()
+
+    def _send(self, asked: Request) -> httpx.Response:
+        """Sends a request; the body of the answer is still to be read. Raises unless the answer is a success."""
+        token = bearer(self._token)
+        headers = {**asked.headers, **({"authorization": f"Bearer {token}"} if token else {})}
+        built = self._http.build_request(
+            asked.method, asked.path, params=asked.params or None, headers=headers, content=asked.content
+        )
+        try:
+            response = self._http.send(built, stream=True)
+            if response.is_success:
+                return response
+            text = (response.read()).decode(errors="replace")
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        response.close()
+        raise refusal(response.status_code, text)
+
+    def _unreachable(self, error: httpx.TransportError) -> Unreachable:
+        reason = str(error) or type(error).__name__
+        return Unreachable(f"no answer from {self._url}: {reason}; is `ostler serve` running?")
+
+
+def of(session_id: str, **more: str) -> dict[str, str]:
+    return {"session_id": session_id, **more}

@@ -1,0 +1,117 @@
+// Made by clients/generate.py from the daemon's own documents. Do not edit.
+
+import type * as http from './http.js';
+
+/** Every operation of the http door. */
+export const operations = {
+  health: { method: 'GET', path: '/healthz' },
+  openapi: { method: 'GET', path: '/openapi.json' },
+  list_agents: { method: 'GET', path: '/v1/agents' },
+  list_models: { method: 'GET', path: '/v1/models' },
+  get_trust: { method: 'GET', path: '/v1/trust' },
+  set_trust: { method: 'PUT', path: '/v1/trust' },
+  list_tools: { method: 'GET', path: '/v1/tools' },
+  usage: { method: 'GET', path: '/v1/usage' },
+  list_projects: { method: 'GET', path: '/v1/projects' },
+  add_project: { method: 'POST', path: '/v1/projects' },
+  remove_project: { method: 'DELETE', path: '/v1/projects/{project_id}' },
+  create_session: { method: 'POST', path: '/v1/sessions' },
+  list_sessions: { method: 'GET', path: '/v1/sessions' },
+  get_session: { method: 'GET', path: '/v1/sessions/{session_id}' },
+  update_session: { method: 'PATCH', path: '/v1/sessions/{session_id}' },
+  close_session: { method: 'DELETE', path: '/v1/sessions/{session_id}' },
+  session_events: { method: 'GET', path: '/v1/sessions/{session_id}/events' },
+  all_events: { method: 'GET', path: '/v1/events' },
+  send_message: { method: 'POST', path: '/v1/sessions/{session_id}/messages' },
+  list_messages: { method: 'GET', path: '/v1/sessions/{session_id}/messages' },
+  list_queue: { method: 'GET', path: '/v1/sessions/{session_id}/queue' },
+  withdraw_message: { method: 'DELETE', path: '/v1/sessions/{session_id}/queue/{message_id}' },
+  run: { method: 'POST', path: '/v1/sessions/{session_id}/run' },
+  retry_turn: { method: 'POST', path: '/v1/sessions/{session_id}/turns/{turn_id}/retry' },
+  undo: { method: 'POST', path: '/v1/sessions/{session_id}/undo' },
+  cancel: { method: 'POST', path: '/v1/sessions/{session_id}/cancel' },
+  answer_approval: { method: 'POST', path: '/v1/sessions/{session_id}/approve' },
+  list_approvals: { method: 'GET', path: '/v1/approvals' },
+  fork_session: { method: 'POST', path: '/v1/sessions/{session_id}/fork' },
+  compact: { method: 'POST', path: '/v1/sessions/{session_id}/compact' },
+  run_subtasks: { method: 'POST', path: '/v1/sessions/{session_id}/subtasks' },
+  get_context: { method: 'GET', path: '/v1/sessions/{session_id}/context' },
+  export_session: { method: 'GET', path: '/v1/sessions/{session_id}/export' },
+  import_session: { method: 'POST', path: '/v1/sessions/import' },
+  attach_file: { method: 'POST', path: '/v1/sessions/{session_id}/attachments' },
+  list_attachments: { method: 'GET', path: '/v1/sessions/{session_id}/attachments' },
+  get_attachment: { method: 'GET', path: '/v1/sessions/{session_id}/attachments/{file}' },
+  list_artifacts: { method: 'GET', path: '/v1/sessions/{session_id}/artifacts/{turn_id}' },
+  get_artifact: { method: 'GET', path: '/v1/sessions/{session_id}/artifacts/{turn_id}/{file}' },
+} as const;
+
+/** The name of an operation. */
+export type OperationName = keyof typeof operations;
+
+/** What each answers with, where that is JSON. */
+export interface Results {
+  health: http.Health;
+  openapi: { [key: string]: unknown };
+  list_agents: http.Agents;
+  list_models: http.Models;
+  get_trust: http.Trusted;
+  set_trust: http.Trusted;
+  list_tools: http.Tools;
+  usage: http.UsageTable;
+  list_projects: http.ProjectList;
+  add_project: http.Project;
+  remove_project: http.ProjectRemoved;
+  create_session: http.Created;
+  list_sessions: http.SessionList;
+  get_session: http.Shown;
+  update_session: http.Shown;
+  close_session: http.Closed;
+  send_message: http.Sent;
+  list_messages: http.Page;
+  list_queue: http.Queue;
+  withdraw_message: http.Withdrawn;
+  run: http.Started;
+  retry_turn: http.Started;
+  undo: http.Undone;
+  cancel: http.Canceled;
+  answer_approval: http.Answered;
+  list_approvals: http.Approvals;
+  fork_session: http.Created;
+  compact: http.Started;
+  run_subtasks: http.Started;
+  get_context: http.ContextView;
+  import_session: http.Created;
+  attach_file: http.Stored;
+  list_attachments: http.Files;
+  list_artifacts: http.Files;
+}
+
+/** The body that each takes, where that is JSON. */
+export interface Bodies {
+  set_trust: http.TrustBody;
+  add_project: http.ProjectBody;
+  create_session: http.NewSessionBody;
+  update_session: http.UpdateBody;
+  send_message: http.MessageBody;
+  undo: http.UndoBody;
+  cancel: http.CancelBody;
+  answer_approval: http.AnswerBody;
+  fork_session: http.ForkBody;
+  run_subtasks: http.PlanBody;
+  attach_file: http.AttachmentBody;
+}
+
+/** What each can be asked with. */
+export interface Queries {
+  list_models: http.ListModelsQuery;
+  get_trust: http.GetTrustQuery;
+  list_tools: http.ListToolsQuery;
+  usage: http.UsageQuery;
+  list_sessions: http.ListSessionsQuery;
+  close_session: http.CloseSessionQuery;
+  session_events: http.SessionEventsQuery;
+  all_events: http.AllEventsQuery;
+  list_messages: http.ListMessagesQuery;
+  export_session: http.ExportSessionQuery;
+  import_session: http.ImportSessionQuery;
+}
