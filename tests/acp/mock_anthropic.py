@@ -10,7 +10,7 @@ NOTES = sys.argv[1]
 
 
 def events(request):
-    last = request["messages"][-1]["content"]
+    last = [message for message in request["messages"] if message["role"] == "user"][-1]["content"]
     blocks = last if isinstance(last, list) else [{"type": "text", "text": last}]
     is_result = any(block.get("type") == "tool_result" for block in blocks)
     said = " ".join(block.get("text", "") for block in blocks)

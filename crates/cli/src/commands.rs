@@ -19,7 +19,7 @@ mod turn;
 mod undo;
 mod usage;
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
 use clap::CommandFactory;
@@ -38,6 +38,14 @@ pub(crate) struct Setting {
     pub(crate) environment: Environment,
 }
 
+/// Prints a document. A reader that has seen enough of it is no failure.
+fn print(text: &str) -> Exit {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Exit::Failure,
+        Ok(()) | Err(_) => Exit::Success,
+    }
+}
+
 /// Does what the arguments say.
 pub async fn dispatch(cli: Cli) -> Exit {
     let environment = Environment::of_process();
@@ -47,16 +55,14 @@ pub async fn dispatch(cli: Cli) -> Exit {
         return Exit::Success;
     }
     if let Command::Openapi = &cli.command {
-        println!("{:#}", ostler_doors::http::openapi());
-        return Exit::Success;
+        return print(&format!("{:#}\n", ostler_doors::http::openapi()));
     }
     if let Command::Schema { wire } = &cli.command {
         let schema = match wire {
             Wire::Gateway => ostler_doors::gateway::schema(),
             Wire::Jsonl => ostler_doors::jsonl::schema(),
         };
-        println!("{schema:#}");
-        return Exit::Success;
+        return print(&format!("{schema:#}\n"));
     }
     let flags = match &cli.command {
         Command::Serve(serve) => serve.flags(),

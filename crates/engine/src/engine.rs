@@ -21,6 +21,7 @@ use crate::files::Uploads;
 use crate::history::{self, MessagePage};
 use crate::hub::Hub;
 use crate::names::Names;
+use crate::projects::Projects;
 use crate::recovery::{self, Origin};
 use crate::rules::Rules;
 use crate::subscription::Subscription;
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rules: Rules,
     pub(crate) trust: Trust,
+    pub(crate) projects: Projects,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) worktrees: Option<Arc<Worktrees>>,
     pub(crate) closed: Arc<dyn Fn(SessionId) + Send + Sync>,
@@ -98,6 +100,7 @@ impl Engine {
             rules: Rules::load(config.data_dir.join("rules.json"), config.rules)
                 .with_workspaces(config.workspace_approval),
             trust: Trust::load(config.data_dir.join("trust.json")),
+            projects: Projects::load(config.data_dir.join("projects.json")),
             checkpoints: config.checkpoints,
             worktrees: config.worktrees.map(|directory| Arc::new(Worktrees::new(directory))),
             closed: config.closed,

@@ -48,6 +48,12 @@ impl Engine {
         self.ask(id, |reply| Input::Submitted { key: key.to_owned(), reply }).await
     }
 
+    /// The session that an agent knows by an id of its own, the newest of them.
+    pub async fn by_agent_session(&self, agent: &str, id: &str) -> Result<Option<SessionId>, EngineError> {
+        self.until_recovered().await?;
+        Ok(self.shared.index.by_agent_session(agent, id).await?)
+    }
+
     /// The open sessions that have a name, in the order of their names: those after `after`, at most `limit`.
     pub async fn named(&self, after: &str, limit: usize) -> Result<Vec<Session>, EngineError> {
         self.until_recovered().await?;

@@ -135,6 +135,22 @@ impl Index {
         self.readers.ask(question).await
     }
 
+    /// The session that an agent knows by an id of its own; the newest one if there are several. What has not been
+    /// written yet is not waited for.
+    pub async fn by_agent_session(&self, agent: &str, id: &str) -> Result<Option<SessionId>, IndexError> {
+        let (agent, id) = (agent.to_owned(), id.to_owned());
+        let question = move |connection: &rusqlite::Connection| {
+            let sql = "SELECT id FROM sessions
+                       WHERE session ->> 'agent_session_id' = ?1 AND session ->> 'agent' = ?2
+                       ORDER BY id DESC LIMIT 1";
+            let id: Option<String> =
+                connection.prepare_cached(sql)?.query_row([id, agent], |row| row.get(0)).optional()?;
+            id.map(|id| id.parse().map_err(|error| IndexError::Damaged(format!("id {id}: {error}"))))
+                .transpose()
+        };
+        self.readers.ask(question).await
+    }
+
     /// The open session of this name; the first one if there are several. What has not been written yet is not
     /// waited for.
     pub async fn by_name(&self, name: &str) -> Result<Option<SessionId>, IndexError> {

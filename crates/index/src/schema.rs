@@ -44,7 +44,7 @@ pub enum Opened {
 }
 
 /// Raised with every change to [`SCHEMA`], to what is stored in it, or to the JSON of a session.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 /// "ostl": marks the file as ours.
 const APPLICATION: i64 = 0x6f73_746c;
 /// Before this, WAL could corrupt a file when a checkpoint met a write.
@@ -78,6 +78,8 @@ CREATE INDEX by_workspace ON sessions (workspace, updated_at, id, archived, stat
 CREATE INDEX by_parent ON sessions (parent, updated_at, id, archived, status, workspace) WHERE parent IS NOT NULL;
 CREATE INDEX by_name ON sessions (name, id) WHERE name IS NOT NULL;
 CREATE INDEX by_key ON sessions (idempotency_key, id) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX by_agent ON sessions (session ->> 'agent_session_id', session ->> 'agent', id)
+    WHERE session ->> 'agent_session_id' IS NOT NULL;
 CREATE VIRTUAL TABLE texts USING fts5 (
     text, message_id UNINDEXED, role UNINDEXED,
     tokenize = \"unicode61 remove_diacritics 2\", prefix = '3'

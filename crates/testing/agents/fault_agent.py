@@ -60,8 +60,8 @@ def note(text):
         notes.write(text + "\n")
 
 
-def update(session, kind, **fields):
-    send({"method": "session/update", "params": {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}})
+def update(session, what, /, **fields):
+    send({"method": "session/update", "params": {"sessionId": session, "update": {"sessionUpdate": what, **fields}}})
 
 
 def text(session, words, kind="agent_message_chunk", **more):
@@ -306,7 +306,7 @@ def take(message):
         words = params["prompt"][-1].get("text", "").split()
         threading.Thread(target=prompt, args=(number, params["sessionId"], words), daemon=True).start()
     elif method == "session/cancel":
-        note("cancel")
+        note("cancel heard")
         canceled(params["sessionId"]).set()
     elif number is not None:
         send({"id": number, "error": {"code": -32601, "message": "Method not found"}})

@@ -151,5 +151,5 @@ fn each_command_says_in_a_sentence_what_it_does() {
     }
     let mut seen = Vec::new();
     walk(&Cli::command(), &mut seen);
-    assert_eq!(seen.len(), 29, "{seen:?}");
+    assert_eq!(seen.len(), 34, "{seen:?}");
 }

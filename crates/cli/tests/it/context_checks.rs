@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ostler_client::ExportFormat;
 use ostler_types::SessionId;
 use rusqlite::Connection;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::process::binary;
 use crate::scripted::Stage;
@@ -21,10 +21,12 @@ pub(crate) fn folder(stage: &Stage, id: SessionId) -> PathBuf {
     stage.data.join("sessions").join(id.to_string())
 }
 
-/// The records of a log, as they lie on the disk.
+/// The records of a log, as they lie on the disk. A session that is not there yet has none, and a line that is being
+/// written is not one.
 pub(crate) fn records(folder: &Path) -> Vec<Value> {
-    let log = std::fs::read_to_string(folder.join("events.ndjson")).unwrap();
-    log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let log = std::fs::read_to_string(folder.join("events.ndjson")).unwrap_or_default();
+    let whole = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The records of this name.
@@ -40,7 +42,7 @@ pub(crate) async fn settle(stage: &Stage, id: SessionId) {
             return;
         }
         for asked in view.pending_approvals {
-            let body = serde_json::json!({
+            let body = json!({
                 "turn_id": asked.turn_id, "tool_call_id": asked.tool_call_id, "action": "approve",
             });
             // The turn may have been canceled in the meantime.
@@ -230,4 +232,27 @@ pub(crate) fn views(folder: &Path) -> BTreeMap<String, String> {
 pub(crate) fn rebuild(stage: &Stage) {
     let output = binary().args(["doctor", "--rebuild", "--data-dir"]).arg(&stage.data).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_checks_themselves_find_what_is_wrong() {
+    let fails = |check: fn(&Value), value: Value| std::panic::catch_unwind(|| check(&value)).is_err();
+    let call = json!({"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id});
+    assert_paired(&json!({"messages": [call, result("b"), result("a"), {"role": "user"}]}));
+    for messages in [
+        json!([call, result("a")]),
+        json!([call, result("a"), {"role": "user"}, result("b")]),
+        json!([result("a")]),
+        json!([call, result("a"), result("b"), result("b")]),
+    ] {
+        assert!(fails(assert_paired, json!({"messages": messages})), "{messages}");
+    }
+    let start = json!({"type": "turn_started", "turn_id": "t"});
+    let end = json!({"type": "turn_completed", "turn_id": "t"});
+    assert_whole(&[start.clone(), end.clone()]);
+    let whole: fn(&Value) = |records| assert_whole(records.as_array().unwrap());
+    assert!(fails(whole, json!([start])) && fails(whole, json!([start, end, end])));
+    let answer = json!({"type": "tool_call_completed", "data": {"tool_call": {"id": "a"}}});
+    assert!(fails(whole, json!([start, answer, end])));
 }

@@ -21,7 +21,7 @@ use crate::scripted::{Stage, free};
 /// How many tokens the model takes, by its own count.
 const WINDOW: usize = 20_000;
 /// How many turns there are, unless the environment says otherwise.
-const TURNS: usize = 140;
+const TURNS: usize = 120;
 
 /// A model that counts a token for every four bytes, and refuses what is more than its window.
 struct Narrow {

@@ -196,25 +196,24 @@ async fn send(door: &HttpDoor, asked: &Asked, name: &str, content: &str) -> Done
         by: BY.to_owned(),
         partial: None,
     };
+    // The title comes first, so that it is this one and not what the engine would make of the message.
+    let title = if view.session.title.is_none() { title(content) } else { String::new() };
+    if !title.is_empty() {
+        entitle(door, id, title.clone()).await;
+    }
     asked.own.add(Said { message_id, turn_id, request_id: asked.id.clone() });
     if let Err(error) = door.engine.submit(id, command).await {
         asked.own.end(turn_id);
+        if !title.is_empty() {
+            entitle(door, id, String::new()).await;
+        }
         return Err(words(error));
-    }
-    if view.session.title.is_none() {
-        derive_title(door, id, content).await;
     }
     Ok(Outcome { frames: Vec::new(), named: Some(Named::of(view, name.to_owned(), Vec::new(), false)) })
 }
 
-/// Calls a session after its first message. The message is in, whether this succeeds or not.
-async fn derive_title(door: &HttpDoor, id: SessionId, content: &str) {
-    let title = title(content);
-    // Another client may have been first.
-    let untitled = door.engine.view(id).await.is_ok_and(|view| view.session.title.is_none());
-    if title.is_empty() || !untitled {
-        return;
-    }
+/// Gives a session a title, or takes it. That this may fail keeps no message from being sent.
+async fn entitle(door: &HttpDoor, id: SessionId, title: String) {
     let change = Change { title: Some(title), ..Change::default() };
     if let Err(error) = door.engine.submit(id, Command::Update(change)).await {
         tracing::debug!(%id, %error, "the session gets no title");

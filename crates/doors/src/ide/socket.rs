@@ -46,7 +46,7 @@ pub(super) struct Socket {
     follows: Vec<Follow>,
     numbers: u64,
     /// Those that wait until what they have said is written.
-    resting: Vec<Box<Follower>>,
+    resting: Vec<Follower>,
     waiting: VecDeque<(Option<RequestId>, Request)>,
     busy: bool,
     work: FuturesUnordered<BoxFuture<'static, Done>>,
@@ -195,7 +195,7 @@ impl Socket {
             Done::Followed(number, Some((follower, frames))) => {
                 if self.follows.iter().any(|follow| follow.number == number) {
                     self.push(frames);
-                    self.resting.push(follower);
+                    self.resting.push(*follower);
                 }
             }
             Done::Followed(number, None) => self.follows.retain(|follow| follow.number != number),
@@ -256,7 +256,7 @@ impl Socket {
             };
             let (stop, registration) = AbortHandle::new_pair();
             follow.stop = stop;
-            let next = async move { Done::Followed(number, follower.next().await) };
+            let next = async move { Done::Followed(number, Box::new(follower).next().await) };
             self.work.push(stoppable(next, registration));
         }
     }

@@ -7,9 +7,6 @@ use serde_json::{Value, json};
 use crate::daemon::{Daemon, said};
 use crate::wire::Request;
 
-/// The id of a project that there is not: a scene has none.
-const PROJECT: &str = "0190f3c4-a5b6-7c8d-9e0f-112233445566";
-
 /// One operation.
 pub(crate) struct Route {
     pub(crate) method: String,
@@ -39,6 +36,8 @@ pub(crate) struct Scene {
     pub(crate) turn: String,
     pub(crate) queued: String,
     workspace: String,
+    /// A project in a directory of its own.
+    project: String,
 }
 
 impl Scene {
@@ -53,7 +52,12 @@ impl Scene {
         let artifacts = daemon.data().join("sessions").join(&session).join("artifacts").join(&turn);
         std::fs::create_dir_all(&artifacts).unwrap();
         std::fs::write(artifacts.join("note.txt"), "hello").unwrap();
-        Scene { session, turn, queued, workspace: daemon.workspace() }
+        let directory = format!("{}/{session}", daemon.workspace());
+        std::fs::create_dir_all(&directory).unwrap();
+        let answer = daemon.post("/v1/projects", &json!({"path": directory})).await;
+        assert_eq!(answer.status(), 201, "{}", answer.text());
+        let project = answer.json()["id"].as_str().unwrap().to_owned();
+        Scene { session, turn, queued, workspace: daemon.workspace(), project }
     }
 }
 
@@ -79,7 +83,7 @@ impl Route {
             .replace("{session_id}", &scene.session)
             .replace("{turn_id}", &scene.turn)
             .replace("{message_id}", &scene.queued)
-            .replace("{project_id}", PROJECT)
+            .replace("{project_id}", &scene.project)
             .replace("{file}", "note.txt")
     }
 

@@ -219,6 +219,25 @@ fn an_empty_partial_message_is_not_recorded() {
 
 /// A provider refuses a conversation in which anything stands between a call and its result.
 #[test]
+fn a_cancel_that_names_a_turn_touches_no_other() {
+    let named = |turn_id| Command::Cancel { turn_id, by: "ann".to_owned(), reason: None, partial: None };
+    let mut world = World::new();
+    world.submit("one");
+    let over = world.running();
+    world.submit("two");
+    let waiting = world.state.queue.front().map(|queued| queued.turn_id);
+    assert_eq!(world.must(named(waiting)), Vec::<&str>::new(), "it has not begun");
+    let order = world.must(named(Some(over)));
+    assert_eq!(order[..2], ["turn_canceled", "session_canceled"]);
+    assert_eq!(Some(world.running()), waiting, "the next has begun");
+    assert_eq!(world.must(named(Some(over))), Vec::<&str>::new(), "it is over");
+    assert_eq!(Some(world.running()), waiting);
+    world.must(named(waiting));
+    assert!(world.state.turn.is_none());
+    assert_eq!(world.must(named(waiting)), Vec::<&str>::new());
+}
+
+#[test]
 fn results_come_before_the_text_that_a_cancel_kept() {
     let mut world = World::new();
     world.submit("one");

@@ -15,9 +15,8 @@ async fn asked(daemon: &Daemon) -> (Editor, String, i64, Value) {
 
 /// How the call ended, as the editor was told.
 fn status(editor: &Editor) -> Value {
-    let updates = editor.seen.iter().map(|line| &line["params"]["update"]);
-    updates.filter(|update| update["sessionUpdate"] == "tool_call_update").next_back().unwrap()["status"]
-        .clone()
+    let mut updates = editor.seen.iter().map(|line| &line["params"]["update"]);
+    updates.rfind(|update| update["sessionUpdate"] == "tool_call_update").unwrap()["status"].clone()
 }
 
 #[tokio::test]
@@ -33,8 +32,8 @@ async fn a_call_waits_for_the_editor_and_runs_or_does_not() {
             params["options"].as_array().unwrap().iter().map(|option| &option["kind"]).collect();
         assert_eq!(kinds, ["allow_once", "allow_always", "allow_always", "reject_once"]);
         // The call was told before, under the same id.
-        let call = editor.seen.iter().map(|line| &line["params"]["update"]);
-        let call = call.filter(|update| update["sessionUpdate"] == "tool_call").next_back().unwrap();
+        let mut call = editor.seen.iter().map(|line| &line["params"]["update"]);
+        let call = call.rfind(|update| update["sessionUpdate"] == "tool_call").unwrap();
         assert_eq!(call["toolCallId"], params["toolCall"]["toolCallId"]);
         assert_eq!((&call["status"], &call["kind"]), (&Value::Null, &json!("execute")), "{call}");
         editor.answer(&question, option).await;

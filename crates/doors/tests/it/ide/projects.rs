@@ -87,7 +87,7 @@ async fn the_http_door_has_the_same_projects_and_sessions_outlive_them() {
     let again = daemon.post("/v1/projects", &json!({"path": daemon.workspace()})).await;
     assert_eq!((again.status(), again.json()["error"]["code"].clone()), (409, json!("project_exists")));
     assert_eq!(daemon.post("/v1/projects", &json!({"path": "/no/such"})).await.status(), 422);
-    assert_eq!(daemon.post("/v1/projects", &json!({"path": "/w", "more": 1})).await.status(), 400);
+    assert_eq!(daemon.post("/v1/projects", &json!({"path": "/w", "more": 1})).await.status(), 422);
 
     // A session that was made elsewhere belongs to the project by its workspace.
     let session = daemon.session().await;

@@ -72,6 +72,7 @@ async fn a_call_is_one_entry_from_its_beginning_to_its_end() {
     };
     assert_eq!((&running["name"], &running["status"]), (&json!("shell"), &json!("running")));
     let id = format!("sess_{}", session.strip_prefix("ostler:").unwrap().replace('-', ""));
+    daemon.until(&id, "approval_requested").await;
     let waiting = daemon.get(&format!("/v1/sessions/{id}")).await.json()["pending_approvals"][0].clone();
     let answer = json!({"turn_id": waiting["turn_id"], "tool_call_id": "call_1", "action": "approve"});
     assert_eq!(daemon.post(&format!("/v1/sessions/{id}/approve"), &answer).await.status(), 200);

@@ -1,0 +1,147 @@
+//! Pieces of content: text, pictures, sounds and files as they stand in prompts, answers and tool calls. Where
+//! their bytes are kept is left to others.
+
+use agent_client_protocol::v1::schema::{
+    AudioContent, BlobResourceContents, ContentBlock, EmbeddedResource, EmbeddedResourceResource,
+    ImageContent, PromptCapabilities, ResourceLink, TextResourceContents,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::plain;
+
+/// A piece of content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Text.
+    Text(String),
+    /// A picture.
+    Image {
+        /// Its type.
+        mime_type: String,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// A sound.
+    Audio {
+        /// Its type.
+        mime_type: String,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// Any other file.
+    File {
+        /// Its name.
+        name: String,
+        /// Its type.
+        mime_type: String,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// Something that is only pointed at.
+    Link {
+        /// Its name.
+        name: String,
+        /// Where it is.
+        uri: String,
+    },
+}
+
+/// What an agent takes in a prompt besides text and links.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Accepts {
+    /// Pictures.
+    pub images: bool,
+    /// Sounds.
+    pub audio: bool,
+    /// Files.
+    pub files: bool,
+}
+
+impl From<&PromptCapabilities> for Accepts {
+    fn from(abilities: &PromptCapabilities) -> Accepts {
+        Accepts { images: abilities.image, audio: abilities.audio, files: abilities.embedded_context }
+    }
+}
+
+/// The piece as an agent is sent it. What it does not take is said in words, so that nothing is left out
+/// unseen; a text file is then written out.
+pub fn to_block(piece: Piece, accepts: Accepts) -> ContentBlock {
+    match piece {
+        Piece::Text(text) => ContentBlock::from(text),
+        Piece::Image { mime_type, bytes } if accepts.images => {
+            ContentBlock::Image(ImageContent::new(STANDARD.encode(bytes), mime_type))
+        }
+        Piece::Audio { mime_type, bytes } if accepts.audio => {
+            ContentBlock::Audio(AudioContent::new(STANDARD.encode(bytes), mime_type))
+        }
+        Piece::Image { mime_type, .. } => left_out("A picture", &mime_type),
+        Piece::Audio { mime_type, .. } => left_out("A sound", &mime_type),
+        Piece::File { name, mime_type, bytes } => file(&name, mime_type, bytes, accepts),
+        Piece::Link { name, uri } => ContentBlock::ResourceLink(ResourceLink::new(name, uri)),
+    }
+}
+
+fn left_out(what: &str, mime_type: &str) -> ContentBlock {
+    ContentBlock::from(format!("[{what} ({mime_type}) is not shown here: this agent does not take any.]"))
+}
+
+fn file(name: &str, mime_type: String, bytes: Vec<u8>, accepts: Accepts) -> ContentBlock {
+    let uri = format!("attachment:///{}", plain(name, 200));
+    match (String::from_utf8(bytes), accepts.files) {
+        (Ok(text), true) => {
+            let contents = TextResourceContents::new(text, uri).mime_type(mime_type);
+            let resource = EmbeddedResourceResource::TextResourceContents(contents);
+            ContentBlock::Resource(EmbeddedResource::new(resource))
+        }
+        (Ok(text), false) => ContentBlock::from(format!("The attached file {name}:\n\n{text}")),
+        (Err(error), true) => {
+            let blob = STANDARD.encode(error.as_bytes());
+            let contents = BlobResourceContents::new(blob, uri).mime_type(mime_type);
+            let resource = EmbeddedResourceResource::BlobResourceContents(contents);
+            ContentBlock::Resource(EmbeddedResource::new(resource))
+        }
+        (Err(_), false) => left_out(&format!("The file {}", plain(name, 200)), &mime_type),
+    }
+}
+
+/// A piece that somebody sent. One that cannot be read is said so in its place.
+pub fn from_block(block: &ContentBlock) -> Piece {
+    let decoded = |data: &str| STANDARD.decode(data.trim()).ok();
+    match block {
+        ContentBlock::Text(text) => Piece::Text(text.text.clone()),
+        ContentBlock::Image(image) => match decoded(&image.data) {
+            Some(bytes) => Piece::Image { mime_type: image.mime_type.clone(), bytes },
+            None => broken("picture"),
+        },
+        ContentBlock::Audio(audio) => match decoded(&audio.data) {
+            Some(bytes) => Piece::Audio { mime_type: audio.mime_type.clone(), bytes },
+            None => broken("sound"),
+        },
+        ContentBlock::ResourceLink(link) => Piece::Link { name: link.name.clone(), uri: link.uri.clone() },
+        ContentBlock::Resource(resource) => match &resource.resource {
+            EmbeddedResourceResource::TextResourceContents(text) => Piece::File {
+                name: text.uri.clone(),
+                mime_type: text.mime_type.clone().unwrap_or_else(|| "text/plain".to_owned()),
+                bytes: text.text.clone().into_bytes(),
+            },
+            EmbeddedResourceResource::BlobResourceContents(blob) => match decoded(&blob.blob) {
+                Some(bytes) => Piece::File {
+                    name: blob.uri.clone(),
+                    mime_type: blob
+                        .mime_type
+                        .clone()
+                        .unwrap_or_else(|| "application/octet-stream".to_owned()),
+                    bytes,
+                },
+                None => broken("file"),
+            },
+            _ => broken("file"),
+        },
+        _ => broken("piece"),
+    }
+}
+
+fn broken(what: &str) -> Piece {
+    Piece::Text(format!("[A {what} that cannot be read was left out.]"))
+}

@@ -1,0 +1,110 @@
+//! What an agent says of itself while it works: its commands, its plan, how full its window is, how to log in.
+
+use agent_client_protocol::v1::schema::{
+    AuthMethod, AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, Plan,
+    PlanEntry as AgentEntry, PlanEntryPriority, PlanEntryStatus, UnstructuredCommandInput,
+};
+use ostler_types::{AgentCommand, AgentState, LoginMethod, PlanEntry};
+
+use crate::plain;
+use crate::settings::Offered;
+use crate::update::{Heard, Update};
+
+/// How many commands, entries and methods are kept.
+const MAXIMUM: usize = 200;
+/// How long a text of one of them may be.
+const TEXT_LENGTH: usize = 1_000;
+
+/// Takes what an update says of the agent itself, and says how much that matters.
+pub fn hear(state: &mut AgentState, offered: &mut Offered, update: &Update) -> Heard {
+    let before = (state.clone(), Heard::Something);
+    match update {
+        Update::Plan(plan) => state.plan = from_plan(plan),
+        Update::Commands(commands) => state.commands = from_commands(commands),
+        Update::Mode(mode) => offered.set_mode(mode),
+        Update::Options(options) => offered.set_options(options.clone()),
+        Update::Usage { used, size } => {
+            (state.context_tokens, state.context_window) = (Some(*used), Some(*size));
+            let is_new = before.0 != *state;
+            return if is_new { Heard::OnlyNumbers } else { Heard::Nothing };
+        }
+        Update::Text { .. }
+        | Update::Thought { .. }
+        | Update::Echo
+        | Update::Call(_)
+        | Update::CallUpdate(_)
+        | Update::Notice { .. }
+        | Update::Unknown { .. } => return Heard::Nothing,
+    }
+    state.settings = offered.settings();
+    if before.0 == *state { Heard::Nothing } else { before.1 }
+}
+
+/// How a person can log in.
+pub fn from_login_methods(methods: &[AuthMethod]) -> Vec<LoginMethod> {
+    let method = |method: &AuthMethod| LoginMethod {
+        id: method.id().0.to_string(),
+        name: plain(method.name(), TEXT_LENGTH),
+        description: method.description().map(|text| plain(text, TEXT_LENGTH)),
+    };
+    methods.iter().take(MAXIMUM).map(method).collect()
+}
+
+/// A plan of ours, for an editor.
+pub fn to_plan(plan: &[PlanEntry]) -> Plan {
+    let entry = |entry: &PlanEntry| {
+        let priority = match entry.priority.as_str() {
+            "high" => PlanEntryPriority::High,
+            "low" => PlanEntryPriority::Low,
+            _ => PlanEntryPriority::Medium,
+        };
+        let status = match entry.status.as_str() {
+            "completed" => PlanEntryStatus::Completed,
+            "in_progress" => PlanEntryStatus::InProgress,
+            _ => PlanEntryStatus::Pending,
+        };
+        AgentEntry::new(entry.content.clone(), priority, status)
+    };
+    Plan::new(plan.iter().map(entry).collect())
+}
+
+/// Commands of ours, for an editor.
+pub fn to_commands(commands: &[AgentCommand]) -> AvailableCommandsUpdate {
+    let command = |command: &AgentCommand| {
+        let hint = command.hint.clone();
+        let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+        AvailableCommand::new(command.name.clone(), command.description.clone()).input(input)
+    };
+    AvailableCommandsUpdate::new(commands.iter().map(command).collect())
+}
+
+fn from_plan(plan: &Plan) -> Vec<PlanEntry> {
+    let entry = |entry: &AgentEntry| PlanEntry {
+        content: plain(&entry.content, TEXT_LENGTH),
+        priority: match entry.priority {
+            PlanEntryPriority::High => "high",
+            PlanEntryPriority::Low => "low",
+            _ => "medium",
+        }
+        .to_owned(),
+        status: match entry.status {
+            PlanEntryStatus::Completed => "completed",
+            PlanEntryStatus::InProgress => "in_progress",
+            _ => "pending",
+        }
+        .to_owned(),
+    };
+    plan.entries.iter().take(MAXIMUM).map(entry).collect()
+}
+
+fn from_commands(commands: &[AvailableCommand]) -> Vec<AgentCommand> {
+    let command = |command: &AvailableCommand| AgentCommand {
+        name: plain(&command.name, TEXT_LENGTH),
+        description: plain(&command.description, TEXT_LENGTH),
+        hint: match &command.input {
+            Some(AvailableCommandInput::Unstructured(input)) => Some(plain(&input.hint, TEXT_LENGTH)),
+            _ => None,
+        },
+    };
+    commands.iter().take(MAXIMUM).map(command).collect()
+}

@@ -1,0 +1,114 @@
+//! What an agent tells in the course of a turn. An update that is not known, or not as the protocol has it, is
+//! kept as it came, and is never an error: agents are newer than we are.
+
+use agent_client_protocol::v1::schema::{
+    AvailableCommand, ContentChunk, SessionConfigOption, SessionUpdate, ToolCall, ToolCallUpdate,
+};
+use serde_json::Value;
+
+use crate::content::{Piece, from_block};
+use crate::plain;
+
+/// What an agent tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Update {
+    /// A piece of its answer.
+    Text {
+        /// What it says.
+        piece: Piece,
+        /// Which of its messages, where it numbers them.
+        message: Option<String>,
+    },
+    /// A piece of its thinking.
+    Thought {
+        /// What it thinks.
+        text: String,
+        /// Which of its messages, where it numbers them.
+        message: Option<String>,
+    },
+    /// What the user said, told back; nobody needs it here.
+    Echo,
+    /// A new call, or a known one told anew.
+    Call(Box<ToolCall>),
+    /// What is new of a call.
+    CallUpdate(Box<ToolCallUpdate>),
+    /// What it means to do.
+    Plan(agent_client_protocol::v1::schema::Plan),
+    /// The commands that it understands.
+    Commands(Vec<AvailableCommand>),
+    /// The mode that it is in.
+    Mode(String),
+    /// What can be chosen.
+    Options(Vec<SessionConfigOption>),
+    /// How full its window is.
+    Usage {
+        /// Tokens in it.
+        used: u64,
+        /// Tokens that it holds.
+        size: u64,
+    },
+    /// Something for people to know.
+    Notice {
+        /// What.
+        text: String,
+    },
+    /// Something that is not known here, as it came.
+    Unknown {
+        /// What the agent calls it.
+        kind: String,
+        /// All of it.
+        raw: Value,
+    },
+}
+
+/// How much an update says of the agent itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing, or nothing new.
+    Nothing,
+    /// How many tokens there are, which changes all the time.
+    OnlyNumbers,
+    /// What it offers or plans.
+    Something,
+}
+
+/// Takes an update apart. None where it does not even say which session it is about.
+pub fn from_update(mut params: Value) -> Option<(String, Update)> {
+    let session = params.get("sessionId")?.as_str()?.to_owned();
+    let raw = params.get_mut("update").map(Value::take).unwrap_or_default();
+    let kind = raw.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let update = match serde_json::from_value::<SessionUpdate>(raw.clone()) {
+        Ok(update) => known(update).unwrap_or(Update::Unknown { kind, raw }),
+        Err(_) => Update::Unknown { kind, raw },
+    };
+    Some((session, update))
+}
+
+fn known(update: SessionUpdate) -> Option<Update> {
+    Some(match update {
+        SessionUpdate::UserMessageChunk(_) => Update::Echo,
+        SessionUpdate::AgentMessageChunk(chunk) => {
+            Update::Text { piece: from_block(&chunk.content), message: message(&chunk) }
+        }
+        SessionUpdate::AgentThoughtChunk(chunk) => match from_block(&chunk.content) {
+            Piece::Text(text) => Update::Thought { text, message: message(&chunk) },
+            _ => Update::Echo,
+        },
+        SessionUpdate::ToolCall(call) => Update::Call(Box::new(call)),
+        SessionUpdate::ToolCallUpdate(update) => Update::CallUpdate(Box::new(update)),
+        SessionUpdate::Plan(plan) => Update::Plan(plan),
+        SessionUpdate::AvailableCommandsUpdate(update) => Update::Commands(update.available_commands),
+        SessionUpdate::CurrentModeUpdate(update) => Update::Mode(update.current_mode_id.0.to_string()),
+        SessionUpdate::ConfigOptionUpdate(update) => Update::Options(update.config_options),
+        SessionUpdate::UsageUpdate(usage) => Update::Usage { used: usage.used, size: usage.size },
+        SessionUpdate::Notice(notice) => {
+            let more = notice.description.map(|text| format!(": {text}")).unwrap_or_default();
+            Update::Notice { text: plain(&format!("{}{more}", notice.title), 2_000) }
+        }
+        _ => return None,
+    })
+}
+
+fn message(chunk: &ContentChunk) -> Option<String> {
+    chunk.message_id.as_ref().map(|id| id.0.to_string())
+}

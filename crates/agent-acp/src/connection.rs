@@ -1,0 +1,368 @@
+//! The connection to one agent's process: requests and their answers, and what comes in for each session.
+//!
+//! It is pumped by whoever owns the process ([`Pump::run`]); everybody else holds a [`Connection`]. What comes
+//! for a session goes to its inbox, in order; what comes for no session is answered here or dropped.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use agent_client_protocol::v1::schema::{CLIENT_METHOD_NAMES, Error, RequestId};
+use ostler_acp::{
+    BadLine, Incoming, Update, error_line, from_update, notification_line, parse, request_line, result_line,
+};
+use ostler_types::RawLine;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::inbox::{Inbox, Item};
+use crate::lines::{Line, Lines};
+
+/// How many lines wait to be written.
+const OUTGOING: usize = 64;
+/// How long an agent may leave its input unread before it is given up.
+const WRITE_TIME: Duration = Duration::from_secs(30);
+/// How many lines in a row may be no messages.
+const BAD_LINES: usize = 1_000;
+/// How much is kept for sessions that nobody listens to yet: sessions, and updates of each.
+const EARLY: (usize, usize) = (64, 32);
+
+/// The way to an agent. Clones are the same connection.
+#[derive(Clone)]
+pub(crate) struct Connection(Arc<Shared>);
+
+struct Shared {
+    outgoing: mpsc::Sender<String>,
+    next: AtomicI64,
+    waiting: Mutex<Waiting>,
+    routes: Mutex<Routes>,
+    /// Why this side gave it up.
+    fault: OnceLock<String>,
+}
+
+/// Who waits for answers. None once the connection is over.
+struct Waiting(Option<HashMap<i64, Waiter>>);
+
+enum Waiter {
+    Reply(oneshot::Sender<Result<Value, Error>>),
+    Inbox(Inbox),
+}
+
+#[derive(Default)]
+struct Routes {
+    inboxes: HashMap<String, Inbox>,
+    /// What agents tell of a session before its answer has been looked at.
+    early: HashMap<String, VecDeque<Update>>,
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    /// The agent refused it.
+    Refused(Error),
+    /// It did not answer in this time.
+    TooLate(Duration),
+    /// The connection is over.
+    Closed,
+}
+
+/// What carries the lines.
+pub(crate) struct Pump<R, W> {
+    connection: Connection,
+    lines: Lines<R>,
+    writer: W,
+    outgoing: mpsc::Receiver<String>,
+}
+
+/// A session's place in the routes; dropping it gives the place up.
+pub(crate) struct Route {
+    connection: Connection,
+    session: String,
+    pub(crate) inbox: Inbox,
+}
+
+impl Connection {
+    /// A connection over these pipes, whose lines have at most so many bytes.
+    pub(crate) fn new<R, W>(reader: R, writer: W, limit: usize) -> (Connection, Pump<R, W>)
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let (sender, outgoing) = mpsc::channel(OUTGOING);
+        let connection = Connection(Arc::new(Shared {
+            outgoing: sender,
+            next: AtomicI64::new(1),
+            waiting: Mutex::new(Waiting(Some(HashMap::new()))),
+            routes: Mutex::default(),
+            fault: OnceLock::new(),
+        }));
+        let lines = Lines::new(reader, limit);
+        (connection.clone(), Pump { connection, lines, writer, outgoing })
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        patience: Duration,
+    ) -> Result<Value, NoAnswer> {
+        let (reply, answer) = oneshot::channel();
+        let id = self.ask(method, params, Waiter::Reply(reply)).await?;
+        match timeout(patience, answer).await {
+            Ok(Ok(outcome)) => outcome.map_err(NoAnswer::Refused),
+            Ok(Err(_)) => Err(NoAnswer::Closed),
+            Err(_) => {
+                self.waiting().remove(id);
+                Err(NoAnswer::TooLate(patience))
+            }
+        }
+    }
+
+    /// Asks; the answer comes to the inbox under the number that is returned.
+    pub(crate) async fn request_to(
+        &self,
+        inbox: &Inbox,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<i64, NoAnswer> {
+        self.ask(method, params, Waiter::Inbox(inbox.clone())).await
+    }
+
+    async fn ask(&self, method: &str, params: &impl Serialize, waiter: Waiter) -> Result<i64, NoAnswer> {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let line = request_line(id, method, params).map_err(|error| {
+            NoAnswer::Refused(Error::internal_error().data(Value::String(error.to_string())))
+        })?;
+        if !self.waiting().insert(id, waiter) {
+            return Err(NoAnswer::Closed);
+        }
+        self.send(line).await?;
+        Ok(id)
+    }
+
+    /// Answers a request of the agent.
+    pub(crate) async fn respond(&self, id: &RequestId, outcome: Result<Value, Error>) {
+        // An agent that is gone needs no answer.
+        let _ = self.send(answer_line(id, outcome)).await;
+    }
+
+    /// Tells something, if there is room for it right now.
+    pub(crate) fn notify_now(&self, method: &str, params: &impl Serialize) {
+        if let Ok(line) = notification_line(method, params)
+            && self.0.outgoing.try_send(line).is_err()
+        {
+            tracing::debug!(method, "the agent was not told, because it does not read its input");
+        }
+    }
+
+    /// Has what comes for a session delivered here, what came early included.
+    pub(crate) fn route(&self, session: &str, inbox: &Inbox) -> Route {
+        let mut routes = self.routes();
+        let early = routes.early.remove(session).unwrap_or_default();
+        routes.inboxes.insert(session.to_owned(), inbox.clone());
+        drop(routes);
+        early.into_iter().for_each(|update| inbox.push_now(Item::Update(update)));
+        Route { connection: self.clone(), session: session.to_owned(), inbox: inbox.clone() }
+    }
+
+    /// Why this side gave the connection up, if it did.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.0.fault.get().cloned()
+    }
+
+    async fn send(&self, line: String) -> Result<(), NoAnswer> {
+        match timeout(WRITE_TIME, self.0.outgoing.send(line)).await {
+            Ok(sent) => sent.map_err(|_| NoAnswer::Closed),
+            Err(_) => {
+                self.give_up(format!("it has not read its input for {} s", WRITE_TIME.as_secs()));
+                Err(NoAnswer::Closed)
+            }
+        }
+    }
+
+    fn give_up(&self, why: String) {
+        // The first reason is the one that counts.
+        let _ = self.0.fault.set(why);
+        self.close();
+    }
+
+    /// Lets everybody who waits know that it is over.
+    pub(crate) fn close(&self) {
+        // Whoever waits for a reply learns it by the sender's end.
+        drop(self.waiting().0.take());
+        let inboxes: Vec<Inbox> = self.routes().inboxes.values().cloned().collect();
+        inboxes.iter().for_each(|inbox| inbox.push_now(Item::Closed));
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn routes(&self) -> MutexGuard<'_, Routes> {
+        self.0.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inbox(&self, session: &str) -> Option<Inbox> {
+        self.routes().inboxes.get(session).cloned()
+    }
+
+    async fn take(&self, line: &str) -> Result<(), Box<Error>> {
+        let bytes = line.len();
+        match parse(line) {
+            Ok(Incoming::Notification { method, params }) if method == CLIENT_METHOD_NAMES.session_update => {
+                self.take_update(line, params).await;
+            }
+            Ok(Incoming::Notification { method, .. }) => tracing::trace!(method, "a notification is ignored"),
+            Ok(Incoming::Request { id, method, params }) => {
+                self.take_request(id, method, params, bytes).await
+            }
+            Ok(Incoming::Answer { id, outcome }) => self.take_answer(&id, outcome, bytes).await,
+            Err(BadLine { id, error }) => {
+                if let Some(id) = id {
+                    // An agent that floods us with nonsense need not hear about all of it.
+                    let _ = self.0.outgoing.try_send(error_line(&id, &error));
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_update(&self, line: &str, params: Value) {
+        let Some((session, update)) = from_update(params) else { return };
+        if let Some(inbox) = self.inbox(&session) {
+            if let Some(raw) = inbox.raw() {
+                raw(RawLine::StreamChunk { event: "session/update".to_owned(), chunk: line.to_owned() });
+            }
+            return inbox.push(Item::Update(update), line.len()).await;
+        }
+        if !says_what_it_is(&update) {
+            return;
+        }
+        let mut routes = self.routes();
+        if !routes.early.contains_key(&session) && routes.early.len() >= EARLY.0 {
+            return;
+        }
+        let kept = routes.early.entry(session).or_default();
+        kept.push_back(update);
+        if kept.len() > EARLY.1 {
+            kept.pop_front();
+        }
+    }
+
+    async fn take_request(&self, id: RequestId, method: String, params: Value, bytes: usize) {
+        let session = params.get("sessionId").and_then(Value::as_str).and_then(|session| self.inbox(session));
+        match session {
+            Some(inbox) => inbox.push(Item::Request { id, method, params }, bytes).await,
+            None => self.respond(&id, nobody_there(&method)).await,
+        }
+    }
+
+    async fn take_answer(&self, id: &RequestId, outcome: Result<Value, Error>, bytes: usize) {
+        let RequestId::Number(ticket) = id else { return };
+        let waiter = self.waiting().remove(*ticket);
+        // An answer to nothing, or a second one, changes nothing.
+        match waiter {
+            Some(Waiter::Reply(reply)) => drop(reply.send(outcome)),
+            Some(Waiter::Inbox(inbox)) => {
+                return inbox.push(Item::Answer { ticket: *ticket, outcome }, bytes).await;
+            }
+            None => {}
+        }
+    }
+}
+
+impl Waiting {
+    fn insert(&mut self, id: i64, waiter: Waiter) -> bool {
+        self.0.as_mut().map(|waiting| waiting.insert(id, waiter)).is_some()
+    }
+
+    fn remove(&mut self, id: i64) -> Option<Waiter> {
+        self.0.as_mut()?.remove(&id)
+    }
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        self.connection.routes().inboxes.remove(&self.session);
+        self.inbox.close();
+    }
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pump<R, W> {
+    /// Carries lines both ways until one of them ends. Dropping it closes the agent's input.
+    pub(crate) async fn run(self) {
+        let Pump { connection, mut lines, mut writer, mut outgoing } = self;
+        let write = async {
+            while let Some(mut line) = outgoing.recv().await {
+                line.push('\n');
+                if writer.write_all(line.as_bytes()).await.is_err() || writer.flush().await.is_err() {
+                    // What the agent said before it closed its input is still to be read.
+                    break;
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        let read = async {
+            let mut bad = 0;
+            loop {
+                let taken = match lines.next().await {
+                    Ok(Line::Text(line)) if line.trim().is_empty() => continue,
+                    Ok(Line::Text(line)) => connection.take(&line).await.is_ok(),
+                    Ok(Line::NotText) => false,
+                    Ok(Line::TooLong) => {
+                        return connection.give_up("it sent a line that is too long".to_owned());
+                    }
+                    Ok(Line::End) | Err(_) => return,
+                };
+                bad = if taken { 0 } else { bad + 1 };
+                if bad >= BAD_LINES {
+                    return connection.give_up("what it prints is not the protocol".to_owned());
+                }
+            }
+        };
+        tokio::select! {
+            () = read => {}
+            () = write => {}
+        }
+        connection.close();
+    }
+}
+
+fn says_what_it_is(update: &Update) -> bool {
+    match update {
+        Update::Plan(_)
+        | Update::Commands(_)
+        | Update::Mode(_)
+        | Update::Options(_)
+        | Update::Usage { .. } => true,
+        Update::Text { .. }
+        | Update::Thought { .. }
+        | Update::Echo
+        | Update::Call(_)
+        | Update::CallUpdate(_)
+        | Update::Notice { .. }
+        | Update::Unknown { .. } => false,
+    }
+}
+
+/// What an agent hears that wants something for a session in which no turn runs.
+pub(crate) fn nobody_there(method: &str) -> Result<Value, Error> {
+    if method == CLIENT_METHOD_NAMES.session_request_permission {
+        return Ok(serde_json::json!({"outcome": {"outcome": "cancelled"}}));
+    }
+    Err(Error::invalid_request().data(Value::String("no turn of this session runs".to_owned())))
+}
+
+fn answer_line(id: &RequestId, outcome: Result<Value, Error>) -> String {
+    let refused = |error: &Error| error_line(id, error);
+    match outcome {
+        Ok(result) => result_line(id, &result).unwrap_or_else(|_| refused(&Error::internal_error())),
+        Err(error) => refused(&error),
+    }
+}

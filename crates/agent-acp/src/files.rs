@@ -1,0 +1,91 @@
+//! Reads a file of the workspace for an agent, as it is. Whether the file may be looked at is for our own tool to
+//! say, which knows what is hidden; then the kernel resolves the path beneath the workspace, whatever links say.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ostler_tools::{ToolContext, Tools};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2};
+use rustix::io::Errno;
+use serde_json::json;
+
+/// How long a file may be that is read at once.
+const MAX_BYTES: u64 = 10 << 20;
+/// How often an open is tried while somebody renames directories under it.
+const ATTEMPTS: usize = 32;
+
+/// Reads a file, or some of its lines counted from 1. The error says what was wrong.
+pub(crate) async fn read(
+    tools: &Tools,
+    context: ToolContext,
+    path: &str,
+    line: Option<u32>,
+    limit: Option<u32>,
+) -> Result<String, String> {
+    let tool = tools.get("read_file").ok_or("files cannot be read here")?;
+    let workspace = context.workspace.clone();
+    let looked = tool.run(json!({"path": path, "start_line": 1, "end_line": 1}), context).await;
+    if !looked.ok {
+        return Err(looked.text);
+    }
+    let path = PathBuf::from(path);
+    let text = tokio::task::spawn_blocking(move || read_beneath(&workspace, &path)).await;
+    let text = text.map_err(|error| error.to_string())??;
+    Ok(lines(&text, line, limit))
+}
+
+fn read_beneath(workspace: &Path, path: &Path) -> Result<String, String> {
+    let cannot = |errno: Errno| format!("{} cannot be read: {}", path.display(), std::io::Error::from(errno));
+    let real = workspace.canonicalize().map_err(|error| error.to_string())?;
+    let relative = path.strip_prefix(workspace).or_else(|_| path.strip_prefix(&real)).unwrap_or(path);
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(workspace, directory, Mode::empty()).map_err(cannot)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let mut opened = Err(Errno::AGAIN);
+    for _ in 0..ATTEMPTS {
+        opened = openat2(&root, relative, flags, Mode::empty(), resolve);
+        if !matches!(opened, Err(Errno::AGAIN | Errno::INTR)) {
+            break;
+        }
+    }
+    let file = opened.map_err(cannot)?;
+    let stat = fstat(&file).map_err(cannot)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(format!("{} is not a file", path.display()));
+    }
+    let mut bytes = Vec::new();
+    let read = File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!(
+            "{} has more than {MAX_BYTES} bytes; read some of its lines by a command",
+            path.display()
+        ));
+    }
+    String::from_utf8(bytes).map_err(|_| format!("{} is not a text in UTF-8", path.display()))
+}
+
+fn lines(text: &str, line: Option<u32>, limit: Option<u32>) -> String {
+    if line.is_none() && limit.is_none() {
+        return text.to_owned();
+    }
+    let before = line.unwrap_or(1).saturating_sub(1) as usize;
+    let count = limit.map_or(usize::MAX, |limit| limit as usize);
+    text.split_inclusive('\n').skip(before).take(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+
+    #[test]
+    fn lines_are_counted_from_one_and_keep_their_ends() {
+        let text = "a\nb\r\nc";
+        assert_eq!(lines(text, None, None), text);
+        assert_eq!(lines(text, Some(2), None), "b\r\nc");
+        assert_eq!(lines(text, Some(0), Some(1)), "a\n");
+        assert_eq!(lines(text, Some(9), Some(1)), "");
+    }
+}

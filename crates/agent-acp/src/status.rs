@@ -1,0 +1,61 @@
+//! What clients are told of agents and their processes.
+
+use std::path::PathBuf;
+
+use ostler_types::{Failure, LoginMethod};
+
+/// How an agent's process in one workspace is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentStatus {
+    /// The agent.
+    pub agent: String,
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// How far it is.
+    pub state: ProcessState,
+    /// What went wrong last.
+    pub error: Option<Failure>,
+    /// The end of what it printed on its error output.
+    pub stderr_tail: String,
+}
+
+/// How far a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessState {
+    /// It is being started.
+    Starting,
+    /// It takes turns.
+    Connected,
+    /// It ended by itself and is started again.
+    Reconnecting,
+    /// It is not there; the next turn starts it.
+    Disconnected,
+}
+
+/// What an agent says it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentInfo {
+    /// Its own name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether a session of its can be taken up again by another process.
+    pub keeps_sessions: bool,
+    /// Whether it lists its sessions.
+    pub lists_sessions: bool,
+    /// How a person can log in.
+    pub login: Vec<LoginMethod>,
+}
+
+/// A session that an agent keeps itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSession {
+    /// What the agent calls it.
+    pub id: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// When it was last used, as the agent writes it.
+    pub updated_at: Option<String>,
+    /// The directory that it works in.
+    pub workspace: PathBuf,
+}
