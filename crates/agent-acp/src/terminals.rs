@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_request_is_a_command_line() {
         let request = |command: &str| CreateTerminalRequest::new("s", command.to_owned());
-        let workspace = Path::new("/work");
+        let workspace = Path::new("/home/me");
         let line = |request: CreateTerminalRequest| command_line(&request, workspace);
         assert_eq!(line(request("npm test")).unwrap(), "npm test");
         let words = ["it's".to_owned(), "$HOME".to_owned(), String::new()].to_vec();
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(line(request("env").env(variable("A"))).unwrap(), "export A='a b'; env");
         assert!(line(request("env").env(variable("A;rm"))).is_err());
         let at = |cwd: &str| request("ls").cwd(Path::new(cwd).to_owned());
-        assert_eq!(line(at("/work")).unwrap(), "ls");
-        assert_eq!(line(at("/work/a b")).unwrap(), "cd -- '/work/a b' && ls");
+        assert_eq!(line(at("/home/me")).unwrap(), "ls");
+        assert_eq!(line(at("/home/me/a b")).unwrap(), "cd -- '/home/me/a b' && ls");
         assert!(line(at("/etc")).is_err());
     }
 }

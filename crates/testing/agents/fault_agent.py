@@ -188,11 +188,13 @@ def step(session, word):
     elif name == "wait":
         canceled(session).wait()
     elif name == "late":
+        note("late begins")
         canceled(session).wait()
         for number in range(50):
             text(session, f"too late {number} ")
         call(session, "late", "in_progress")
     elif name == "hang":
+        note("hang begins")
         time.sleep(3600)
     elif name == "crash":
         print("the engine is on fire", file=sys.stderr, flush=True)

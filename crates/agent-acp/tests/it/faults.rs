@@ -37,7 +37,7 @@ async fn an_agent_that_hangs_is_replaced_when_its_turn_is_canceled() {
     let quick = AgentSettings { cancel: Duration::from_millis(50), ..settings() };
     let world = crate::fixture::World { agent: agent(&directory, &[], quick), host, directory };
     let running = world.begin("say:then hang");
-    within(world.host.until(|host| !host.deltas().is_empty())).await;
+    until(|| !world.notes("hang").is_empty()).await;
     world.host.cancel();
     assert_eq!(running.await.unwrap().unwrap_err().reason, "turn_over");
     check(&world.host);
@@ -52,7 +52,7 @@ async fn an_agent_that_hangs_is_replaced_when_its_turn_is_canceled() {
 async fn what_comes_after_a_cancel_is_dropped() {
     let world = world(&[]);
     let running = world.begin("say:before late");
-    within(world.host.until(|host| !host.deltas().is_empty())).await;
+    until(|| !world.notes("late").is_empty()).await;
     world.host.cancel();
     running.await.unwrap().unwrap_err();
     check(&world.host);

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
 
+#[cfg(feature = "adapters")]
+mod adapters;
 mod faults;
 mod fixture;
 mod processes;

@@ -61,8 +61,9 @@ impl Language {
 /// Where the libraries are, installed once.
 fn libraries(root: &Path) -> PathBuf {
     let place = root.join("target/acp-clients");
-    let installed = std::process::Command::new(root.join("tests/acp/setup.sh")).arg(&place).status().unwrap();
-    assert!(installed.success(), "tests/acp/setup.sh installs what it needs");
+    let installed =
+        std::process::Command::new(root.join("tests/acp/clients.sh")).arg(&place).status().unwrap();
+    assert!(installed.success(), "tests/acp/clients.sh installs what it needs");
     place
 }
 

@@ -171,6 +171,17 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
 }
 
 #[tokio::test]
+async fn a_turn_is_canceled_by_its_name() {
+    let server = Server::tcp(vec![json("200 OK", r#"{"canceled":false}"#)]).await;
+    let client = server.client(None).await;
+    assert!(!client.cancel_turn(session_id(), turn_id()).await.unwrap());
+    let requests = server.requests().await;
+    let (line, body) = line_and_body(&requests[0]);
+    assert!(line.contains(&format!("/v1/sessions/{}/cancel", session_id())), "{line}");
+    assert_eq!(body, format!(r#"{{"turn_id":"{TURN}"}}"#));
+}
+
+#[tokio::test]
 async fn commands_without_a_body_of_their_own_send_an_empty_object_to_the_right_place() {
     let turn = json("202 Accepted", &format!(r#"{{"turn_id":"{TURN}"}}"#));
     let canceled = json("200 OK", r#"{"canceled":true}"#);

@@ -23,10 +23,8 @@ impl Tally {
                 "model_output_completed" | "tool_call_completed" => self.messages += 1,
                 "turn_started" => self.turns += 1,
                 // A compaction in no turn is a reset: the conversation begins anew.
-                "context_compacted" => {
-                    if line.record().is_ok_and(|record| record.turn_id.is_none()) {
-                        (self.messages, self.turns) = (0, 0);
-                    }
+                "context_compacted" if line.record().is_ok_and(|record| record.turn_id.is_none()) => {
+                    (self.messages, self.turns) = (0, 0);
                 }
                 "message_added" => {
                     // What only frames the conversation is nobody's word.
