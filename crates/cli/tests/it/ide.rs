@@ -158,7 +158,7 @@ fn projects_are_kept_from_the_command_line() {
     assert!(ok && added.trim_end().ends_with(&path), "{added}");
     let (ok, _, error) = run(&["add", "."]);
     assert!(!ok && error.contains("Project already added"), "{error}");
-    assert_eq!(run(&["list"]), (true, added.clone(), String::new()));
+    assert_eq!(run(&["list"]), (true, added, String::new()));
     let (_, listed, _) = run(&["list", "--json"]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!((&listed[0]["path"], &listed[0]["name"]), (&json!(path), &json!("work")));
