@@ -11,9 +11,9 @@ use agent_client_protocol::v1::schema::{
     AGENT_METHOD_NAMES, ClientCapabilities, FileSystemCapabilities, Implementation, InitializeRequest,
     InitializeResponse,
 };
+use ostler_process::{Child, Tail};
 use ostler_types::Failure;
 
-use crate::child::{Child, Tail};
 use crate::config::{AgentProgram, AgentSettings, Launch, SpawnFn};
 use crate::connection::{Connection, NoAnswer};
 use crate::failure::{QUOTED_BYTES, failure};

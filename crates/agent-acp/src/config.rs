@@ -1,7 +1,6 @@
 //! What is configured of an agent, and how its process is prepared. Where that is read from, and what confines
 //! the process, is left to others.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_acp::McpDescription;
+use ostler_process::Prepared;
 use ostler_tools::child_environment;
 use tokio::process::Command;
 
@@ -127,15 +127,6 @@ pub struct Launch {
     pub pass_env: Vec<String>,
     /// The workspace, which is also the directory to start in.
     pub workspace: PathBuf,
-}
-
-/// A process that is ready to be started. The agent's own variables, its pipes and its process group are added
-/// here.
-pub struct Prepared {
-    /// The command, with its program, arguments, directory and environment.
-    pub command: Command,
-    /// What must outlive the process, as its confinement.
-    pub keep: Box<dyn Any + Send>,
 }
 
 /// Starts agents as they are: with all rights of the daemon's user, the network included, but with no more of

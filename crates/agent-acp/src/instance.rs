@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ostler_process::Tail;
 use ostler_types::Failure;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::child::Tail;
 use crate::link::Link;
 use crate::status::{AgentStatus, ProcessState};
 

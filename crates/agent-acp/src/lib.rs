@@ -13,7 +13,6 @@
 mod attend;
 mod calls;
 mod checkpoints;
-mod child;
 mod config;
 mod connection;
 mod draft;
@@ -48,7 +47,8 @@ use tokio::sync::watch;
 use crate::checkpoints::Checkpoints;
 use crate::pool::Pool;
 
-pub use config::{AgentProgram, AgentSettings, Launch, Prepared, SpawnFn, unconfined};
+pub use config::{AgentProgram, AgentSettings, Launch, SpawnFn, unconfined};
+pub use ostler_process::Prepared;
 pub use presets::{Preset, presets};
 pub use status::{AgentInfo, AgentSession, AgentStatus, ProcessState};
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::child::{Prepared, SpawnFn};
 use crate::config::Transport;
 use crate::connect::{Connection, Happened, connect, with_last_words};
 use crate::instance::{Instance, Live};
+use crate::launch::SpawnFn;
 use crate::listing::Listing;
 use crate::pool::Pool;
 use crate::servers::Limits;
+use ostler_process::Prepared;
 
 /// How often a list of tools is asked for again at most.
 const REFRESH_PAUSE: Duration = Duration::from_secs(1);

@@ -17,12 +17,13 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::child::{Child, Launch, SpawnFn, Tail};
 use crate::config::{ServerConfig, Transport};
 use crate::handler::{Handler, Progress};
+use crate::launch::{Launch, SpawnFn};
 use crate::lines::{Bounded, Fault, MESSAGE_BYTES};
 use crate::listing::{Collector, Listing};
 use crate::text::{clean, head, tail};
+use ostler_process::{Child, Tail};
 
 /// How many pages of tools are asked for.
 const MAXIMUM_PAGES: usize = 64;

@@ -10,13 +10,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::child::Tail;
 use crate::config::Transport;
 use crate::connect::Configured;
 use crate::handler::Progress;
 use crate::listing::Listing;
 use crate::status::{ServerState, ServerStatus};
 use crate::text::clean;
+use ostler_process::Tail;
 
 /// A server in a workspace, from its first start until it is not needed any more.
 pub(crate) struct Instance {

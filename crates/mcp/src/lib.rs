@@ -7,13 +7,13 @@
 
 mod attend;
 mod call;
-mod child;
 mod config;
 mod connect;
 mod handler;
 mod http;
 mod http_client;
 mod instance;
+mod launch;
 mod lines;
 mod listing;
 mod names;
@@ -24,7 +24,8 @@ mod status;
 mod text;
 mod tool;
 
-pub use child::{Launch, Prepared, SpawnFn};
 pub use config::{ServerConfig, Transport};
+pub use launch::{Launch, SpawnFn};
+pub use ostler_process::Prepared;
 pub use servers::{Limits, McpServers};
 pub use status::{ServerState, ServerStatus};

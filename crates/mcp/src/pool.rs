@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::attend::{Surroundings, attend};
-use crate::child::SpawnFn;
 use crate::config::ServerConfig;
 use crate::connect::Configured;
 use crate::instance::{Instance, Live, NotReady, Use};
+use crate::launch::SpawnFn;
 use crate::names::server_keys;
 use crate::servers::Limits;
 use crate::status::{ServerState, ServerStatus};

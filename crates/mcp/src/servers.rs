@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ostler_tools::Tool;
 
-use crate::child::SpawnFn;
 use crate::config::ServerConfig;
+use crate::launch::SpawnFn;
 use crate::pool::Pool;
 use crate::status::ServerStatus;
 use crate::tool::McpTool;

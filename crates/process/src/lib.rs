@@ -1,10 +1,9 @@
-//! The process of a server: its own group, its error output kept for diagnosis, nothing of it left when
-//! it is stopped. What confines it is given by the caller.
+//! A child process that is spoken to over its pipes: its own group, its error output kept for diagnosis, nothing of
+//! it left when it is stopped. What confines it is given by the caller, what is said to it is left to others.
 
 use std::any::Any;
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,30 +17,16 @@ use tokio::time::timeout;
 
 /// How much of the error output is kept.
 const STDERR_BYTES: usize = 64 * 1024;
-/// How long a server is given to end by itself once its input is closed, and again once it is asked to.
+/// How long a process is given to end by itself once its input is closed, and again once it is asked to.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the last words of a process that has ended are waited for.
-const READ_TIME: Duration = Duration::from_millis(200);
+const READ_TIME: Duration = Duration::from_millis(300);
 
-/// Prepares the process of a server, confined as the caller sees fit. Called off the async threads, each
-/// time that a server is started; an error is shown as it stands.
-pub type SpawnFn = Arc<dyn Fn(&Launch) -> Result<Prepared, String> + Send + Sync>;
+/// Looks whether a process has ended, without reaping it.
+const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOWAIT).union(WaitIdOptions::NOHANG);
 
-/// What is to be started.
-#[derive(Debug, Clone)]
-pub struct Launch {
-    /// The server's name, as configured.
-    pub server: String,
-    /// The program.
-    pub program: String,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-    /// The workspace, which is also the directory to start in.
-    pub workspace: PathBuf,
-}
-
-/// A process that is ready to be started. Its environment is that of any child; the server's own
-/// variables are added here, and so are its pipes and its process group.
+/// A process that is ready to be started. Its environment is that of any child; what is its own of
+/// it is added when it starts, and so are its pipes and its process group.
 pub struct Prepared {
     /// The command, with its program, arguments, directory and environment.
     pub command: Command,
@@ -49,8 +34,8 @@ pub struct Prepared {
     pub keep: Box<dyn Any + Send>,
 }
 
-/// A running server. Dropping it kills it and all that it started.
-pub(crate) struct Child {
+/// A running process. Dropping it kills it and all that it started.
+pub struct Child {
     /// None once it is reaped. While it is not, its id names this group and no other, so the group is
     /// always killed first.
     process: Option<tokio::process::Child>,
@@ -62,7 +47,7 @@ pub(crate) struct Child {
 
 impl Child {
     /// Starts it. Its error output goes to `stderr`.
-    pub(crate) fn start<'a>(
+    pub fn start<'a>(
         prepared: Prepared,
         env: impl Iterator<Item = (&'a String, &'a String)>,
         stderr: &Tail,
@@ -84,7 +69,7 @@ impl Child {
     }
 
     /// Waits until the process has ended and what it said last has been read, and says how it ended.
-    pub(crate) async fn ended(&mut self) -> String {
+    pub async fn ended(&mut self) -> String {
         let how = self.exited().await;
         if !self.reader.is_finished() {
             // Whatever it started may hold its error output open for ever.
@@ -95,9 +80,8 @@ impl Child {
 
     /// Waits until the process has exited, and says how. It is not reaped, so that its id stays its own.
     async fn exited(&mut self) -> String {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         loop {
-            match waitid(WaitId::Pid(self.id), options) {
+            match waitid(WaitId::Pid(self.id), LOOK) {
                 Ok(Some(status)) => return how_it_ended(status.exit_status(), status.terminating_signal()),
                 Ok(None) => {}
                 // There is no such child any more.
@@ -110,13 +94,13 @@ impl Child {
     }
 
     /// How it ended, where it has.
-    pub(crate) async fn ended_by_now(&mut self) -> Option<String> {
+    pub async fn ended_by_now(&mut self) -> Option<String> {
         timeout(2 * READ_TIME, self.ended()).await.ok()
     }
 
     /// Ends it, in this order: its input is closed already, it is asked, it is killed; then whatever is
     /// left of its group is killed with it.
-    pub(crate) async fn stop(mut self) {
+    pub async fn stop(mut self) {
         if timeout(GRACE, self.exited()).await.is_err() {
             self.signal(Signal::TERM);
             // One that does not mind is killed below.
@@ -155,7 +139,7 @@ impl Drop for Child {
     }
 }
 
-/// A server that nobody uses any more. Dropping it kills its group.
+/// A process that nobody uses any more. Dropping it kills its group.
 struct Remains {
     process: tokio::process::Child,
     id: Pid,
@@ -167,10 +151,8 @@ impl Remains {
     /// asked first.
     async fn end(mut self) {
         let _ = kill_process_group(self.id, Signal::TERM);
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         let until = tokio::time::Instant::now() + GRACE;
-        while matches!(waitid(WaitId::Pid(self.id), options), Ok(None)) && tokio::time::Instant::now() < until
-        {
+        while matches!(waitid(WaitId::Pid(self.id), LOOK), Ok(None)) && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let _ = kill_process_group(self.id, Signal::KILL);
@@ -196,14 +178,23 @@ fn how_it_ended(code: Option<i32>, signal: Option<i32>) -> String {
     }
 }
 
-/// The last of what a server printed on its error output.
+/// The last of what a process printed on its error output.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tail(Arc<Mutex<VecDeque<u8>>>);
+pub struct Tail(Arc<Mutex<VecDeque<u8>>>);
 
 impl Tail {
-    pub(crate) fn text(&self) -> String {
+    /// All that is kept of it.
+    pub fn text(&self) -> String {
         let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
+    }
+
+    /// The last lines, in so many bytes.
+    pub fn last(&self, bytes: usize) -> String {
+        let text = self.text();
+        let text = text.trim_end();
+        let from = text.ceil_char_boundary(text.len().saturating_sub(bytes));
+        text[from..].to_owned()
     }
 
     fn push(&self, bytes: &[u8]) {
@@ -249,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_left_of_a_server_that_minds_nothing() {
+    async fn nothing_is_left_of_a_process_that_minds_nothing() {
         // The shell and its child ignore the end of input and the request to end.
         let script = "trap '' TERM; (trap '' TERM; while :; do sleep 100; done) & echo $!; while :; do sleep 100; done";
         let prepared = unconfined("bash", &["-c", script], Path::new("/"));

@@ -1,0 +1,23 @@
+//! What is to be started, and by whom: the caller decides what confines a server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ostler_process::Prepared;
+
+/// Prepares the process of a server, confined as the caller sees fit. Called off the async threads, each
+/// time that a server is started; an error is shown as it stands.
+pub type SpawnFn = Arc<dyn Fn(&Launch) -> Result<Prepared, String> + Send + Sync>;
+
+/// What is to be started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The server's name, as configured.
+    pub server: String,
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The workspace, which is also the directory to start in.
+    pub workspace: PathBuf,
+}
