@@ -12,6 +12,8 @@ use crate::profile::Limits;
 const VERSION_2: &[&str] = &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const VERSION_1_PIDS: &str = "/sys/fs/cgroup/pids";
 const PROCS: &str = "cgroup.procs";
+/// The members one by one, which only version 1 has.
+const THREADS: &str = "tasks";
 /// What the names begin with, before the id of the process that made them.
 const PREFIX: &str = "ostler-";
 /// How many are tried again; one beyond is left to the next start.
@@ -105,11 +107,15 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// What the helper writes to, to be counted and to leave again.
+    /// How the helper has its sandbox counted.
     pub(crate) fn join(&self) -> JoinCgroup {
+        let threads = self.directory.join(THREADS);
+        if threads.exists() {
+            return JoinCgroup::Thread { join: threads, leave: self.own.join(THREADS) };
+        }
         let counts_memory = self.directory.join("memory.max").exists();
         let leave = counts_memory.then(|| self.own.join(PROCS));
-        JoinCgroup { join: self.directory.join(PROCS), leave }
+        JoinCgroup::Process { join: self.directory.join(PROCS), leave }
     }
 }
 

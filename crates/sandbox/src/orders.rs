@@ -15,18 +15,30 @@ pub(crate) struct Supervise {
     pub(crate) lease: PathBuf,
     /// Where the sandbox is counted.
     pub(crate) cgroup: Option<JoinCgroup>,
-    /// Whether what it starts is bubblewrap, which waits at a gate until it is counted.
+    /// Whether what it starts is bubblewrap, which can wait at a gate until it is counted.
     pub(crate) has_gate: bool,
 }
 
-/// Files to write a process id to.
+/// How a sandbox comes to be counted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct JoinCgroup {
-    /// Before the program starts.
-    pub(crate) join: PathBuf,
-    /// After it, where the helper had to join for its child to be counted, so that it does not die where
-    /// memory runs out. Moving a process takes the kernel long, so it is done only where memory is counted.
-    pub(crate) leave: Option<PathBuf>,
+pub(crate) enum JoinCgroup {
+    /// The thread that starts it is a member while it does so. The kernel moves a thread that asks for
+    /// itself at once; other processes it moves only after a grace period of some ten milliseconds. Only
+    /// version 1 knows single threads.
+    Thread {
+        /// What is written to before.
+        join: PathBuf,
+        /// What is written to after.
+        leave: PathBuf,
+    },
+    /// A whole process is moved.
+    Process {
+        /// What its id is written to, before the program starts.
+        join: PathBuf,
+        /// After it, where the helper had to join for its child to be counted, so that it does not die
+        /// where memory runs out.
+        leave: Option<PathBuf>,
+    },
 }
 
 /// For the helper inside the sandbox.

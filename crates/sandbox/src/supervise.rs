@@ -81,22 +81,24 @@ fn watch_parent(expected: u32) -> Result<(), String> {
     thread.map(drop).map_err(|error| format!("watching its daemon: {error}"))
 }
 
-/// Moves a process to a cgroup.
-fn move_to_cgroup(process: u32, procs: &Path) -> Result<(), String> {
-    std::fs::write(procs, process.to_string()).map_err(|error| format!("joining its cgroup: {error}"))
+/// Moves a process to a cgroup, or with 0 whoever asks.
+fn move_to_cgroup(process: u32, members: &Path) -> Result<(), String> {
+    std::fs::write(members, process.to_string()).map_err(|error| format!("joining its cgroup: {error}"))
 }
 
 /// Starts the sandbox, so that all of its program's processes are counted.
 fn start(order: &Supervise, program: &[OsString]) -> Result<Child, String> {
-    let Some(JoinCgroup { join, leave }) = &order.cgroup else { return spawn(program, &[]) };
-    if order.has_gate {
-        return start_at_gate(program, join);
-    }
-    move_to_cgroup(std::process::id(), join)?;
+    let (process, join, leave) = match &order.cgroup {
+        None => return spawn(program, &[]),
+        Some(JoinCgroup::Process { join, .. }) if order.has_gate => return start_at_gate(program, join),
+        Some(JoinCgroup::Process { join, leave }) => (std::process::id(), join, leave.as_ref()),
+        Some(JoinCgroup::Thread { join, leave }) => (0, join, Some(leave)),
+    };
+    move_to_cgroup(process, join)?;
     let child = spawn(program, &[])?;
     if let Some(leave) = leave {
         // Staying inside only means to be counted.
-        let _ = move_to_cgroup(std::process::id(), leave);
+        let _ = move_to_cgroup(process, leave);
     }
     Ok(child)
 }
