@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use ostler_agent::Failed;
-use ostler_context::{Budget, Request, Shown, SkillPlaces, Skills, gather};
+use ostler_context::{Budget, Request, Shown, SkillPlaces, Skills};
 use ostler_types::{Role, ToolCall};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(crate) async fn show(turn: &mut Turn<'_>) -> Result<(), Failed> {
         return Ok(());
     };
     let request = request(turn, settings);
-    let bundle = gather(request, &turn.tools, &turn.agent.ranker).await;
+    let bundle = turn.agent.gatherer.gather(request, &turn.tools).await;
     match bundle.text() {
         Some(text) => turn.tell(Role::System, text).await,
         None => Ok(()),

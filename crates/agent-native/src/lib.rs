@@ -36,7 +36,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
 use ostler_checkpoint::Store;
-use ostler_context::Ranker;
+use ostler_context::Gatherer;
 use ostler_models::{Model, ModelError, Models};
 use ostler_tools::{Tool, Tools};
 use ostler_types::{ModelInfo, ToolKind, ToolSpec};
@@ -72,8 +72,8 @@ pub struct NativeAgent {
     own_checks: Option<OwnChecks>,
     describe: Box<Describe>,
     context: Option<ContextSettings>,
-    /// Remembers what files of workspaces hold, so that the next session need not read them again.
-    ranker: Arc<Ranker>,
+    /// Looks at workspaces.
+    gatherer: Gatherer,
 }
 
 /// The tools that the loop itself has, and what they touch at most. A session that may not start others has
@@ -105,7 +105,7 @@ impl NativeAgent {
             own_checks: None,
             describe: Box::new(|name| ModelInfo::unknown(name)),
             context: None,
-            ranker: Arc::new(Ranker::new()),
+            gatherer: Gatherer::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! How many tokens each part of a bundle may take. Whether the whole fits a model is for its caller to say.
 
 /// The most tokens of each section, about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Budget {
     /// The instruction files together.
     pub instructions: u64,

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use ostler_tools::Tools;
 use ostler_types::SessionId;
+use tokio::time::timeout;
 
 use crate::beneath::Beneath;
 use crate::budget::Budget;
 use crate::bundle::{Bundle, SectionKind, Shown};
+use crate::looks::Looks;
 use crate::rank::{Question, Ranker, Ranking, Until};
+use crate::repository::Shape;
 use crate::skills::{SkillPlaces, Skills};
 use crate::{instructions, relevant, repository};
 
@@ -74,10 +77,23 @@ impl Request {
     }
 }
 
-/// Gathers a bundle. The shape of the repository and the ranked files are only in the first one of a
-/// conversation; later ones hold instructions and skills that are new. Dropping the future ends the work.
-pub async fn gather(request: Request, tools: &Tools, ranker: &Arc<Ranker>) -> Bundle {
-    let mut request = request;
+/// Gathers for all sessions, and spares them work that one has done for another.
+#[derive(Default)]
+pub struct Gatherer {
+    /// Remembers what files hold, so that the next session need not read them again.
+    ranker: Arc<Ranker>,
+    looks: Looks,
+}
+
+impl Gatherer {
+    /// Gathers a bundle. The shape of the repository and the ranked files are only in the first one of a
+    /// conversation; later ones hold instructions and skills that are new. Dropping the future ends the work.
+    pub async fn gather(&self, request: Request, tools: &Tools) -> Bundle {
+        gather(self, request, tools).await
+    }
+}
+
+async fn gather(gatherer: &Gatherer, mut request: Request, tools: &Tools) -> Bundle {
     request.in_play.truncate(MAX_IN_PLAY);
     let until = Until::after(request.deadline);
     let _stop = StopOnDrop(until.clone());
@@ -86,14 +102,19 @@ pub async fn gather(request: Request, tools: &Tools, ranker: &Arc<Ranker>) -> Bu
     // Ranking may take all the time there is, and must not cost the model its instructions.
     let reading = spawn(&request, read);
     let ranking = {
-        let ranker = Arc::clone(ranker);
+        let ranker = Arc::clone(&gatherer.ranker);
         spawn(
             &request,
             move |request| if is_first { rank(request, &ranker, &until) } else { Ranking::default() },
         )
     };
     let shape = async {
-        if is_first { repository::look(tools, &request).await } else { repository::Shape::default() }
+        if !is_first {
+            return Shape::default();
+        }
+        // Each look keeps to the deadline, and nobody waits for more than two.
+        let look = gatherer.looks.share(&request, || repository::look(tools, &request));
+        timeout(2 * request.deadline, look).await.unwrap_or_default()
     };
     let (Read { instructions, skills }, ranking, shape) = tokio::join!(reading, ranking, shape);
     let mut bundle = instructions;
@@ -123,7 +144,7 @@ async fn spawn<T: Default + Send + 'static>(
 ) -> T {
     let (limit, request) = (2 * request.deadline, Arc::clone(request));
     let work = tokio::task::spawn_blocking(move || work(&request));
-    tokio::time::timeout(limit, work).await.ok().and_then(Result::ok).unwrap_or_default()
+    timeout(limit, work).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 /// What was read from files.

@@ -1,6 +1,6 @@
 //! What a model is shown.
 //!
-//! [`gather`] puts together a [`Bundle`]: the workspace's instructions, its shape, the files that matter for
+//! A [`Gatherer`] puts together a [`Bundle`]: the workspace's instructions, its shape, the files that matter for
 //! a prompt, the skills there are. [`Plan`] says how a conversation that has become too long is made shorter,
 //! [`validate`] whether one may be sent at all. Nothing here asks a model, records anything or decides when
 //! to do either: that is for the agent.
@@ -11,6 +11,7 @@ mod bundle;
 mod compaction;
 mod gather;
 mod instructions;
+mod looks;
 mod rank;
 mod redact;
 mod relevant;
@@ -25,7 +26,7 @@ pub use bundle::{Bundle, Section, SectionKind, Shown, sections_of};
 pub use compaction::{
     Composition, Limits, Plan, compose, is_due, is_summary, prompt_for_summary, summary_of, user_messages,
 };
-pub use gather::{Request, gather};
+pub use gather::{Gatherer, Request};
 pub use rank::{Chunk, Question, RankedFile, Ranker, Ranking, ScoreParts, Until};
 pub use redact::redact;
 pub use skills::{Skill, SkillError, SkillPlaces, Skills};

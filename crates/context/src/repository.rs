@@ -23,7 +23,7 @@ const NO_FILES: &str = "[There are no files here";
 const NO_SOURCES: &str = "There is no source code here";
 
 /// What the tools said, each empty where there is nothing to show.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Shape {
     pub(crate) tree: String,
     pub(crate) map: String,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_context::{Budget, Bundle, Ranker, Request, SectionKind, Shown, gather};
+use ostler_context::{Budget, Bundle, Gatherer, Request, SectionKind, Shown};
 use ostler_tools::{Tool, ToolContext, ToolOutcome, Tools};
 use ostler_types::{Part, Role, SessionId, ToolKind, ToolSpec};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn request(workspace: &Path, prompt: &str) -> Request {
 }
 
 async fn gathered(request: Request) -> Bundle {
-    gather(request, &Tools::builtin(), &Arc::new(Ranker::new())).await
+    Gatherer::default().gather(request, &Tools::builtin()).await
 }
 
 fn text(bundle: &Bundle, kind: SectionKind) -> String {
@@ -165,7 +165,7 @@ async fn a_map_that_is_not_ready_is_left_out_and_said_to_be() {
     let mut request = request(folder.path(), "");
     request.deadline = Duration::from_millis(20);
     let tools = Tools::of(vec![Arc::new(Stuck)]);
-    let bundle = gather(request, &tools, &Arc::new(Ranker::new())).await;
+    let bundle = Gatherer::default().gather(request, &tools).await;
     let repository = text(&bundle, SectionKind::Repository);
     assert!(repository.contains("repo_map was not ready within 20 ms"), "{repository}");
 }

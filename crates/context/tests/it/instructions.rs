@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ostler_context::{Budget, Bundle, Ranker, Request, Section, SectionKind, Shown, gather};
+use ostler_context::{Budget, Bundle, Gatherer, Request, Section, SectionKind, Shown};
 use ostler_tools::Tools;
 use ostler_types::{Part, Role, SessionId};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ fn request(workspace: &Path) -> Request {
 }
 
 async fn gathered(request: Request) -> Bundle {
-    gather(request, &Tools::builtin(), &Arc::new(Ranker::new())).await
+    Gatherer::default().gather(request, &Tools::builtin()).await
 }
 
 fn instructions(bundle: &Bundle) -> Vec<&Section> {
