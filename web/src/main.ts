@@ -1,0 +1,15 @@
+// Where the page begins.
+
+import { mount } from 'svelte'
+
+import App from './App.svelte'
+import './app.css'
+import { fetchParts } from './shell/parts'
+import { theme } from './shell/theme.svelte'
+import { app } from './state/app.svelte'
+
+theme.start()
+void app.start()
+const target = document.getElementById('app')
+if (target) mount(App, { target })
+fetchParts()

@@ -1,0 +1,23 @@
+// The parts of the page that are loaded when they are first needed, and fetched when the browser has nothing else to do, so that
+// they are there when the daemon is not.
+
+export const parts = {
+  home: () => import('./Home.svelte'),
+  login: () => import('./Login.svelte'),
+  palette: () => import('./Palette.svelte'),
+  help: () => import('./HelpSheet.svelte'),
+  new: () => import('./NewSession.svelte'),
+  found: () => import('./SearchResults.svelte'),
+  dashboard: () => import('./Dashboard.svelte'),
+  settings: () => import('./Settings.svelte'),
+  approvals: () => import('./Approvals.svelte'),
+  dock: () => import('../approvals/ApprovalDock.svelte'),
+  review: () => import('../review/ReviewPanel.svelte'),
+  undo: () => import('../review/UndoDialog.svelte'),
+}
+
+/** Fetches them all, in peace. */
+export function fetchParts(): void {
+  const idle = window.requestIdleCallback ?? ((run: () => void) => setTimeout(run, 2_000))
+  idle(() => Object.values(parts).forEach((load) => void load().catch(() => {})))
+}

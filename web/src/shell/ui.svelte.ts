@@ -1,0 +1,50 @@
+// What of the shell is open: dialogs, the sidebar, the question which project a new session is for.
+
+import { keep, recall } from '../state/keep'
+
+class Ui {
+  dialog = $state<'palette' | 'help' | 'new' | null>(null)
+  sidebarFolded = $state(recall('sidebar-folded', false))
+  /** The workspace that the new session is for, when it was begun at a project. */
+  newWorkspace = $state<string | null>(null)
+  /** Asks the sidebar to put the focus into its search. */
+  searchAsked = $state(0)
+  /** The tab that is being dragged. */
+  dragged = $state<string | null>(null)
+  /** The projects that are folded in the sidebar. */
+  folded = $state.raw<ReadonlySet<string>>(new Set(recall<string[]>('folded', [])))
+  /** What had the focus before a dialog took it. */
+  #before: HTMLElement | null = null
+
+  open(dialog: 'palette' | 'help' | 'new'): void {
+    if (this.dialog === null) this.#before = document.activeElement instanceof HTMLElement ? document.activeElement : null
+    this.dialog = dialog
+  }
+
+  close(): void {
+    this.dialog = null
+    this.newWorkspace = null
+    const before = this.#before
+    this.#before = null
+    queueMicrotask(() => before?.isConnected && before.focus())
+  }
+
+  newSession(workspace: string | null = null): void {
+    this.newWorkspace = workspace
+    this.open('new')
+  }
+
+  foldSidebar(folded: boolean): void {
+    this.sidebarFolded = folded
+    keep('sidebar-folded', folded)
+  }
+
+  fold(workspace: string): void {
+    const folded = new Set(this.folded)
+    if (!folded.delete(workspace)) folded.add(workspace)
+    this.folded = folded
+    keep('folded', [...folded].slice(-200))
+  }
+}
+
+export const ui = new Ui()

@@ -1,0 +1,170 @@
+// All sessions at a glance, kept up to date by events: what the sidebar, the dashboard and the list of approvals show. It knows of
+// each session what a line needs, and nothing of its transcript.
+
+import { getSession, listApprovals, listSessions } from '../api/actions'
+import type { EventRecord, Listed, PendingApproval, SessionEvent, Shown } from '../api/types'
+import { apply, begin, NO_USAGE, type Folded, type View } from './apply'
+import { keep, recall } from './keep'
+
+const PAGE = 200
+/** Sessions that a list holds. Older ones are found by searching. */
+const LIMIT = 2000
+const UNREAD_LIMIT = 500
+
+/** A session in a line. */
+export type Row = View
+
+/** How a session stands, in the one word that its dot shows. */
+export type Standing = 'running' | 'waiting' | 'failed' | 'unread' | 'idle' | 'closed'
+
+/** The sessions that nobody else has started, newest activity first. */
+export class SessionList {
+  rows = $state.raw<readonly Row[]>([])
+  isLoaded = $state(false)
+  hasMore = $state(false)
+  unread = $state.raw<ReadonlySet<string>>(new Set(recall<string[]>('unread', [])))
+  /** What waits for an answer, over all sessions, oldest first. */
+  readonly approvals = $derived.by(() => oldestFirst(this.rows.flatMap((row) => row.pending_approvals)))
+  #folds = new Map<string, Folded<Row>>()
+  #children = new Set<string>()
+  #asked = new Set<string>()
+  #next: string | null = null
+  #isPublishing = false
+  /** Whether somebody looks at a session now. */
+  isOnScreen: (id: string) => boolean = () => false
+  /** Called with each record that a person may want to hear of. */
+  onAttention: (row: Row, record: EventRecord) => void = () => {}
+
+  /** Loads everything anew. */
+  async load(): Promise<void> {
+    const [page, approvals] = await Promise.all([listSessions({ limit: PAGE, archived: false }), listApprovals()])
+    const waiting = Map.groupBy(approvals, (approval) => approval.session_id)
+    this.#folds = new Map()
+    this.#take(page.sessions, waiting)
+    this.#next = page.next_cursor ?? null
+    this.hasMore = this.#next !== null
+    this.isLoaded = true
+    this.#publish()
+    void this.#learnWhatRuns()
+  }
+
+  async loadMore(): Promise<void> {
+    if (this.#next === null || this.#folds.size >= LIMIT) return
+    const page = await listSessions({ limit: PAGE, archived: false, cursor: this.#next })
+    this.#next = page.next_cursor ?? null
+    this.hasMore = this.#next !== null
+    this.#take(page.sessions, new Map())
+    this.#publish()
+  }
+
+  row(id: string): Row | undefined {
+    return this.rows.find((row) => row.id === id)
+  }
+
+  standing(row: Row): Standing {
+    if (row.pending_approvals.length > 0 || row.status === 'waiting_approval') return 'waiting'
+    if (row.running_turn_id) return 'running'
+    if (row.status === 'failed') return 'failed'
+    if (this.unread.has(row.id)) return 'unread'
+    return row.status === 'completed' ? 'closed' : 'idle'
+  }
+
+  /** Takes an event of any session. */
+  event(event: SessionEvent): void {
+    if (!('seq' in event)) return
+    const id = event.session_id
+    if (this.#children.has(id)) return
+    if (event.type === 'session_created') return this.#created(event)
+    const known = this.#folds.get(id)
+    if (!known) return this.#askFor(id)
+    if (event.seq <= known.view.last_seq) return
+    const next = apply(known, event)
+    this.#folds.set(id, next)
+    this.#attend(next.view, event)
+    this.#publishSoon()
+  }
+
+  /** Takes over what the daemon answered of a session, such as after a change that the page asked for. */
+  tell(shown: Shown): void {
+    const known = this.#folds.get(shown.id)
+    if (shown.parent_session_id || (known && known.view.last_seq > shown.last_seq)) return
+    this.#folds.set(shown.id, { view: { ...shown }, turnUsage: known?.turnUsage ?? NO_USAGE })
+    this.#publishSoon()
+  }
+
+  seen(id: string): void {
+    if (!this.unread.has(id)) return
+    this.unread = new Set([...this.unread].filter((each) => each !== id))
+    keep('unread', [...this.unread])
+  }
+
+  #take(sessions: readonly Listed[], waiting: Map<string, PendingApproval[]>): void {
+    for (const { last_seq, snippet: _, ...session } of sessions) {
+      const approvals = waiting.get(session.id) ?? []
+      const begun: Row = { ...begin(session as never, last_seq), ...session, pending_approvals: approvals }
+      const turn = approvals[0]?.turn_id ?? null
+      this.#folds.set(session.id, { view: { ...begun, running_turn_id: turn }, turnUsage: NO_USAGE })
+    }
+  }
+
+  /** A list does not say which sessions have a turn; those that may have one are asked, a few at a time. */
+  async #learnWhatRuns(): Promise<void> {
+    const open = this.rows.filter((row) => row.status === 'active' && row.last_turn_id && !row.running_turn_id)
+    const ids = open.slice(0, 60).map((row) => row.id)
+    const ask = async (): Promise<void> => {
+      for (let id = ids.shift(); id; id = ids.shift()) await getSession(id).then((shown) => this.tell(shown), () => {})
+    }
+    await Promise.all([ask(), ask(), ask()])
+  }
+
+  #created(record: Extract<EventRecord, { type: 'session_created' }>): void {
+    const { session } = record.data
+    if (session.parent_session_id) {
+      if (this.#children.size > 10_000) this.#children.clear()
+      this.#children.add(session.id)
+    } else if (!this.#folds.has(session.id)) {
+      this.#folds.set(session.id, { view: begin(session, record.seq), turnUsage: NO_USAGE })
+      this.#publishSoon()
+    }
+  }
+
+  /** A session that is not in the list has come to life, or back from the archive. */
+  #askFor(id: string): void {
+    if (this.#asked.has(id)) return
+    this.#asked.add(id)
+    const put = (shown: Shown): void => {
+      if (shown.parent_session_id) this.#children.add(id)
+      else this.tell(shown)
+    }
+    getSession(id).then(put, () => {}).finally(() => this.#asked.delete(id))
+  }
+
+  #attend(row: Row, record: EventRecord): void {
+    const kinds = ['approval_requested', 'patch_review_requested', 'turn_completed', 'turn_failed']
+    if (!kinds.includes(record.type)) return
+    if (record.type === 'patch_review_requested' && !record.data.waits) return
+    if (!this.isOnScreen(row.id)) {
+      this.unread = new Set([...this.unread, row.id].slice(-UNREAD_LIMIT))
+      keep('unread', [...this.unread])
+    }
+    this.onAttention(row, record)
+  }
+
+  #publishSoon(): void {
+    if (this.#isPublishing) return
+    this.#isPublishing = true
+    setTimeout(() => {
+      this.#isPublishing = false
+      this.#publish()
+    }, 50)
+  }
+
+  #publish(): void {
+    const rows = [...this.#folds.values()].map((fold) => fold.view)
+    this.rows = rows.sort((one, other) => (one.updated_at < other.updated_at ? 1 : -1))
+  }
+}
+
+function oldestFirst(approvals: PendingApproval[]): PendingApproval[] {
+  return approvals.sort((one, other) => (one.requested_at < other.requested_at ? -1 : 1))
+}

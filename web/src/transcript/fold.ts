@@ -1,0 +1,100 @@
+// Makes the rows of the transcript from its entries: what shows nothing is left out, and calls in a row that only look at
+// things are folded into one. Pure, and an unchanged row stays the same object.
+
+import type { Entry, ThinkingEntry, ToolEntry } from '../state/model'
+import { formOf, type Form } from './tools/form'
+import { count } from './text'
+
+export type Row =
+  | { readonly kind: 'entry'; readonly key: string; readonly entry: Entry }
+  | { readonly kind: 'run'; readonly key: string; readonly entries: readonly RunEntry[] }
+
+/** What a folded run holds: calls, and what was thought between them. */
+export type RunEntry = ToolEntry | ThinkingEntry
+
+/** The rows for some entries; `before` are the rows of the last time. */
+export function rowsOf(entries: readonly Entry[], before: readonly Row[] = []): Row[] {
+  const rows: Row[] = []
+  let run: RunEntry[] = []
+  const known = lookup(entries, before)
+  const put = (row: Row) => {
+    const earlier = known(row.key, rows.length)
+    rows.push(earlier && isSame(earlier, row) ? earlier : row)
+  }
+  const flush = () => {
+    const calls = run.filter((entry) => entry.kind === 'tool').length
+    if (calls >= 2) {
+      const tail = trailingThoughts(run)
+      put({ kind: 'run', key: run[0]!.key, entries: tail === 0 ? run : run.slice(0, -tail) })
+      for (const entry of tail === 0 ? [] : run.slice(-tail)) put({ kind: 'entry', key: entry.key, entry })
+    } else {
+      for (const entry of run) put({ kind: 'entry', key: entry.key, entry })
+    }
+    run = []
+  }
+  for (const entry of entries) {
+    if (isEmpty(entry)) continue
+    if (entry.kind === 'tool' && isFolded(entry)) run.push(entry)
+    else if (entry.kind === 'thinking' && run.length > 0 && !entry.streaming) run.push(entry)
+    else {
+      flush()
+      put({ kind: 'entry', key: entry.key, entry })
+    }
+  }
+  flush()
+  return rows
+}
+
+/** What a run did, in a line: `Read 3 files, searched 2 times`. */
+export function runSummary(entries: readonly RunEntry[]): string {
+  const counts = new Map<Form, number>()
+  for (const entry of entries) {
+    if (entry.kind === 'tool') counts.set(formOf(entry), (counts.get(formOf(entry)) ?? 0) + 1)
+  }
+  const said: string[] = []
+  const say = (form: Form, words: (number: number) => string) => {
+    const number = counts.get(form)
+    if (number) said.push(words(number))
+  }
+  say('read', (number) => `read ${count(number, 'file')}`)
+  say('search', (number) => `searched ${count(number, 'time')}`)
+  say('look', (number) => `looked around ${count(number, 'time')}`)
+  say('fetch', (number) => `fetched ${count(number, 'page')}`)
+  const text = said.join(', ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** Whether a call only looks at something, so that it may be folded away. */
+function isFolded(entry: ToolEntry): boolean {
+  const form = formOf(entry)
+  const isLook = form === 'read' || form === 'search' || form === 'look' || form === 'fetch'
+  const hasPicture = entry.result?.parts.some((part) => part.type === 'image') ?? false
+  return isLook && !hasPicture && entry.status !== 'waiting' && entry.status !== 'denied'
+}
+
+function isEmpty(entry: Entry): boolean {
+  if (entry.kind === 'thinking') return entry.text.trim() === '' && !entry.streaming
+  if (entry.kind !== 'message' || entry.streaming) return false
+  return entry.parts.every((part) => part.type === 'tool_call' || part.type === 'tool_result' || ('text' in part && part.text.trim() === ''))
+}
+
+function trailingThoughts(run: RunEntry[]): number {
+  let at = run.length
+  while (at > 0 && run[at - 1]!.kind === 'thinking') at -= 1
+  return run.length - at
+}
+
+/** Finds a row of the last time. Most are where they were, unless a page of history was put before them. */
+function lookup(entries: readonly Entry[], before: readonly Row[]): (key: string, at: number) => Row | undefined {
+  if (before.length === 0 || before[0]!.key === entries[0]?.key) {
+    return (key, at) => (before[at]?.key === key ? before[at] : undefined)
+  }
+  const byKey = new Map(before.map((row) => [row.key, row]))
+  return (key) => byKey.get(key)
+}
+
+function isSame(known: Row, row: Row): boolean {
+  if (known.kind === 'entry' && row.kind === 'entry') return known.entry === row.entry
+  if (known.kind !== 'run' || row.kind !== 'run' || known.entries.length !== row.entries.length) return false
+  return known.entries.every((entry, at) => entry === row.entries[at])
+}
