@@ -66,13 +66,21 @@ pub struct Client {
 impl Client {
     /// Makes a session and follows it.
     pub async fn new(door: &Door, workspace: &str) -> Result<Client> {
+        Client::of(door, json!({"workspace_path": workspace})).await
+    }
+
+    /// The same with the agent that streams.
+    pub async fn of_agent(door: &Door, workspace: &str) -> Result<Client> {
+        Client::of(door, json!({"workspace_path": workspace, "agent": "bench"})).await
+    }
+
+    async fn of(door: &Door, new: serde_json::Value) -> Result<Client> {
         #[derive(Deserialize)]
         struct Created {
             session_id: String,
         }
         let mut requests = door.connect().await?;
-        let body = json!({"workspace_path": workspace}).to_string();
-        let created = requests.ask("POST", "/v1/sessions", Some(&body)).await?;
+        let created = requests.ask("POST", "/v1/sessions", Some(&new.to_string())).await?;
         let Created { session_id } = serde_json::from_slice(&created)?;
         let mut follower = door.connect().await?;
         let status = follower.send("GET", &format!("/v1/sessions/{session_id}/events"), None).await?;

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::agent;
 use crate::process::{self, Memory};
 use crate::wire::Connection;
 
@@ -121,10 +122,14 @@ impl Starter {
 
     fn config(&self, address: SocketAddr) -> String {
         let workspace = self.work.join("workspace").display().to_string();
+        let own = std::env::current_exe().unwrap_or_default().display().to_string();
+        let command: Vec<String> = std::iter::once(own).chain(agent::arguments()).collect();
+        let command = serde_json::json!(command);
         format!(
             "[server]\nlisten = \"{address}\"\n[gateway]\nlisten = \"127.0.0.1:0\"\n\
              workspace = {workspace:?}\n[models]\ndefault = \"mock:bench\"\n\
-             [providers.mock]\nkind = \"openai-chat\"\nbase_url = \"http://{}/v1\"\nmodels = [\"bench\"]\n",
+             [providers.mock]\nkind = \"openai-chat\"\nbase_url = \"http://{}/v1\"\nmodels = [\"bench\"]\n\
+             [agents.bench]\ncommand = {command}\n",
             self.mock
         )
     }
@@ -135,6 +140,11 @@ impl Starter {
 }
 
 impl Daemon {
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its memory.
     pub fn memory(&self) -> Result<Memory> {
         process::memory(self.child.id())

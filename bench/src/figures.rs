@@ -1,6 +1,7 @@
 //! The figures, each in a file of its own, and what they share: the mock, the daemons that they
 //! start, and a place for files.
 
+mod acp;
 mod apply_patch;
 mod checkpoint;
 mod connections;
@@ -33,7 +34,7 @@ use crate::report::Row;
 use crate::tree::Tree;
 
 /// The names of the figures, in the order of the table.
-pub const FIGURES: [&str; 23] = [
+pub const FIGURES: [&str; 24] = [
     "disk",
     "start",
     "idle",
@@ -43,6 +44,7 @@ pub const FIGURES: [&str; 23] = [
     "first",
     "jsonl",
     "gateway",
+    "acp",
     "fan_out",
     "pool",
     "request",
@@ -94,6 +96,7 @@ impl Bench {
             "first" => latency::first_delta(self).await,
             "jsonl" => jsonl::measure(self).await,
             "gateway" => gateway::deltas(self).await,
+            "acp" => acp::updates(self).await,
             "fan_out" => gateway::fan_out(self).await,
             "pool" => pool::measure(self).await,
             "request" => request::measure(self),

@@ -5,6 +5,7 @@
 //! Nothing here is linked into the daemon, and nothing is asserted about time: the table says what
 //! was measured, and people decide.
 
+pub mod agent;
 pub mod answer;
 pub mod call;
 pub mod client;

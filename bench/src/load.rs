@@ -62,6 +62,15 @@ pub async fn clients(door: &Door, workspace: &str, count: usize) -> Result<Vec<C
     Ok(clients)
 }
 
+/// The same with the agent that streams, one after the other.
+pub async fn agent_clients(door: &Door, workspace: &str, count: usize) -> Result<Vec<Client>> {
+    let mut clients = Vec::with_capacity(count);
+    for _ in 0..count {
+        clients.push(Client::of_agent(door, workspace).await?);
+    }
+    Ok(clients)
+}
+
 /// Lets all clients begin at once, and waits for the last.
 async fn run<C, F, T>(plan: Plan, clients: Vec<C>, turn: F) -> Result<Outcome>
 where

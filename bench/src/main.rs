@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use ostler_bench::agent;
+use ostler_bench::clock;
 use ostler_bench::figures::{Bench, FIGURES};
 use ostler_bench::mock::Mock;
 use ostler_bench::process;
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some("mock") => mock(),
+        Some(agent::WORD) => be_agent(&arguments[1..]),
         Some("ask") => ask(&arguments[1..]),
         _ => flags(arguments).and_then(|flags| run(&flags)),
     };
@@ -55,6 +58,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Is the agent that the daemon and the bare way to it start.
+fn be_agent(arguments: &[String]) -> Result<()> {
+    let epoch = arguments.first().and_then(|epoch| epoch.parse().ok());
+    clock::follow(epoch.context("the agent is started by the bench itself")?);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(agent::serve())
 }
 
 fn flags(arguments: Vec<String>) -> Result<Flags> {

@@ -37,6 +37,14 @@ pub fn processor(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis((used.0 + used.1) * 1000 / TICKS))
 }
 
+/// How many processes this one has started that still run.
+pub fn children(pid: u32) -> Result<usize> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).context("the process has gone")?;
+    let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).ok();
+    let lists = tasks.filter_map(|task| of_task(task.ok()?));
+    Ok(lists.map(|list| list.split_whitespace().count()).sum())
+}
+
 /// The load of the machine over the last minute, for those who read the table.
 pub fn load() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -45,6 +45,30 @@ export class OstlerClient {
     return this.#json('list_agents');
   }
 
+  /** The sessions that someone else's agent keeps itself, which can be taken over. */
+  agentSessions(agent: string, query: Queries['list_agent_sessions']) {
+    return this.#json('list_agent_sessions', { path: { agent }, query });
+  }
+
+  settings() {
+    return this.#json('get_settings');
+  }
+
+  /** An address of the page with a one-time code, which lets a browser in. */
+  loginCode() {
+    return this.#json('make_login_code');
+  }
+
+  /** Trades a one-time code for a cookie. Of use in a browser, which keeps it. */
+  async logIn(code: string): Promise<void> {
+    await this.#connection.ask('log_in', { body: { code } });
+  }
+
+  /** Makes the cookie void. */
+  async logOut(): Promise<void> {
+    await this.#connection.ask('log_out');
+  }
+
   models(query?: Queries['list_models']) {
     return this.#json('list_models', { query });
   }
@@ -71,6 +95,10 @@ export class OstlerClient {
 
   addProject(body: Bodies['add_project']) {
     return this.#json('add_project', { body });
+  }
+
+  directories(query?: Queries['list_directories']) {
+    return this.#json('list_directories', { query });
   }
 
   removeProject(projectId: string) {
@@ -112,8 +140,18 @@ export class OstlerClient {
     return this.#json('list_queue', { path: { session_id: id } });
   }
 
+  /** Edits a message that waits, moves it, or has it steer the running turn. */
+  changeQueued(id: string, messageId: string, body: Bodies['change_queued']) {
+    return this.#json('change_queued', { path: { session_id: id, message_id: messageId }, body });
+  }
+
   withdraw(id: string, messageId: string) {
     return this.#json('withdraw_message', { path: { session_id: id, message_id: messageId } });
+  }
+
+  /** Files of the workspace, by a few letters of their paths. */
+  findFiles(id: string, query?: Queries['find_files']) {
+    return this.#json('find_files', { path: { session_id: id }, query });
   }
 
   run(id: string) {

@@ -30,7 +30,7 @@ pub fn hear(state: &mut AgentState, offered: &mut Offered, update: &Update) -> H
         }
         Update::Text { .. }
         | Update::Thought { .. }
-        | Update::Echo
+        | Update::Echo { .. }
         | Update::Call(_)
         | Update::CallUpdate(_)
         | Update::Notice { .. }

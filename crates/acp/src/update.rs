@@ -26,8 +26,13 @@ pub enum Update {
         /// Which of its messages, where it numbers them.
         message: Option<String>,
     },
-    /// What the user said, told back; nobody needs it here.
-    Echo,
+    /// A piece of what the user said, told back. Who sent it knows it, and only a replay says something new by it.
+    Echo {
+        /// What was said.
+        piece: Piece,
+        /// Which message, where the agent numbers them.
+        message: Option<String>,
+    },
     /// A new call, or a known one told anew.
     Call(Box<ToolCall>),
     /// What is new of a call.
@@ -86,13 +91,15 @@ pub fn from_update(mut params: Value) -> Option<(String, Update)> {
 
 fn known(update: SessionUpdate) -> Option<Update> {
     Some(match update {
-        SessionUpdate::UserMessageChunk(_) => Update::Echo,
+        SessionUpdate::UserMessageChunk(chunk) => {
+            Update::Echo { piece: from_block(&chunk.content), message: message(&chunk) }
+        }
         SessionUpdate::AgentMessageChunk(chunk) => {
             Update::Text { piece: from_block(&chunk.content), message: message(&chunk) }
         }
         SessionUpdate::AgentThoughtChunk(chunk) => match from_block(&chunk.content) {
             Piece::Text(text) => Update::Thought { text, message: message(&chunk) },
-            _ => Update::Echo,
+            _ => return None,
         },
         SessionUpdate::ToolCall(call) => Update::Call(Box::new(call)),
         SessionUpdate::ToolCallUpdate(update) => Update::CallUpdate(Box::new(update)),

@@ -140,6 +140,11 @@ impl Calls {
         }
     }
 
+    /// Whether a person has said no to one.
+    pub(crate) fn was_denied(&self) -> bool {
+        self.known.values().any(|known| known.standing == Standing::Denied)
+    }
+
     /// Whether an open call waits for a person.
     pub(crate) fn is_asking(&self) -> bool {
         self.open

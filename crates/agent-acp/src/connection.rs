@@ -343,7 +343,7 @@ fn says_what_it_is(update: &Update) -> bool {
         | Update::Usage { .. } => true,
         Update::Text { .. }
         | Update::Thought { .. }
-        | Update::Echo
+        | Update::Echo { .. }
         | Update::Call(_)
         | Update::CallUpdate(_)
         | Update::Notice { .. }

@@ -9,6 +9,8 @@ use serde_json::Value;
 use crate::config::AgentProgram;
 use crate::connection::NoAnswer;
 
+/// Why a turn fails whose agent wants somebody to log in.
+pub(crate) const LOGIN_REQUIRED: &str = "agent_login_required";
 /// How much of an agent's error output an error quotes.
 pub(crate) const QUOTED_BYTES: usize = 1_500;
 /// How long an agent's own words may be in an error.
@@ -42,7 +44,7 @@ pub(crate) fn login_required(program: &AgentProgram, methods: &[LoginMethod]) ->
         (None, false) => format!("its ways to log in are {}", ways.join(", ")),
         (None, true) => "it does not say how; see its own documentation".to_owned(),
     };
-    failed("agent_login_required", message, Some(hint))
+    failed(LOGIN_REQUIRED, message, Some(hint))
 }
 
 /// Whether an agent refuses because nobody has logged in.

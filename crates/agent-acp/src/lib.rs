@@ -1,18 +1,19 @@
 //! Someone else's agent in a child process, as an [`Agent`].
 //!
 //! One process per agent and workspace serves all sessions there: `pool` finds it, `attend` starts it and starts
-//! it again, `child` ends it with all that it started. `connection` carries lines, in bounded queues. A turn
+//! it again. `connection` carries lines, in bounded queues. A turn
 //! (`turn`) opens the session in the agent (`open`), sends the prompt (`prompt`) and records what comes back:
 //! `draft` is the message that is being written, `calls` the calls that are open, `question` what a person is
-//! asked, `serve` what the agent has us do (`files`, `terminals`), `stop` how it ends. `checkpoints` makes a turn
-//! undoable.
+//! asked, `serve` what the agent has us do (`files`, `terminals`), `stop` how it ends. That the work is
+//! captured, checked and reviewed is left to `turn-care`. Beside turns an agent can be asked what it has (`known`), and a session that was begun elsewhere can
+//! be taken over with what was said in it (`adopt`).
 //!
 //! What the agent does in its own process is not ours to allow: it is recorded as the agent tells it. What it
 //! asks for is put to a person, and what it has us do goes by the session's policy.
 
+mod adopt;
 mod attend;
 mod calls;
-mod checkpoints;
 mod config;
 mod connection;
 mod draft;
@@ -20,6 +21,7 @@ mod failure;
 mod files;
 mod inbox;
 mod instance;
+mod known;
 mod lines;
 mod link;
 mod open;
@@ -34,19 +36,24 @@ mod stop;
 mod terminals;
 mod turn;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_acp::Replay;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_checkpoint::Store;
 use ostler_tools::Tools;
+use ostler_turn_care::{Checkpoints, OwnChecks};
+use ostler_types::{AgentState, Clock, SessionId};
 use tokio::sync::watch;
 
-use crate::checkpoints::Checkpoints;
+use crate::open::{Memory, Opening};
 use crate::pool::Pool;
 
+pub use adopt::Adopted;
 pub use config::{AgentProgram, AgentSettings, Launch, SpawnFn, unconfined};
 pub use ostler_process::Prepared;
 pub use presets::{Preset, presets};
@@ -59,6 +66,7 @@ pub struct AcpAgent {
     pool: Pool,
     tools: Arc<Tools>,
     checkpoints: Option<Arc<Store>>,
+    own_checks: Option<OwnChecks>,
 }
 
 impl AcpAgent {
@@ -72,13 +80,19 @@ impl AcpAgent {
     ) -> AcpAgent {
         let program = Arc::new(program);
         let pool = Pool::new(Arc::clone(&program), settings.clone(), spawn);
-        AcpAgent { program, settings, pool, tools, checkpoints: None }
+        AcpAgent { program, settings, pool, tools, checkpoints: None, own_checks: None }
     }
 
     /// The same with a place to keep workspaces as they were before each turn.
     #[must_use]
     pub fn with_checkpoints(self, store: Arc<Store>) -> AcpAgent {
         AcpAgent { checkpoints: Some(store), ..self }
+    }
+
+    /// The same, hearing how workspaces that are trusted have themselves checked.
+    #[must_use]
+    pub fn with_own_checks(self, own_checks: OwnChecks) -> AcpAgent {
+        AcpAgent { own_checks: Some(own_checks), ..self }
     }
 
     /// How its processes are, one for each workspace in which it was needed.
@@ -97,17 +111,49 @@ impl AcpAgent {
         Ok(held.link.info())
     }
 
+    /// Begins a session in the agent before its first turn, so that what can be chosen is known and what is wrong is
+    /// said at once. The turn finds it by the session that it is for.
+    pub async fn begin(
+        &self,
+        session: SessionId,
+        workspace: &Path,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<AgentState, Failed> {
+        let held = self.pool.acquire(workspace).await?;
+        let opening = Opening { program: &self.program, link: &held.link, workspace, raw: None };
+        let mut opened = opening.begin(Memory::Nothing).await?;
+        opening.choose(&mut opened, settings).await?;
+        held.link.put(session, opened.live.clone());
+        Ok(opened.live.state)
+    }
+
+    /// Takes over a session that was begun elsewhere, under this id, with what the agent tells of what was said.
+    pub async fn adopt(
+        &self,
+        session: SessionId,
+        workspace: &Path,
+        known: &str,
+        clock: &dyn Clock,
+    ) -> Result<Adopted, Failed> {
+        let held = self.pool.acquire(workspace).await?;
+        let opening = Opening { program: &self.program, link: &held.link, workspace, raw: None };
+        let mut replay = Replay::default();
+        let opened = opening.adopt(known, &mut replay).await?;
+        held.link.put(session, opened.live.clone());
+        Ok(Adopted::new(&self.program.name, workspace, opened.live.state, replay, clock))
+    }
+
     /// The sessions of a workspace that the agent itself knows of, the newest first as it lists them. Empty
     /// where it keeps no list.
     pub async fn sessions(&self, workspace: &Path) -> Result<Vec<AgentSession>, Failed> {
         let held = self.pool.acquire(workspace).await?;
-        open::list(&self.program.name, &held.link, workspace).await
+        known::list(&self.program.name, &held.link, workspace).await
     }
 
     /// Has the agent log in by one of its methods, which may open a browser and take as long as a person does.
     pub async fn login(&self, workspace: &Path, method: &str) -> Result<(), Failed> {
         let held = self.pool.acquire(workspace).await?;
-        open::login(&self.program.name, &held.link, method).await
+        known::login(&self.program.name, &held.link, method).await
     }
 
     /// Ends all its processes, and waits until they are gone. To be called when the daemon stops.
@@ -122,14 +168,10 @@ impl Agent for AcpAgent {
             let checkpoints = Checkpoints::new(self.checkpoints.clone(), &turn);
             let ended = Box::pin(turn::run(self, &turn, &checkpoints)).await;
             // How a turn left the workspace is seen when nothing of it runs any more.
-            let note = match checkpoints.after_turn(&turn).await {
-                Ok(note) => note,
-                Err(error) => {
-                    tracing::debug!(reason = error.reason, "how the turn left the workspace is not recorded");
-                    None
-                }
-            };
-            ended.map(|completed| Completed { verification: note, ..completed })
+            if let Err(error) = checkpoints.after_turn(&turn).await {
+                tracing::debug!(reason = error.reason, "how the turn left the workspace is not recorded");
+            }
+            ended
         }
         .boxed()
     }

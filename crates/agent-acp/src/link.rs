@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::InitializeResponse;
-use ostler_acp::{Offered, from_login_methods, plain};
+use ostler_acp::{Accepts, Offered, from_login_methods, plain};
 use ostler_types::{AgentState, SessionId};
 use tokio::sync::watch;
 
@@ -49,8 +49,11 @@ impl Link {
         AgentInfo {
             name: said.map(|info| plain(info.title.as_ref().unwrap_or(&info.name), 200)).unwrap_or_default(),
             version: said.map(|info| plain(&info.version, 100)).unwrap_or_default(),
-            keeps_sessions: abilities.load_session || abilities.session_capabilities.resume.is_some(),
+            loads_sessions: abilities.load_session,
+            resumes_sessions: abilities.session_capabilities.resume.is_some(),
             lists_sessions: abilities.session_capabilities.list.is_some(),
+            accepts: Accepts::from(&abilities.prompt_capabilities),
+            mcp_over_http: abilities.mcp_capabilities.http,
             login: from_login_methods(&self.can.auth_methods),
         }
     }
@@ -64,8 +67,13 @@ impl Link {
     }
 
     /// Puts it back when the turn is over and the agent agrees that it is.
-    pub(crate) fn put(&self, session: SessionId, live: Live) {
+    pub(crate) fn put_back(&self, session: SessionId, live: Live) {
         self.worked.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.put(session, live);
+    }
+
+    /// Keeps a session that was opened for a turn that is to come.
+    pub(crate) fn put(&self, session: SessionId, live: Live) {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.push_back((session, live));
         if sessions.len() > SESSIONS {

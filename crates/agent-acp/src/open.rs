@@ -1,31 +1,25 @@
 //! Opens a session in an agent: the one that it has, the one that it kept, or a new one. What an agent replays
 //! of a session that it kept has been recorded before, and is not recorded again.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use agent_client_protocol::v1::schema::{
-    AGENT_METHOD_NAMES, AuthenticateRequest, Error, ErrorCode, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse,
-    ResumeSessionRequest, SetSessionConfigOptionResponse,
+    AGENT_METHOD_NAMES, Error, ErrorCode, LoadSessionRequest, LoadSessionResponse, McpServer,
+    NewSessionRequest, NewSessionResponse, ResumeSessionRequest, SetSessionConfigOptionResponse,
 };
-use ostler_acp::{Offered, SettingRequest, from_login_methods, hear, plain, to_mcp_server};
-use ostler_agent::{Failed, TurnContext};
-use ostler_types::{AgentState, Report};
+use ostler_acp::{Offered, Replay, SettingRequest, from_login_methods, hear, plain, to_mcp_server};
+use ostler_agent::{Failed, RawSink, TurnContext};
+use ostler_types::{AgentState, Report, Role};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::{Duration, timeout};
 
 use crate::config::AgentProgram;
 use crate::connection::{NoAnswer, Route, nobody_there};
-use crate::failure::{failed, login_required, no_answer, wants_login, words};
+use crate::failure::{LOGIN_REQUIRED, failed, login_required, no_answer, wants_login, words};
 use crate::inbox::{Inbox, Item};
 use crate::link::{Link, Live};
-use crate::status::AgentSession;
-
-/// How many pages of sessions are asked for, and how many sessions are kept.
-const LISTED: (usize, usize) = (20, 1_000);
-/// How long a person may take to log in.
-const LOGIN_TIME: Duration = Duration::from_secs(600);
 
 /// How long an agent may take to refuse a request that it does not know.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -54,37 +48,67 @@ pub(crate) async fn open(
     link: &Link,
     context: &TurnContext,
 ) -> Result<Opened, Failed> {
-    let opening = Opening { program, link, context };
-    let mut opened = opening.open().await?;
-    opening.choose(&mut opened).await?;
+    let session = &context.session;
+    let workspace = Path::new(&session.workspace_path);
+    let opening = Opening { program, link, workspace, raw: context.raw() };
+    let known = session.agent_session_id.as_deref();
+    let mut opened = match link.take(session.id, known) {
+        Some(live) => Opened { route: opening.route(&live.id), live, memory: Memory::Whole },
+        None => match opening.open(known, has_begun(context)).await {
+            Ok(opened) => opened,
+            Err(error) => return Err(opening.tell(context, error).await),
+        },
+    };
+    if opened.memory == Memory::Whole && !has_begun(context) {
+        // It was begun, but has not been told anything yet.
+        opened.memory = Memory::Nothing;
+    }
+    if opened.memory != Memory::Whole {
+        // By what the agent calls it the session is found again, whatever comes of the turn.
+        context.report(Report::AgentUpdated(Box::new(opened.live.state.clone()))).await?;
+    }
+    opening.choose(&mut opened, &session.agent_settings).await?;
     Ok(opened)
 }
 
-struct Opening<'a> {
-    program: &'a AgentProgram,
-    link: &'a Link,
-    context: &'a TurnContext,
+/// Whether the agent has answered before.
+fn has_begun(context: &TurnContext) -> bool {
+    context.history.iter().any(|message| message.role == Role::Assistant)
+}
+
+/// Opens sessions of one workspace in an agent.
+pub(crate) struct Opening<'a> {
+    pub(crate) program: &'a AgentProgram,
+    pub(crate) link: &'a Link,
+    pub(crate) workspace: &'a Path,
+    pub(crate) raw: Option<RawSink>,
 }
 
 impl Opening<'_> {
-    async fn open(&self) -> Result<Opened, Failed> {
-        let session = &self.context.session;
-        let known = session.agent_session_id.as_deref();
-        if let Some(live) = self.link.take(session.id, known) {
-            let route = self.route(&live.id);
-            return Ok(Opened { live, route, memory: Memory::Whole });
-        }
+    /// Opens the session that the agent calls so, or a new one where it has lost it or never had it.
+    async fn open(&self, known: Option<&str>, has_begun: bool) -> Result<Opened, Failed> {
         let Some(known) = known else { return self.begin(Memory::Nothing).await };
-        match self.take_up(known).await {
+        match self.take_up(known, None).await {
             Ok(opened) => Ok(opened),
-            Err(NoAnswer::Refused(error)) if wants_login(&error) => Err(self.login_required().await),
+            Err(NoAnswer::Refused(error)) if wants_login(&error) => Err(self.login_required()),
+            // Many agents do not keep a session in which nothing was said.
+            Err(NoAnswer::Refused(_)) if !has_begun => self.begin(Memory::Nothing).await,
             Err(NoAnswer::Refused(error)) => self.begin(Memory::Lost(words(&error))).await,
             Err(error) => Err(self.failed("take up the session", error).await),
         }
     }
 
+    /// Takes up a session that was begun elsewhere, and hears what was said in it where the agent tells.
+    pub(crate) async fn adopt(&self, known: &str, replay: &mut Replay) -> Result<Opened, Failed> {
+        match self.take_up(known, Some(replay)).await {
+            Ok(opened) => Ok(opened),
+            Err(NoAnswer::Refused(error)) if wants_login(&error) => Err(self.login_required()),
+            Err(error) => Err(self.failed("take up the session", error).await),
+        }
+    }
+
     /// Takes up a session that the agent kept.
-    async fn take_up(&self, known: &str) -> Result<Opened, NoAnswer> {
+    async fn take_up(&self, known: &str, mut replay: Option<&mut Replay>) -> Result<Opened, NoAnswer> {
         let abilities = &self.link.can.agent_capabilities;
         let (loads, resumes) = (abilities.load_session, abilities.session_capabilities.resume.is_some());
         if !loads && !resumes {
@@ -96,22 +120,24 @@ impl Opening<'_> {
             route: self.route(known),
             memory: Memory::Whole,
         };
-        let cwd = PathBuf::from(&self.context.session.workspace_path);
         let mut answer = Err(NoAnswer::Refused(Error::method_not_found()));
-        if resumes {
+        // Only the other way tells what was said before.
+        if resumes && !(loads && replay.is_some()) {
             let request =
-                ResumeSessionRequest::new(known.to_owned(), cwd.clone()).mcp_servers(self.servers());
-            answer = self.ask(&mut opened, AGENT_METHOD_NAMES.session_resume, &request).await;
+                ResumeSessionRequest::new(known.to_owned(), self.workspace).mcp_servers(self.servers());
+            answer = self.ask(&mut opened, AGENT_METHOD_NAMES.session_resume, &request, None).await;
         }
         let is_unknown =
             matches!(&answer, Err(NoAnswer::Refused(error)) if error.code == ErrorCode::MethodNotFound);
         if is_unknown && loads {
-            let request = LoadSessionRequest::new(known.to_owned(), cwd).mcp_servers(self.servers());
-            answer = self.ask(&mut opened, AGENT_METHOD_NAMES.session_load, &request).await;
+            let request =
+                LoadSessionRequest::new(known.to_owned(), self.workspace).mcp_servers(self.servers());
+            let method = AGENT_METHOD_NAMES.session_load;
+            answer = self.ask(&mut opened, method, &request, replay.as_deref_mut()).await;
         }
         // Agents may answer with nothing at all.
         let answer: LoadSessionResponse = serde_json::from_value(answer?).unwrap_or_default();
-        self.let_it_finish(&mut opened).await;
+        self.let_it_finish(&mut opened, replay).await;
         if answer.modes.is_some() || answer.config_options.is_some() {
             opened.live.offered = Offered::new(answer.modes, answer.config_options);
         }
@@ -121,21 +147,20 @@ impl Opening<'_> {
 
     /// Some agents go on with their replay after they have said that it is over. One more question, which no
     /// agent knows, is answered after that; whether it is known does not matter.
-    async fn let_it_finish(&self, opened: &mut Opened) {
+    async fn let_it_finish(&self, opened: &mut Opened, replay: Option<&mut Replay>) {
         let nothing = serde_json::json!({});
-        if timeout(SETTLE_TIME, self.ask(opened, "_ostler/settled", &nothing)).await.is_err() {
+        if timeout(SETTLE_TIME, self.ask(opened, "_ostler/settled", &nothing, replay)).await.is_err() {
             tracing::debug!(agent = self.program.name, "the agent does not answer what it does not know");
         }
     }
 
     /// Begins a new session.
-    async fn begin(&self, memory: Memory) -> Result<Opened, Failed> {
-        let cwd = PathBuf::from(&self.context.session.workspace_path);
-        let request = NewSessionRequest::new(cwd).mcp_servers(self.servers());
+    pub(crate) async fn begin(&self, memory: Memory) -> Result<Opened, Failed> {
+        let request = NewSessionRequest::new(self.workspace).mcp_servers(self.servers());
         let method = AGENT_METHOD_NAMES.session_new;
         let answer = match self.link.connection.request(method, &request, self.link.patience).await {
             Ok(answer) => answer,
-            Err(NoAnswer::Refused(error)) if wants_login(&error) => return Err(self.login_required().await),
+            Err(NoAnswer::Refused(error)) if wants_login(&error) => return Err(self.login_required()),
             Err(error) => return Err(self.failed("begin a session", error).await),
         };
         let answer: NewSessionResponse = serde_json::from_value(answer).map_err(|error| {
@@ -150,14 +175,17 @@ impl Opening<'_> {
         }
         let live = self.live(&id, Offered::new(answer.modes, answer.config_options));
         let route = self.route(&id);
-        self.context.report(Report::AgentUpdated(Box::new(live.state.clone()))).await?;
         Ok(Opened { live, route, memory })
     }
 
     /// Has the agent set as the session wants it. A choice that the agent refuses fails the turn: a mode may be
     /// all that keeps the agent from writing.
-    async fn choose(&self, opened: &mut Opened) -> Result<(), Failed> {
-        for (name, choice) in &self.context.session.agent_settings {
+    pub(crate) async fn choose(
+        &self,
+        opened: &mut Opened,
+        wanted: &BTreeMap<String, String>,
+    ) -> Result<(), Failed> {
+        for (name, choice) in wanted {
             let current = |setting: &&ostler_types::AgentSetting| setting.id == *name;
             let offered = opened.live.state.settings.iter().find(current);
             if offered.is_some_and(|setting| setting.current.as_deref() == Some(choice)) {
@@ -169,10 +197,10 @@ impl Opening<'_> {
             };
             let answered = match &request {
                 SettingRequest::Mode(request) => {
-                    self.ask(opened, AGENT_METHOD_NAMES.session_set_mode, request).await
+                    self.ask(opened, AGENT_METHOD_NAMES.session_set_mode, request, None).await
                 }
                 SettingRequest::Option(request) => {
-                    self.ask(opened, AGENT_METHOD_NAMES.session_set_config_option, request).await
+                    self.ask(opened, AGENT_METHOD_NAMES.session_set_config_option, request, None).await
                 }
             };
             match (request, answered) {
@@ -202,12 +230,18 @@ impl Opening<'_> {
         Opened { live, route, .. }: &mut Opened,
         method: &str,
         params: &impl Serialize,
+        mut replay: Option<&mut Replay>,
     ) -> Result<Value, NoAnswer> {
         let ticket = self.link.connection.request_to(&route.inbox, method, params).await?;
         let answered = async {
             loop {
                 match route.inbox.pop().await {
-                    Item::Update(update) => _ = hear(&mut live.state, &mut live.offered, &update),
+                    Item::Update(update) => {
+                        if let Some(replay) = &mut replay {
+                            replay.hear(&update);
+                        }
+                        _ = hear(&mut live.state, &mut live.offered, &update);
+                    }
                     Item::Request { id, method, .. } => {
                         self.link.connection.respond(&id, nobody_there(&method)).await;
                     }
@@ -224,7 +258,7 @@ impl Opening<'_> {
 
     /// Has what comes for a session delivered.
     fn route(&self, id: &str) -> Route {
-        self.link.connection.route(id, &Inbox::new(self.context.raw()))
+        self.link.connection.route(id, &Inbox::new(self.raw.clone()))
     }
 
     fn live(&self, id: &str, offered: Offered) -> Live {
@@ -238,15 +272,22 @@ impl Opening<'_> {
         self.program.mcp_servers.iter().filter_map(|server| to_mcp_server(server, abilities)).collect()
     }
 
-    /// Says in the session how to log in, and fails the turn.
-    async fn login_required(&self) -> Failed {
-        let login = from_login_methods(&self.link.can.auth_methods);
-        let agent_session_id = self.context.session.agent_session_id.clone();
-        let state = AgentState { agent_session_id, login: login.clone(), ..AgentState::default() };
-        if let Err(error) = self.context.report(Report::AgentUpdated(Box::new(state))).await {
-            return error.into();
+    fn login_required(&self) -> Failed {
+        login_required(self.program, &from_login_methods(&self.link.can.auth_methods))
+    }
+
+    /// Says in the session how to log in, where that is what is missing.
+    async fn tell(&self, context: &TurnContext, error: Failed) -> Failed {
+        if error.reason != LOGIN_REQUIRED {
+            return error;
         }
-        login_required(self.program, &login)
+        let login = from_login_methods(&self.link.can.auth_methods);
+        let agent_session_id = context.session.agent_session_id.clone();
+        let state = AgentState { agent_session_id, login, ..AgentState::default() };
+        match context.report(Report::AgentUpdated(Box::new(state))).await {
+            Ok(_) => error,
+            Err(over) => over.into(),
+        }
     }
 
     async fn failed(&self, what: &str, error: NoAnswer) -> Failed {
@@ -261,46 +302,4 @@ fn offered_choices(state: &AgentState, name: &str) -> String {
     let setting = state.settings.iter().find(|setting| setting.id == name);
     let choices = setting.map(|setting| setting.choices.iter().map(|choice| choice.id.as_str()).collect());
     choices.map(|choices: Vec<&str>| choices.join(", ")).unwrap_or_default()
-}
-
-/// The sessions of a workspace that an agent knows of.
-pub(crate) async fn list(agent: &str, link: &Link, workspace: &Path) -> Result<Vec<AgentSession>, Failed> {
-    let mut found = Vec::new();
-    if !link.info().lists_sessions {
-        return Ok(found);
-    }
-    let mut cursor = None;
-    for _ in 0..LISTED.0 {
-        let request = ListSessionsRequest::new().cwd(workspace.to_owned()).cursor(cursor.take());
-        let answer = link.connection.request(AGENT_METHOD_NAMES.session_list, &request, link.patience).await;
-        let answer = answer.map_err(|error| no_answer(agent, "list its sessions", &error))?;
-        let answer: ListSessionsResponse = serde_json::from_value(answer).map_err(|error| {
-            failed(
-                "agent_error",
-                format!("the agent {agent} lists its sessions in another way: {error}"),
-                None,
-            )
-        })?;
-        // Not every agent minds which workspace was asked for.
-        let own = answer.sessions.into_iter().filter(|session| session.cwd == workspace);
-        found.extend(own.map(|session| AgentSession {
-            id: session.session_id.0.to_string(),
-            title: session.title.map(|title| plain(&title, 200)),
-            updated_at: session.updated_at.map(|at| plain(&at, 100)),
-            workspace: session.cwd,
-        }));
-        cursor = answer.next_cursor;
-        if cursor.is_none() || found.len() >= LISTED.1 {
-            break;
-        }
-    }
-    found.truncate(LISTED.1);
-    Ok(found)
-}
-
-/// Has an agent log in.
-pub(crate) async fn login(agent: &str, link: &Link, method: &str) -> Result<(), Failed> {
-    let request = AuthenticateRequest::new(method.to_owned());
-    let answer = link.connection.request(AGENT_METHOD_NAMES.authenticate, &request, LOGIN_TIME).await;
-    answer.map(drop).map_err(|error| no_answer(agent, "log in", &error))
 }

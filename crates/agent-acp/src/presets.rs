@@ -92,9 +92,25 @@ const PRESETS: [Preset; 6] = [
         command: &["goose", "acp"],
         install: "see https://block.github.io/goose for its installer",
         login: "run `goose configure` once in a terminal",
-        pass_env: &["GOOSE_PROVIDER", "GOOSE_MODEL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"],
+        pass_env: &[
+            "GOOSE_PROVIDER",
+            "GOOSE_MODEL",
+            "GOOSE_MODE",
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GOOGLE_API_KEY",
+        ],
     },
 ];
+
+impl AgentProgram {
+    /// The same with the variables that say how the network is reached.
+    #[must_use]
+    pub fn with_network(mut self) -> AgentProgram {
+        self.pass_env.extend(NETWORK.iter().map(|name| (*name).to_owned()));
+        self
+    }
+}
 
 /// The agents that are known by name.
 pub fn presets() -> &'static [Preset] {
@@ -111,8 +127,8 @@ impl Preset {
     pub fn program(&self) -> AgentProgram {
         let (program, arguments) = self.command.split_first().expect("a preset names a program");
         let mut made = AgentProgram::new(self.name, *program, arguments.iter().copied());
-        let names = self.pass_env.iter().chain(&NETWORK);
-        made.pass_env = names.map(|name| (*name).to_owned()).collect();
+        made.pass_env = self.pass_env.iter().map(|name| (*name).to_owned()).collect();
+        made = made.with_network();
         made.install = Some(format!("install it: {}", self.install));
         made.login = Some(self.login.to_owned());
         made

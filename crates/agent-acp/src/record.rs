@@ -19,7 +19,7 @@ use crate::turn::Turn;
 /// The longest piece of text that is taken at once.
 const PIECE_BYTES: usize = 128 * 1024;
 /// How much of a result's text stands in the log, the rest beside it.
-const TEXT_BYTES: usize = 32 * 1024;
+pub(crate) const TEXT_BYTES: usize = 32 * 1024;
 
 impl Turn<'_> {
     /// A piece of the agent's answer or thinking. Text after calls begins the next message.
@@ -359,7 +359,7 @@ async fn result(
 }
 
 /// The beginning and the end of a text that is too long.
-fn head_and_tail(text: &str) -> String {
+pub(crate) fn head_and_tail(text: &str) -> String {
     let head = text.floor_char_boundary(TEXT_BYTES / 2);
     let tail = text.ceil_char_boundary(text.len() - TEXT_BYTES / 2);
     format!("{}\n[{} bytes are left out]\n{}", &text[..head], tail - head, &text[tail..])

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::calls::{CallKey, Standing};
 use crate::files;
 use crate::question::Question;
-use crate::terminals::{Exit, Shown, command_line};
+use crate::terminals::{Exit, Shown, command_line, without_session_variable};
 use crate::turn::Turn;
 
 /// How many requests of an agent may be open at once.
@@ -123,7 +123,10 @@ impl Turn<'_> {
                 let absolute = |path: &Path| workspace.join(path);
                 subjects(told).paths.iter().any(|named| absolute(named) == absolute(Path::new(path)))
             }
-            Effect::Run { line, .. } => subjects(told).commands.contains(line),
+            Effect::Run { line, .. } => {
+                let line = without_session_variable(line);
+                subjects(told).commands.iter().any(|named| named == line)
+            }
         };
         let is_covering = |key: &&CallKey| {
             let Some(known) = self.calls.get(key) else { return false };

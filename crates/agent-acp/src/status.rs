@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ostler_acp::Accepts;
 use ostler_types::{Failure, LoginMethod};
 
 /// How an agent's process in one workspace is.
@@ -39,10 +40,16 @@ pub struct AgentInfo {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Whether a session of its can be taken up again by another process.
-    pub keeps_sessions: bool,
+    /// Whether a session of its can be taken up again by another process, telling what was said.
+    pub loads_sessions: bool,
+    /// The same, without telling.
+    pub resumes_sessions: bool,
     /// Whether it lists its sessions.
     pub lists_sessions: bool,
+    /// What it takes in a prompt besides text.
+    pub accepts: Accepts,
+    /// Whether it can use tool servers that speak HTTP.
+    pub mcp_over_http: bool,
     /// How a person can log in.
     pub login: Vec<LoginMethod>,
 }

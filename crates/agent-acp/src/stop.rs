@@ -2,7 +2,7 @@
 
 use agent_client_protocol::v1::schema::{AGENT_METHOD_NAMES, CancelNotification};
 use ostler_acp::hear;
-use ostler_agent::{Completed, Failed};
+use ostler_agent::Failed;
 
 use crate::connection::nobody_there;
 use crate::failure::crashed;
@@ -10,12 +10,6 @@ use crate::inbox::Item;
 use crate::turn::{Prompted, Turn};
 
 impl Turn<'_> {
-    /// The end of a turn that went well: the session stays open for the next one.
-    pub(crate) fn complete(self, stop_reason: String) -> Result<Completed, Failed> {
-        self.put_back();
-        Ok(Completed { stop_reason, verified: None, verification: None })
-    }
-
     /// The agent has ended under the turn.
     pub(crate) async fn crashed(&mut self) -> Failed {
         self.prompted = Prompted::Gone;
@@ -43,8 +37,13 @@ impl Turn<'_> {
     /// does not stop is replaced: nobody could tell later what belongs to which turn.
     pub(crate) async fn stop_prompt(&mut self) {
         self.terminals.end_all();
-        // A turn that was canceled before its prompt was on its way leaves that to its drop.
-        let Prompted::Waiting(ticket) = self.prompted else { return };
+        let ticket = match self.prompted {
+            Prompted::Waiting(ticket) => ticket,
+            // The agent has stopped by itself, and its work was being looked at.
+            Prompted::No => return self.put_back(),
+            // A turn that was canceled before its prompt was on its way leaves that to its drop.
+            Prompted::Sending | Prompted::Gone => return,
+        };
         let connection = self.held.link.connection.clone();
         self.send_cancel();
         let stopped = async {
@@ -71,8 +70,9 @@ impl Turn<'_> {
         }
     }
 
-    fn put_back(&self) {
-        self.held.link.put(self.context.session.id, self.live.clone());
+    /// The session stays open for the next turn.
+    pub(crate) fn put_back(&self) {
+        self.held.link.put_back(self.context.session.id, self.live.clone());
     }
 
     fn send_cancel(&self) {

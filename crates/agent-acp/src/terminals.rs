@@ -196,6 +196,15 @@ pub(crate) fn command_line(request: &CreateTerminalRequest, workspace: &Path) ->
     }
 }
 
+/// A command line without the variable that tells a command which session it belongs to, and nothing else.
+pub(crate) fn without_session_variable(line: &str) -> &str {
+    let bare = || {
+        let (value, bare) = line.strip_prefix("export AGENT_SESSION_ID=")?.split_once("; ")?;
+        (quoted(value) == value).then_some(bare)
+    };
+    bare().unwrap_or(line)
+}
+
 /// A word as a shell reads it back.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
@@ -211,7 +220,15 @@ mod tests {
 
     use agent_client_protocol::v1::schema::{CreateTerminalRequest, EnvVariable};
 
-    use super::command_line;
+    use super::{command_line, without_session_variable};
+
+    #[test]
+    fn only_the_variable_of_a_session_counts_for_nothing() {
+        assert_eq!(without_session_variable("export AGENT_SESSION_ID=2026_1; make"), "make");
+        for other in ["make", "export PATH=x; make", "export AGENT_SESSION_ID=$(id); make"] {
+            assert_eq!(without_session_variable(other), other);
+        }
+    }
 
     #[test]
     fn a_request_is_a_command_line() {

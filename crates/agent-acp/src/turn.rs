@@ -13,12 +13,12 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use ostler_acp::{Accepts, Heard, Piece, Update, from_stop_reason, hear};
 use ostler_agent::{Completed, Failed, ReportError, TurnContext};
+use ostler_turn_care::{Care, Checkpoints, Next};
 use ostler_types::{Accepted, Message, Part, Purpose, RawLine, Report, Role, Usage};
 use serde_json::Value;
 
 use crate::AcpAgent;
 use crate::calls::Calls;
-use crate::checkpoints::Checkpoints;
 use crate::connection::Route;
 use crate::draft::{Draft, Voice};
 use crate::failure::{failed, login_required, wants_login, words};
@@ -88,7 +88,8 @@ pub(crate) async fn run(
         let opened = open(&agent.program, &held.link, context).await?;
         let accepts = Accepts::from(&held.link.can.agent_capabilities.prompt_capabilities);
         let prompt = first_prompt(context, &opened.memory, accepts).await;
-        checkpoints.before_turn(context).await?;
+        // An agent may write whenever it likes and need not say so.
+        checkpoints.before_change(context).await?;
         Ok::<_, Failed>((held, opened, accepts, prompt))
     };
     let (held, opened, accepts, mut prompt) = tokio::select! {
@@ -97,28 +98,45 @@ pub(crate) async fn run(
         ready = setting_up => ready?,
     };
     let mut turn = Turn::new(agent, context, held, opened).await?;
+    let mut care = Care::new(context, Arc::clone(&agent.tools), agent.own_checks.clone(), checkpoints);
     loop {
-        let stopped = tokio::select! {
+        let working = async {
+            let stop_reason = turn.prompt(prompt).await?;
+            if checkpoints.compares() || turn.calls.len() > 0 {
+                care.note_change();
+            }
+            let told = settle(&mut care, context).await?;
+            Ok::<_, Failed>((stop_reason, told))
+        };
+        let worked = tokio::select! {
             biased;
             () = canceled.cancelled() => None,
-            stopped = turn.prompt(prompt) => Some(stopped),
+            worked = working => Some(worked),
         };
-        let stop_reason = match stopped {
+        match worked {
             None => {
                 turn.stop_prompt().await;
                 return Err(ReportError::Over.into());
             }
             Some(Err(error)) => return Err(turn.give_up(error).await),
-            Some(Ok(stop_reason)) => stop_reason,
-        };
-        // A message that came in the meantime was promised an answer in this turn.
-        let Accepted::Steering(messages) = context.report(Report::TakeSteering).await? else {
-            return turn.complete(stop_reason);
-        };
-        if messages.is_empty() {
-            return turn.complete(stop_reason);
+            Some(Ok((stop_reason, told))) if told.is_empty() => {
+                turn.put_back();
+                return Ok(care.completed(stop_reason));
+            }
+            Some(Ok((_, told))) => prompt = blocks_of(context, told.iter(), accepts).await,
         }
-        prompt = blocks_of(context, messages.iter(), accepts).await;
+    }
+}
+
+/// Has the work checked and reviewed, and returns what the agent is to be told next; nothing when the turn can end.
+async fn settle(care: &mut Care<'_>, context: &TurnContext) -> Result<Vec<Message>, Failed> {
+    if let Next::GoOn(told) = care.settle(true).await? {
+        return Ok(told);
+    }
+    // A message that came in the meantime was promised an answer in this turn.
+    match context.report(Report::TakeSteering).await? {
+        Accepted::Steering(messages) => Ok(messages),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -237,7 +255,7 @@ impl<'a> Turn<'a> {
                 tracing::trace!(kind, "an update that is not known is ignored");
                 Ok(())
             }
-            Update::Echo
+            Update::Echo { .. }
             | Update::Plan(_)
             | Update::Commands(_)
             | Update::Mode(_)
@@ -304,6 +322,8 @@ impl<'a> Turn<'a> {
         self.report_state(Heard::OnlyNumbers).await?;
         match from_stop_reason(answer.stop_reason) {
             Some(reason) => Ok(reason.to_owned()),
+            // Some agents stop at a no, and call that canceled.
+            None if self.calls.was_denied() => Ok("denied".to_owned()),
             None => {
                 let message = format!(
                     "the agent {} says that the turn was canceled, but nobody did",

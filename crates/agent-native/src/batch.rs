@@ -85,7 +85,9 @@ pub(crate) async fn run_batch(turn: &mut Turn<'_>, batch: Batch) -> Result<(), F
         };
         turn.conversation.extend(event.message(turn.context.clock.now()).map(Arc::new));
     }
-    turn.changed |= finished.changed;
+    if finished.changed {
+        turn.care.note_change();
+    }
     Ok(())
 }
 

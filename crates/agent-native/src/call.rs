@@ -14,10 +14,8 @@ use ostler_types::{
 };
 use serde_json::Value;
 
-use crate::checkpoint::before_change;
 use crate::own::OwnTool;
 use crate::turn::Turn;
-use crate::verify;
 
 /// What a call came to; its result is on disk.
 pub(crate) struct Done {
@@ -130,7 +128,7 @@ async fn run_prepared(
     let may_change = kind != ToolKind::Read || is_foreign || lets_others;
     if has_started {
         if may_change {
-            before_change(turn).await?;
+            turn.care.checkpoints().before_change(turn.context).await?;
         }
     } else if let Some(denied) = start(turn, &call, (runner, kind), risk.clone(), may_change).await? {
         return Ok((denied, false));
@@ -140,7 +138,7 @@ async fn run_prepared(
         Runner::Own(own) => own.run(turn, &call).await?,
     };
     // Whether a server kept its word can be told where there is something to compare with.
-    let has_before = turn.checkpoints.before().is_some();
+    let has_before = turn.care.checkpoints().compares();
     let changes = kind != ToolKind::Read || lets_others || (is_foreign && has_before);
     Ok((result(turn.context, call.id, outcome).await?, changes))
 }
@@ -162,7 +160,7 @@ async fn start(
             return Ok(Some(denied));
         }
         if may_change {
-            before_change(turn).await?;
+            turn.care.checkpoints().before_change(turn.context).await?;
         }
         match turn.context.report(Report::CallStarted { tool_call: call.clone(), kind }).await {
             // The policy was tightened after the call was let through: it has to be asked about after all.
@@ -182,7 +180,7 @@ async fn run_tool(turn: &Turn<'_>, call: &ToolCall, tool: &Arc<dyn Tool>, unconf
     // A call that would run unconfined has been put to a person, who knows it.
     tool_context.unconfined = unconfined;
     if call.name == "verify" {
-        tool_context.verify_commands = verify::commands(turn).await.unwrap_or_default();
+        tool_context.verify_commands = turn.care.commands().await.unwrap_or_default();
     }
     // A tool may also break before it has made its future.
     let run = AssertUnwindSafe(async { tool.run(call.input.clone(), tool_context).await });

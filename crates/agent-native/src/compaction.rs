@@ -2,8 +2,8 @@
 //! a request is too long, or because somebody asked. What goes and in which words is planned by
 //! `ostler_context`; here the model is asked for its notes, and the result is recorded.
 //!
-//! A model that cannot write the notes does not leave the session stuck: then the notes are made from what
-//! was called, and what the user said is kept either way.
+//! A model that cannot write the notes does not leave the session stuck: those that may take its place are
+//! asked, and when none can, the notes are made from what was called. What the user said is kept either way.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use ostler_models::{ModelError, ModelEvent, ModelRequest};
 use ostler_types::{Compaction, CompactionTrigger, Conversation, Message, Part, Report, Role};
 
 use crate::bundle;
-use crate::step::{cut, report_waiting};
+use crate::step::{HAND_OVER_AFTER, cut, report_waiting};
 use crate::turn::Turn;
 
 /// A conversation with fewer tokens is not worth a summary.
@@ -48,7 +48,7 @@ pub(crate) async fn make_room(turn: &mut Turn<'_>) -> Result<(), Failed> {
 
 /// A turn that does nothing else.
 pub(crate) async fn run(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
-    turn.spending.check(&turn.context.session)?;
+    turn.spending.check(turn.context)?;
     let is_shorter = compact(turn, CompactionTrigger::Asked).await?;
     let stop_reason = if is_shorter { "compacted" } else { "nothing_to_compact" }.to_owned();
     Ok(Completed { stop_reason, verified: None, verification: None })
@@ -139,11 +139,9 @@ async fn summarise(
     room: u64,
 ) -> Result<Message, Failed> {
     let messages = turn.conversation[range].to_vec();
-    let prompt = prompt_for_summary(&messages, None, plan.summary_tokens, room);
-    let notes = match notes(turn, prompt).await? {
-        Ok(notes) if !notes.trim().is_empty() => notes,
-        Ok(_) => mechanical(&messages, "it wrote nothing"),
-        Err(error) => mechanical(&messages, &error.message),
+    let notes = match first_notes(turn, &messages, plan, room).await? {
+        Ok(notes) => notes,
+        Err(why) => mechanical(&messages, &why),
     };
     let earlier = messages.iter().rev().find_map(|message| summary_of(message));
     let composed = compose(&notes, &user_messages(&messages), earlier, plan.summary_tokens);
@@ -151,16 +149,49 @@ async fn summarise(
     Ok(Message { id, role: Role::System, parts: vec![Part::text(composed.text)], created_at })
 }
 
-/// Asks the model for notes. That it cannot write them is no failure of the turn.
-async fn notes(turn: &mut Turn<'_>, prompt: String) -> Result<Result<String, ModelError>, Failed> {
-    let model = match turn.models.current() {
+/// The notes of the first model of the session's list that writes some; otherwise why none did. Who answers
+/// the turn does not change by this: a model may be well enough for that.
+async fn first_notes(
+    turn: &mut Turn<'_>,
+    messages: &[Arc<Message>],
+    plan: &Plan,
+    room: u64,
+) -> Result<Result<String, String>, Failed> {
+    let models = turn.models.left();
+    let mut failures = Vec::new();
+    for (index, (name, info)) in models.iter().enumerate() {
+        let fits = info.context_window.map_or(room, |window| window.saturating_mul(TRANSCRIPT_PERCENT) / 100);
+        // The first one's room was worked out with what its provider has counted.
+        let room = if index == 0 { room } else { room.min(fits) };
+        let prompt = prompt_for_summary(messages, None, plan.summary_tokens, room);
+        let is_last = index + 1 == models.len();
+        let why = match notes(turn, name, prompt, is_last).await? {
+            Ok(notes) if !notes.trim().is_empty() => return Ok(Ok(notes)),
+            Ok(_) => "it wrote nothing".to_owned(),
+            Err(error) => error.message,
+        };
+        tracing::warn!(model = name, why, "the model wrote no summary");
+        failures.push(if models.len() == 1 { why } else { format!("{name}: {why}") });
+    }
+    Ok(Err(failures.join("; ")))
+}
+
+/// Asks a model for notes. That it cannot write them is no failure of the turn.
+async fn notes(
+    turn: &mut Turn<'_>,
+    name: &str,
+    prompt: String,
+    is_last: bool,
+) -> Result<Result<String, ModelError>, Failed> {
+    let model = match turn.models.model(name) {
         Ok(model) => model,
         Err(error) => return Ok(Err(error)),
     };
     let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
     let asked = Message { id, role: Role::User, parts: vec![Part::text(prompt)], created_at };
-    let request = ModelRequest { raw: turn.context.raw(), ..ModelRequest::new(vec![Arc::new(asked)]) };
-    let mut events = model.stream(request);
+    let hand_over_after = (!is_last).then_some(HAND_OVER_AFTER);
+    let (raw, asked) = (turn.context.raw(), vec![Arc::new(asked)]);
+    let mut events = model.stream(ModelRequest { raw, hand_over_after, ..ModelRequest::new(asked) });
     let mut notes = String::new();
     let ended = loop {
         match events.next().await {
@@ -170,9 +201,9 @@ async fn notes(turn: &mut Turn<'_>, prompt: String) -> Result<Result<String, Mod
                     break Ok(notes);
                 }
             }
-            Some(Ok(ModelEvent::Usage(usage))) => turn.spending.count(turn.models.name(), usage),
+            Some(Ok(ModelEvent::Usage(usage))) => turn.spending.count(name, usage),
             Some(Ok(ModelEvent::Waiting { attempt, attempts, wait, error })) => {
-                report_waiting(turn, (attempt, attempts), wait, &error).await?;
+                report_waiting(turn, name, (attempt, attempts), wait, &error).await?;
             }
             Some(Ok(ModelEvent::Stop(_))) => break Ok(notes),
             Some(Ok(
@@ -186,7 +217,7 @@ async fn notes(turn: &mut Turn<'_>, prompt: String) -> Result<Result<String, Mod
         }
     };
     turn.spending.record_unused(turn.context).await?;
-    Ok(ended.inspect_err(|error| tracing::warn!(%error, "the model wrote no summary")))
+    Ok(ended)
 }
 
 /// Notes that no model wrote: the calls that were made, the newest last, and what was written before.

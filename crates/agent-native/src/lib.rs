@@ -1,9 +1,8 @@
 //! The native agent: a model, tools, and the loop between them.
 //!
 //! A turn runs from a prompt until the model stops asking for tools: `turn` is that loop, `step` one answer of
-//! the model (`answer` puts it together, `lineup` says whose), `batch` the calls of one answer, `call` one call,
-//! `verify` the check and `review` the question at the end, `checkpoint` what both compare with. `own` are the
-//! tools of the loop itself, `plan` is a turn without a model, `bundle` what is told of the workspace,
+//! the model (`answer` puts it together, `lineup` says whose), `batch` the calls of one answer, `call` one call. How the
+//! work is checked and reviewed is left to `turn-care`, which other agents use too. `own` are the tools of the loop itself, `plan` is a turn without a model, `bundle` what is told of the workspace,
 //! `compaction` what keeps the conversation within the model's window, `spending` what it all takes.
 //!
 //! The loop keeps nothing between two steps that is not in the log, so that a turn which waited for an approval
@@ -13,21 +12,18 @@ mod answer;
 mod batch;
 mod bundle;
 mod call;
-mod checkpoint;
 mod compaction;
 mod lineup;
 mod own;
 mod plan;
-mod project;
-mod review;
 mod settings;
 mod skill;
+mod specs;
 mod spending;
 mod step;
 mod task;
 mod task_control;
 mod turn;
-mod verify;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,14 +35,14 @@ use ostler_checkpoint::Store;
 use ostler_context::Gatherer;
 use ostler_models::{Model, ModelError, Models};
 use ostler_tools::{Tool, Tools};
+use ostler_turn_care::{Checkpoints, OwnChecks};
 use ostler_types::{ModelInfo, ToolKind, ToolSpec};
 use serde_json::Value;
 
-use crate::checkpoint::Checkpoints;
 use crate::own::OwnTool;
+use crate::specs::Specs;
 use crate::spending::Spending;
 
-pub use project::{Checks, checks};
 pub use settings::ContextSettings;
 
 /// Finds the model of a name.
@@ -57,10 +53,6 @@ type Describe = dyn Fn(&str) -> ModelInfo + Send + Sync;
 
 /// Finds the tools that sessions of a workspace have besides; whether it is trusted comes with it.
 pub type MoreTools = Arc<dyn Fn(PathBuf, bool) -> BoxFuture<'static, Vec<Arc<dyn Tool>>> + Send + Sync>;
-
-/// Finds the commands by which the settings of a trusted workspace have it checked; none where they say
-/// nothing. An error says why they cannot be used.
-pub type OwnChecks = Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Result<Vec<String>, String>> + Send + Sync>;
 
 /// The native agent. One serves all sessions.
 pub struct NativeAgent {
@@ -74,6 +66,7 @@ pub struct NativeAgent {
     context: Option<ContextSettings>,
     /// Looks at workspaces.
     gatherer: Gatherer,
+    specs: Specs,
 }
 
 /// The tools that the loop itself has, and what they touch at most. A session that may not start others has
@@ -106,6 +99,7 @@ impl NativeAgent {
             describe: Box::new(|name| ModelInfo::unknown(name)),
             context: None,
             gatherer: Gatherer::default(),
+            specs: Specs::default(),
         }
     }
 

@@ -36,12 +36,23 @@ impl<'a> Lineup<'a> {
 
     /// The model whose turn it is.
     pub(crate) fn current(&self) -> Result<Arc<dyn Model>, ModelError> {
-        (self.agent.resolve)(self.name())
+        self.model(self.name())
     }
 
     /// What is known of that model.
     pub(crate) fn info(&self) -> ModelInfo {
         (self.agent.describe)(self.name())
+    }
+
+    /// The models that are left, the one whose turn it is first: their names, and what is known of them.
+    pub(crate) fn left(&self) -> Vec<(String, ModelInfo)> {
+        let left = self.names[self.at..].iter();
+        left.map(|name| (name.clone(), (self.agent.describe)(name))).collect()
+    }
+
+    /// The model of a name.
+    pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        (self.agent.resolve)(name)
     }
 
     /// Whether there is a model to take over from the one whose turn it is.

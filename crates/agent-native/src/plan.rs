@@ -15,7 +15,7 @@ use ostler_types::{
 };
 
 use crate::spending::Spending;
-use crate::task::{link, within};
+use crate::task::{files_in_words, link, within};
 
 /// How much of what subtasks said a later one is told, and how much the conversation is told of all.
 const PASSED_ON_BYTES: usize = 32 << 10;
@@ -170,7 +170,7 @@ impl<'a> Work<'a> {
             model: subtask.model.clone(),
             worktree: subtask.worktree,
             background: false,
-            budget: within(&context.session, spending, subtask.budget.unwrap_or_default()),
+            budget: within(context, spending, subtask.budget.unwrap_or_default()),
         }
     }
 
@@ -199,9 +199,13 @@ impl<'a> Work<'a> {
             if !text.is_empty() {
                 _ = write!(told, "\n{text}");
             }
-            if subtask.worktree && stands.answer().is_some() {
-                told.push_str(
-                    "\n[Its changes are in a git worktree of its own; task_control merges or drops them.]",
+            if let Stands::Ended(_, ChildOutcome { changed_files: Some(files), .. }) = stands
+                && *files > 0
+            {
+                let files = files_in_words(*files);
+                _ = write!(
+                    told,
+                    "\n[It changed {files} in a git worktree of its own; task_control merges or drops them.]"
                 );
             }
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ostler_agent::{Failed, ReportError, TurnContext};
-use ostler_types::{Failure, Report, Session, Usage};
+use ostler_types::{Failure, Report, Usage};
 
 /// What one turn spends, as far as this process knows.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl Spending {
     /// What that answer took is recorded.
     pub(crate) fn settle(&self) {
         if let Some((_, usage)) = self.running().take() {
-            self.recorded.fetch_add(tokens(&usage), Ordering::Relaxed);
+            self.recorded.fetch_add(usage.tokens(), Ordering::Relaxed);
         }
     }
 
@@ -43,33 +43,37 @@ impl Spending {
     }
 
     /// Refuses another step when the session has spent what it may.
-    pub(crate) fn check(&self, session: &Session) -> Result<(), Failed> {
-        let Some(most) = session.budget.and_then(|budget| budget.max_tokens) else { return Ok(()) };
-        let spent = self.spent(session);
+    pub(crate) fn check(&self, context: &TurnContext) -> Result<(), Failed> {
+        let Some(most) = context.session.budget.and_then(|budget| budget.max_tokens) else { return Ok(()) };
+        let spent = self.spent(context);
         if spent < most {
             return Ok(());
         }
         let code = "budget_spent".to_owned();
-        let message = format!("the session has used {spent} tokens, and its budget is {most}");
+        let message = match context.children_tokens.load(Ordering::Relaxed) {
+            0 => format!("the session has used {spent} tokens, and its budget is {most}"),
+            of => format!(
+                "the session has used {spent} tokens, {of} of them by sessions that it has started, and its \
+                 budget is {most}"
+            ),
+        };
         let hint = Some("what it did so far is kept; go on in a session with a larger budget".to_owned());
         Err(Failed { error: Failure { code: code.clone(), message, hint }, reason: code })
     }
 
     /// How many tokens the session may still spend, if that is limited.
-    pub(crate) fn left(&self, session: &Session) -> Option<u64> {
-        let most = session.budget.and_then(|budget| budget.max_tokens)?;
-        Some(most.saturating_sub(self.spent(session)))
+    pub(crate) fn left(&self, context: &TurnContext) -> Option<u64> {
+        let most = context.session.budget.and_then(|budget| budget.max_tokens)?;
+        Some(most.saturating_sub(self.spent(context)))
     }
 
-    fn spent(&self, session: &Session) -> u64 {
-        tokens(&session.usage).saturating_add(self.recorded.load(Ordering::Relaxed))
+    /// What the session has spent, with what those have that it has started and that have ended.
+    fn spent(&self, context: &TurnContext) -> u64 {
+        let own = context.session.usage.tokens().saturating_add(self.recorded.load(Ordering::Relaxed));
+        own.saturating_add(context.children_tokens.load(Ordering::Relaxed))
     }
 
     fn running(&self) -> MutexGuard<'_, Option<(String, Usage)>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn tokens(usage: &Usage) -> u64 {
-    usage.input_tokens.saturating_add(usage.output_tokens)
 }

@@ -17,7 +17,7 @@ use crate::compaction;
 use crate::turn::{Turn, failure, model_failed};
 
 /// The longest that a model may want to be left alone while there is another one to ask.
-const HAND_OVER_AFTER: Duration = Duration::from_secs(10);
+pub(crate) const HAND_OVER_AFTER: Duration = Duration::from_secs(10);
 
 /// What a provider's client says of a request that is too long. Such a conversation is made shorter, not moved
 /// to another model.
@@ -80,7 +80,7 @@ async fn ask(turn: &mut Turn<'_>, request: ModelRequest) -> Result<Asked, Failed
         match events.next().await {
             Some(Ok(ModelEvent::Stop(reason))) => return Ok(Asked::Answered(answer, reason)),
             Some(Ok(ModelEvent::Waiting { attempt, attempts, wait, error })) => {
-                report_waiting(turn, (attempt, attempts), wait, &error).await?;
+                report_waiting(turn, turn.models.name(), (attempt, attempts), wait, &error).await?;
             }
             Some(Ok(event)) => match answer.take(event) {
                 Ok(delta) => {
@@ -116,11 +116,12 @@ async fn hand_over(turn: &mut Turn<'_>, error: &ModelError) -> Result<(), Failed
 /// Records that the model cannot answer yet.
 pub(crate) async fn report_waiting(
     turn: &Turn<'_>,
+    model: &str,
     (attempt, attempts): (u32, u32),
     wait: Duration,
     error: &ModelError,
 ) -> Result<(), Failed> {
-    let model = turn.models.name().to_owned();
+    let model = model.to_owned();
     let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     let error = failure(error);
     turn.context.report(Report::ModelWaiting { model, attempt, attempts, wait_ms, error }).await?;

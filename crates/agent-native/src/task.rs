@@ -5,9 +5,9 @@
 //! one at most, and each of its calls is asked about as if it were made here. Whoever wants to be asked
 //! first names `task` in the policy.
 
-use ostler_agent::{Failed, NewChild, ReportError};
+use ostler_agent::{Failed, NewChild, ReportError, TurnContext};
 use ostler_tools::ToolOutcome;
-use ostler_types::{Budget, ChildOutcome, ChildStatus, Session, SessionId, ToolCall, ToolSpec};
+use ostler_types::{Budget, ChildOutcome, ChildStatus, SessionId, ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome,
         model: input.model,
         worktree,
         background,
-        budget: within(&turn.context.session, turn.spending, budget),
+        budget: within(turn.context, turn.spending, budget),
     };
     let session_id = match turn.context.start_child(child).await {
         Ok(session_id) => session_id,
@@ -118,23 +118,23 @@ pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome,
 }
 
 /// A budget that is no larger than what is left of this session's own.
-pub(crate) fn within(session: &Session, spending: &Spending, asked: Budget) -> Budget {
+pub(crate) fn within(context: &TurnContext, spending: &Spending, asked: Budget) -> Budget {
     let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     };
-    let own = session.budget.unwrap_or_default();
+    let own = context.session.budget.unwrap_or_default();
     let max_steps = least(asked.max_steps.map(u64::from), own.max_steps.map(u64::from));
     Budget {
         max_steps: max_steps.map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
-        max_tokens: least(asked.max_tokens, spending.left(session)),
+        max_tokens: least(asked.max_tokens, spending.left(context)),
         max_seconds: asked.max_seconds,
     }
 }
 
 /// What a model is told of a session that has ended.
 pub(crate) fn ended(session_id: SessionId, outcome: &ChildOutcome, worktree: bool) -> ToolOutcome {
-    let ChildOutcome { status, text, error, usage } = outcome;
+    let ChildOutcome { status, text, error, usage, changed_files } = outcome;
     let answer = match status {
         ChildStatus::Completed if text.trim().is_empty() => "The task ended without an answer.".to_owned(),
         ChildStatus::Completed => text.clone(),
@@ -149,14 +149,24 @@ pub(crate) fn ended(session_id: SessionId, outcome: &ChildOutcome, worktree: boo
     };
     let link = link(session_id);
     let tokens = format!("{} tokens read, {} written", usage.input_tokens, usage.output_tokens);
-    let merge = if worktree { format!("\n{}", worktree_note(session_id)) } else { String::new() };
+    let merge = match changed_files {
+        Some(0) => "\n[It changed no files in its git worktree.]".to_owned(),
+        Some(files) => format!("\n[It changed {}.]\n{}", files_in_words(*files), worktree_note(session_id)),
+        None if worktree => format!("\n{}", worktree_note(session_id)),
+        None => String::new(),
+    };
     let told = format!("{answer}\n\n[{link}: {tokens}]{merge}");
     let details = json!({
         "session_id": session_id, "link": link, "status": status, "usage": usage, "worktree": worktree,
-        "background": false,
+        "changed_files": changed_files, "background": false,
     });
     let ok = *status == ChildStatus::Completed;
     ToolOutcome { ok, ..ToolOutcome::done(told, details) }
+}
+
+/// So many files, in words.
+pub(crate) fn files_in_words(files: u64) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
 }
 
 /// Where a client finds a session.

@@ -8,23 +8,20 @@ use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use ostler_agent::{Completed, Failed, TurnContext};
-use ostler_checkpoint::CheckpointId;
 use ostler_context::{Estimate, Skills, SystemPrompt, system};
 use ostler_models::ModelError;
 use ostler_tools::Tools;
+use ostler_turn_care::{Care, Checkpoints, Next};
 use ostler_types::{
     Accepted, Failure, Message, Part, Purpose, Report, Role, ToolCallId, ToolSpec, Usage, results,
 };
 
 use crate::batch::{Batch, run_batch};
-use crate::checkpoint::Checkpoints;
 use crate::lineup::Lineup;
 use crate::own::OwnTool;
-use crate::review::Reviews;
 use crate::spending::Spending;
 use crate::step::run_step;
-use crate::verify::Verdict;
-use crate::{NativeAgent, OwnChecks, bundle, compaction, plan, review, verify};
+use crate::{NativeAgent, bundle, compaction, plan};
 
 /// Why a turn ended that had no steps left.
 const MAX_STEPS: &str = "max_steps";
@@ -47,8 +44,6 @@ pub(crate) struct Turn<'a> {
     pub(crate) skills: Arc<Skills>,
     /// How many steps the turn may take.
     max_steps: u32,
-    /// How a trusted workspace has itself checked.
-    pub(crate) own_checks: Option<&'a OwnChecks>,
     /// The files that the conversation refers to, as far as they have been needed.
     pub(crate) files: Arc<HashMap<String, Bytes>>,
     /// What the model is shown; grows, and is only rewritten by a compaction that is recorded.
@@ -59,16 +54,10 @@ pub(crate) struct Turn<'a> {
     pub(crate) call_ids: HashSet<ToolCallId>,
     /// How many results have been reported.
     pub(crate) results: AtomicU64,
-    /// Whether a call may have changed the workspace since it was last checked.
-    pub(crate) changed: bool,
-    /// The workspace before the turn, and later.
-    pub(crate) checkpoints: &'a Checkpoints,
+    /// How its work is captured, checked and reviewed.
+    pub(crate) care: Care<'a>,
     /// What it takes.
     pub(crate) spending: &'a Spending,
-    /// The workspace as it was when it was last checked and held.
-    pub(crate) checked: Option<CheckpointId>,
-    /// What was asked about the turn's whole change.
-    pub(crate) reviews: Reviews,
 }
 
 /// Runs a turn from where it stands to its end.
@@ -85,10 +74,8 @@ pub(crate) async fn run(
     if context.open.purpose == Purpose::Compact {
         return compaction::run(&mut turn).await;
     }
-    let (mut steps, mut rounds) = (context.open.steps, context.open.rounds);
-    let mut verdict = Verdict::default();
-
-    let mut in_review = turn.reviews.was_open();
+    let mut steps = context.open.steps;
+    let mut in_review = turn.care.was_in_review();
     if let Some(batch) = Batch::left_open(&context.open).filter(|_| !in_review) {
         run_batch(&mut turn, batch).await?;
     }
@@ -97,13 +84,13 @@ pub(crate) async fn run(
     }
     loop {
         if steps >= turn.max_steps && !in_review {
-            return stop_at_limit(&mut turn, &mut rounds).await;
+            return stop_at_limit(&mut turn).await;
         }
         // The words that end a turn at its limit are a step of their own.
         let mut stop_reason = if steps > turn.max_steps { MAX_STEPS } else { "end_turn" }.to_owned();
         if !in_review {
             take_steering(&mut turn).await?;
-            spending.check(&context.session)?;
+            spending.check(context)?;
             ask_to_go_on(&mut turn).await?;
             compaction::make_room(&mut turn).await?;
             let (message, reason) = run_step(&mut turn).await?;
@@ -116,21 +103,16 @@ pub(crate) async fn run(
         }
         in_review = false;
         let steps_left = steps < turn.max_steps;
-        let verify::Outcome::Settled(latest) = verify::verify(&mut turn, &mut rounds, steps_left).await?
-        else {
-            continue;
-        };
-        // What was said of the workspace holds until it changes again.
-        verdict = if latest == Verdict::default() { verdict } else { latest };
-        if review::review(&mut turn, steps_left).await? {
+        if let Next::GoOn(told) = turn.care.settle(steps_left).await? {
+            turn.conversation.extend(told.into_iter().map(Arc::new));
             continue;
         }
         // A message that came during the last step was promised an answer in this turn.
         if steps_left && take_steering(&mut turn).await? {
             continue;
         }
-        turn.checkpoints.after_turn(context).await?;
-        return Ok(completed(&turn, stop_reason, verdict));
+        checkpoints.after_turn(context).await?;
+        return Ok(turn.care.completed(stop_reason));
     }
 }
 
@@ -150,13 +132,14 @@ async fn begin<'a>(
     let skills = Arc::new(bundle::skills(settings, &session.workspace_path, context.trusted).await);
     let has_skills = !skills.all().is_empty();
     let own_tools = OwnTool::of_session(session, has_skills);
-    let specs = own_tools.iter().map(|own| own.spec()).chain(tools.specs().iter().cloned()).collect();
+    let specs = agent.specs.of(&own_tools, &tools.specs());
     let system = system(&SystemPrompt {
         workspace: &session.workspace_path,
         agent_prompt: None,
         session_prompt: session.system_prompt.as_deref(),
         skill_tool: has_skills.then_some(OwnTool::Skill.name()),
     });
+    let care = Care::new(context, Arc::clone(&tools), agent.own_checks.clone(), checkpoints);
     let own_limit = session.budget.and_then(|budget| budget.max_steps);
     Turn {
         agent,
@@ -168,17 +151,13 @@ async fn begin<'a>(
         system,
         skills,
         max_steps: own_limit.unwrap_or(u32::MAX).min(agent.max_steps),
-        own_checks: agent.own_checks.as_ref(),
         files: Arc::default(),
         conversation,
         measured: None,
         call_ids,
         results: AtomicU64::new(0),
-        changed: context.open.changed,
-        checkpoints,
+        care,
         spending,
-        checked: None,
-        reviews: Reviews::of(&context.open),
     }
 }
 
@@ -244,7 +223,7 @@ impl Turn<'_> {
 }
 
 /// The model would go on for ever: say so in its place, and check what it has done.
-async fn stop_at_limit(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Completed, Failed> {
+async fn stop_at_limit(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
     let message = Message {
         id: turn.context.message_id(),
         role: Role::Assistant,
@@ -255,30 +234,9 @@ async fn stop_at_limit(turn: &mut Turn<'_>, rounds: &mut u32) -> Result<Complete
     let (model, usage) = (turn.models.name().to_owned(), Usage::default());
     let report = Report::StepFinished { model, message, stop_reason: stop_reason.clone(), usage };
     turn.context.report(report).await?;
-    let verdict = match verify::verify(turn, rounds, false).await? {
-        verify::Outcome::Settled(verdict) => verdict,
-        verify::Outcome::TryAgain => Verdict::default(),
-    };
-    review::review(turn, false).await?;
-    turn.checkpoints.after_turn(turn.context).await?;
-    Ok(completed(turn, stop_reason, verdict))
-}
-
-/// The end of a turn, with what there is to say of its check, its review and its undoing.
-fn completed(turn: &Turn<'_>, stop_reason: String, Verdict { verified, note }: Verdict) -> Completed {
-    let is_outdated = verified == Some(true) && turn.changed;
-    let (verified, note) = if is_outdated {
-        (None, Some("not verified: files were put back after the check".to_owned()))
-    } else {
-        (verified, note)
-    };
-    let mut said: Vec<String> = note.into_iter().collect();
-    if turn.reviews.is_unsettled {
-        said.push("files changed again after the last review".to_owned());
-    }
-    said.extend(turn.checkpoints.failure().map(|why| format!("this turn cannot be undone: {why}")));
-    let verification = (!said.is_empty()).then(|| said.join("; "));
-    Completed { stop_reason, verified, verification }
+    turn.care.settle(false).await?;
+    turn.care.checkpoints().after_turn(turn.context).await?;
+    Ok(turn.care.completed(stop_reason))
 }
 
 /// A model that could not answer ends the turn; the text so far is kept.

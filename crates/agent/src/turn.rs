@@ -1,6 +1,7 @@
 //! What an agent is given for one turn, and how it speaks to the engine.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use ostler_types::{
@@ -28,6 +29,8 @@ pub struct TurnContext {
     pub clock: Arc<dyn Clock>,
     /// Whether the owner trusts what the workspace itself says: its settings, its commands.
     pub trusted: bool,
+    /// Tokens that the sessions which this one has started have spent, now. The engine keeps it up to date.
+    pub children_tokens: Arc<AtomicU64>,
     link: TurnLink,
 }
 
@@ -99,7 +102,14 @@ impl TurnContext {
         clock: Arc<dyn Clock>,
         link: TurnLink,
     ) -> TurnContext {
-        TurnContext { session, open, history, canceled, clock, trusted: false, link }
+        let children_tokens = Arc::default();
+        TurnContext { session, open, history, canceled, clock, trusted: false, children_tokens, link }
+    }
+
+    /// The same with somebody who says what the sessions have spent that this one has started.
+    #[must_use]
+    pub fn charged(self, children_tokens: Arc<AtomicU64>) -> TurnContext {
+        TurnContext { children_tokens, ..self }
     }
 
     /// The same in a workspace that is trusted, or is not.

@@ -1,10 +1,13 @@
 //! The command line: what can be typed, and what `--help` says about it. Carries out nothing.
 
 mod acp;
+mod agents;
 mod branch;
+mod open;
 mod projects;
 mod rpc;
 mod run;
+mod tui;
 
 use std::path::PathBuf;
 
@@ -16,19 +19,21 @@ use ostler_types::{Scope, SessionId, SessionStatus, TurnId};
 use crate::config::{Auth, Flag};
 
 pub use acp::Acp;
+pub use agents::Agents;
 pub use branch::{Export, ExportAs, Fork, Import, ImportFrom};
+pub use open::Open;
 pub use projects::Projects;
 pub use rpc::Rpc;
 pub use run::{ApproveWhen, EffortLevel, Run};
+pub use tui::Tui;
 
 /// Keep many coding-agent sessions going, and drive them from anywhere.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "ostler", version, after_help = EXAMPLES, propagate_version = true)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
+    /// What to do; without it, the terminal client is opened.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
     /// What every command understands.
     #[command(flatten)]
     pub global: Global,
@@ -36,6 +41,7 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  ostler                                      work in this directory, in the terminal
   ostler serve                                start the daemon
   ostler run \"explain what this project does\" ask in the current directory
   ostler sessions list                        see what there is
@@ -60,6 +66,8 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
+    /// Work in a directory, in the terminal; also what `ostler` alone does.
+    Tui(Tui),
     /// Start the daemon.
     Serve(Serve),
     /// Send a prompt and show the answer as it comes.
@@ -74,12 +82,20 @@ pub enum Command {
         #[command(subcommand)]
         command: Sessions,
     },
+    /// List the agents that sessions can have, or see whether those that others wrote work.
+    Agents {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: Agents,
+    },
     /// List, add or remove projects: workspaces that are registered.
     Projects {
         /// What to do with them.
         #[command(subcommand)]
         command: Projects,
     },
+    /// Show the page of the running daemon in a browser.
+    Open(Open),
     /// Follow a session: what was said, then what happens.
     Attach(Attach),
     /// Answer a tool call that waits, or list all that do.
@@ -171,6 +187,12 @@ pub struct Serve {
     /// Ask requests for the token; `off` is possible on a loopback address only [default: on]
     #[arg(long, value_name = "on|off", value_parser = parse_auth)]
     pub auth: Option<Auth>,
+    /// Open the page in a browser
+    #[arg(long)]
+    pub open: bool,
+    /// Outlive the terminal that it was started from
+    #[arg(long, hide = true)]
+    pub background: bool,
 }
 
 impl Serve {

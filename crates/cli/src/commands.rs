@@ -1,20 +1,24 @@
 //! The commands, one file each, and the way from arguments to them.
 
 mod acp;
+mod agents;
 mod approve;
 mod attach;
 mod branch;
 mod doctor;
 mod follow;
 mod models;
+mod open;
 mod plan;
 mod projects;
+mod pump;
 mod rpc;
 mod run;
 mod serve;
 mod sessions;
 mod transfer;
 mod trust;
+mod tui;
 mod turn;
 mod undo;
 mod usage;
@@ -26,7 +30,7 @@ use clap::CommandFactory;
 use ostler_client::ClientError;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command, Config as ConfigCommand, Global, Wire};
+use crate::args::{Cli, Command, Config as ConfigCommand, Global, Tui, Wire};
 use crate::config::{Environment, Flag, Inputs, Loaded, load};
 use crate::exit::Exit;
 use crate::paths;
@@ -50,21 +54,22 @@ fn print(text: &str) -> Exit {
 pub async fn dispatch(cli: Cli) -> Exit {
     let environment = Environment::of_process();
     start_logging(&cli, &environment);
-    if let Command::Completions { shell } = &cli.command {
+    let command = cli.command.unwrap_or_else(|| Command::Tui(Tui::default()));
+    if let Command::Completions { shell } = &command {
         clap_complete::generate(*shell, &mut Cli::command(), "ostler", &mut std::io::stdout());
         return Exit::Success;
     }
-    if let Command::Openapi = &cli.command {
+    if let Command::Openapi = &command {
         return print(&format!("{:#}\n", ostler_doors::http::openapi()));
     }
-    if let Command::Schema { wire } = &cli.command {
+    if let Command::Schema { wire } = &command {
         let schema = match wire {
             Wire::Gateway => ostler_doors::gateway::schema(),
             Wire::Jsonl => ostler_doors::jsonl::schema(),
         };
         return print(&format!("{schema:#}\n"));
     }
-    let flags = match &cli.command {
+    let flags = match &command {
         Command::Serve(serve) => serve.flags(),
         _ => Vec::new(),
     };
@@ -75,13 +80,16 @@ pub async fn dispatch(cli: Cli) -> Exit {
             return Exit::Usage;
         }
     };
-    let done = match cli.command {
-        Command::Serve(_) => serve::serve(setting).await,
+    let done = match command {
+        Command::Tui(args) => Box::pin(tui::tui(&setting, &cli.global, args)).await,
+        Command::Serve(args) => serve::serve(setting, &args).await,
         Command::Run(run) => run::run(setting, run, cli.global.verbose > 0).await,
         Command::Acp(args) => Box::pin(acp::acp(setting, args)).await,
         Command::Rpc(args) => Box::pin(rpc::rpc(setting, args)).await,
         Command::Sessions { command } => sessions::sessions(setting, command).await,
+        Command::Agents { command } => Box::pin(agents::agents(setting, command)).await,
         Command::Projects { command } => projects::projects(setting, command).await,
+        Command::Open(args) => open::open(setting, args).await,
         Command::Attach(attach) => attach::attach(setting, attach).await,
         Command::Approve(approve) => approve::approve(setting, approve).await,
         Command::Cancel { id } => sessions::cancel(setting, id).await,

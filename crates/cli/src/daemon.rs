@@ -10,9 +10,9 @@ use ostler_agent::Agent;
 use ostler_agent_native::{ContextSettings, NativeAgent, loop_tools};
 use ostler_doors::acp::AcpDoor;
 use ostler_doors::gateway::GatewayDoor;
-use ostler_doors::http::{HttpDoor, HttpSettings};
+use ostler_doors::http::{Configured, HttpDoor, HttpSettings};
 use ostler_doors::jsonl::JsonlDoor;
-use ostler_doors::{Access, Listeners, ServeError, Token, TokenError, serve};
+use ostler_doors::{Access, Listeners, Logins, ServeError, Token, TokenError, serve};
 use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::{Index, IndexError};
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Auth, Config, Environment, LogStream};
 use crate::gateway::{self, Gateway, GatewayPort};
 use crate::gauge::NativeGauge;
-use crate::models::{Choices, models};
+use crate::models::{Choices, described, models, providers};
 use crate::paths::config_file;
 use crate::workshop::Workshop;
 
@@ -60,6 +60,7 @@ pub struct Daemon {
     served: JoinHandle<()>,
     workshop: Workshop,
     door: HttpDoor,
+    logins: Arc<Logins>,
 }
 
 /// Why a daemon did not start.
@@ -119,7 +120,7 @@ impl Daemon {
             index,
             index_opened,
             data_dir: data_dir.clone(),
-            agents: HashMap::from([("native".to_owned(), native)]),
+            agents: workshop.agents.for_engine().chain([("native".to_owned(), native)]).collect(),
             clock: Arc::new(SystemClock),
             checkpoints: workshop.checkpoints.clone(),
             worktrees: Some(worktrees_path(data_dir)),
@@ -131,9 +132,14 @@ impl Daemon {
         });
         let http = http_settings(&settings.config, &settings.environment, models, &workshop);
         let address = listeners.address();
+        let logins = data_dir.join("logins.json");
+        let logins = Arc::new(Logins::open(&logins, token.clone(), Arc::new(SystemClock), address));
         let token = (settings.config.server.auth == Auth::On).then_some(token);
         let gateway = open_gateway(&settings, &engine, &http, token.clone()).await;
-        let mut door = HttpDoor::new(engine.clone(), http);
+        let mut door = HttpDoor::new(engine.clone(), http)
+            .with_page(ostler_page::file, logins.clone())
+            .with_configured(configured(config, environment));
+        door = door.with_agents(workshop.agents.clone());
         if let Some(gateway) = &gateway {
             door = door.with_gateway(gateway.door.clone());
         }
@@ -145,7 +151,17 @@ impl Daemon {
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
         let gateway_port = gateway.as_ref().map_or(GatewayPort::Off, |gateway| gateway.port.clone());
-        Ok(Daemon { address, gateway_port, gateway, engine, stop, served, workshop, door })
+        Ok(Daemon { address, gateway_port, gateway, engine, stop, served, workshop, door, logins })
+    }
+
+    /// Where the page is, with a one-time code where one is needed.
+    pub fn page_address(&self, auth: Auth) -> std::io::Result<String> {
+        let invitation = match auth {
+            Auth::On => self.logins.invite()?,
+            Auth::Off => None,
+        };
+        let plain = || self.address.map(|address| format!("http://{address}/")).unwrap_or_default();
+        Ok(invitation.map_or_else(plain, |invitation| invitation.address))
     }
 
     /// The way in for lines of JSON.
@@ -227,6 +243,14 @@ fn context_settings(config: &Config, environment: &Environment, workshop: &Works
     }
 }
 
+/// What people are shown of the configuration.
+fn configured(config: &Config, environment: &Environment) -> Configured {
+    let providers = providers(config, environment);
+    let providers = move || providers.iter().map(described).collect();
+    let config_path = config_file(config.file.as_deref(), environment).map(|file| file.path);
+    Configured { providers: Box::new(providers), config_path }
+}
+
 fn http_settings(
     config: &Config,
     environment: &Environment,
@@ -244,7 +268,10 @@ fn http_settings(
         raw_log: config.logging.streams.contains(&LogStream::Raw),
         verbose_log: config.logging.streams.contains(&LogStream::Verbose),
         workspace: gateway::workspace(config, environment),
-        gauge: Arc::new(NativeGauge::new(tools.iter().map(|(spec, _)| spec.clone()).collect())),
+        gauge: Arc::new(NativeGauge::new(
+            tools.iter().map(|(spec, _)| spec.clone()).collect(),
+            Arc::clone(&workshop.servers),
+        )),
         models: Arc::new(Choices::new(models, config)),
         tools,
         servers: workshop.servers.clone(),

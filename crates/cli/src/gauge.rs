@@ -1,10 +1,13 @@
 //! Measures what the native agent's model is shown of a session, for the doors to tell.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ostler_context::{Estimate, SystemPrompt, is_summary, sections_of, system, text_tokens};
 use ostler_doors::{ContextGauge, ContextKind, ContextSection};
 use ostler_types::{Message, Role, Session, ToolSpec};
+
+use crate::workshop::Servers;
 
 /// The tool that reads skills.
 const SKILL_TOOL: &str = "skill";
@@ -12,12 +15,17 @@ const SKILL_TOOL: &str = "skill";
 /// Measures by estimates: no provider is asked.
 pub(crate) struct NativeGauge {
     tools: Vec<ToolSpec>,
+    offered: Box<Offered>,
 }
 
+/// The tools of servers that sessions of a workspace were offered last.
+type Offered = dyn Fn(&Path) -> Arc<[ToolSpec]> + Send + Sync;
+
 impl NativeGauge {
-    /// A gauge for sessions that have these tools.
-    pub(crate) fn new(tools: Vec<ToolSpec>) -> NativeGauge {
-        NativeGauge { tools }
+    /// A gauge for sessions that have these tools, and those of the servers of their workspace: as many of them as
+    /// the last turn there was offered, since nothing is started in order to be counted.
+    pub(crate) fn new(tools: Vec<ToolSpec>, servers: Arc<Servers>) -> NativeGauge {
+        NativeGauge { tools, offered: Box::new(move |workspace| servers.offered(workspace)) }
     }
 }
 
@@ -33,6 +41,9 @@ impl ContextGauge for NativeGauge {
         sections.add(ContextKind::SystemPrompt, "system prompt", 0, text_tokens(&system(&prompt)));
         let tools = Estimate::of_request(None, &[], &self.tools).tokens();
         sections.add(ContextKind::Tools, "tools", 0, tools);
+        let offered = (self.offered)(Path::new(&session.workspace_path));
+        let offered = Estimate::of_request(None, &[], &offered).tokens();
+        sections.add(ContextKind::Tools, "tools of MCP servers", 0, offered);
         for message in messages {
             match sections_of(message) {
                 Some(gathered) => {
@@ -81,6 +92,7 @@ impl Sections {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
 
     use ostler_doors::{ContextGauge, ContextKind};
@@ -108,11 +120,17 @@ mod tests {
                 created_at: session.created_at,
             })
         };
-        let gauge = NativeGauge::new(vec![ToolSpec {
-            name: "read_file".to_owned(),
+        let tool = |name: &str| ToolSpec {
+            name: name.to_owned(),
             description: "Reads a file.".to_owned(),
             input_schema: json!({"type": "object"}),
-        }]);
+        };
+        let of_servers: Arc<[ToolSpec]> = vec![tool("mcp__files__read"), tool("mcp__files__list")].into();
+        let offered = move |workspace: &Path| {
+            assert_eq!(workspace, Path::new("/w"));
+            Arc::clone(&of_servers)
+        };
+        let gauge = NativeGauge { tools: vec![tool("read_file")], offered: Box::new(offered) };
         let messages = [
             message(Role::User, "one"),
             message(Role::Assistant, "two"),
@@ -120,10 +138,16 @@ mod tests {
         ];
         let sections = gauge.measure(&session, &messages);
         let kinds: Vec<ContextKind> = sections.iter().map(|section| section.kind).collect();
-        let expected =
-            [ContextKind::SystemPrompt, ContextKind::Tools, ContextKind::User, ContextKind::Assistant];
+        let expected = [
+            ContextKind::SystemPrompt,
+            ContextKind::Tools,
+            ContextKind::Tools,
+            ContextKind::User,
+            ContextKind::Assistant,
+        ];
         assert_eq!(kinds, expected);
-        assert_eq!(sections[2].messages, 2);
-        assert!(sections[2].tokens > 200 && sections[3].tokens < 20, "{sections:?}");
+        assert!(sections[2].tokens > sections[1].tokens, "{sections:?}");
+        assert_eq!(sections[3].messages, 2);
+        assert!(sections[3].tokens > 200 && sections[4].tokens < 20, "{sections:?}");
     }
 }

@@ -3,6 +3,7 @@
 //! Only this crate reads arguments, environment, home and configuration; the others are handed what
 //! they need.
 
+pub mod agents;
 pub mod args;
 mod commands;
 pub mod config;

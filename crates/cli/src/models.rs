@@ -11,7 +11,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_doors::ModelChoices;
-use ostler_models::{ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
+use ostler_doors::http::ConfiguredProvider;
+use ostler_models::{Key, ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
 use ostler_types::{ModelInfo, ModelPolicy, Refusal, Resolution};
 
 use crate::config::{self, Config, Environment, Provider};
@@ -74,6 +75,18 @@ pub fn providers(config: &Config, environment: &Environment) -> Vec<ProviderConf
         .collect();
     let written = written.into_iter().map(|(name, each)| provider(name, each, environment));
     written.chain(unwritten).collect()
+}
+
+/// What people are shown of a provider: of its key, only whether there is one.
+pub(crate) fn described(provider: &ProviderConfig) -> ConfiguredProvider {
+    let problem = provider.readiness.missing();
+    ConfiguredProvider {
+        name: provider.name.clone(),
+        kind: config::ProviderKind::from(provider.kind).as_str().to_owned(),
+        base_url: provider.base_url.clone(),
+        has_key: problem.is_none() && !matches!(provider.api_key, Key::None),
+        problem,
+    }
 }
 
 fn provider(name: &str, provider: &Provider, environment: &Environment) -> ProviderConfig {

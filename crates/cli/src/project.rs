@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
-use ostler_agent_native::OwnChecks;
 use ostler_doors::{Brought, BroughtRule, BroughtServer};
 use ostler_engine::WorkspaceApproval;
 use ostler_mcp::{ServerConfig, Transport};
+use ostler_turn_care::OwnChecks;
 use ostler_types::{ApprovalPolicy, Rule};
 
 use accepted::Accepted;
@@ -178,7 +178,7 @@ impl Projects {
         }
         let verify_commands = match settings.verify_commands {
             commands if commands.is_empty() => {
-                ostler_agent_native::checks(workspace).map(|checks| checks.commands).unwrap_or_default()
+                ostler_turn_care::checks(workspace).map(|checks| checks.commands).unwrap_or_default()
             }
             commands => commands,
         };

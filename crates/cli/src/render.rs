@@ -11,6 +11,8 @@ mod splice;
 mod style;
 mod words;
 
+use std::collections::HashMap;
+
 use ostler_types::{
     CommandResult, Cost, Event, Failure, FileChange, Message, Part, Record, Resolution, Role, Rule,
     SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, Usage,
@@ -49,6 +51,8 @@ pub struct Renderer {
     open: Open,
     /// The call whose line was drawn last; its result needs no name.
     last_call: Option<ToolCallId>,
+    /// What the sessions at work are called that this one has started.
+    children: HashMap<SessionId, String>,
 }
 
 /// What the cursor stands in.
@@ -75,6 +79,7 @@ impl Renderer {
             last_seq: 0,
             open: Open::Line,
             last_call: None,
+            children: HashMap::new(),
         }
     }
 
@@ -183,7 +188,11 @@ impl Renderer {
             Event::TurnRetried { .. } => self.line(Paint::Dim, "↻ once more", out),
             Event::TurnCompleted { stop_reason, usage, verified, verification } => {
                 if stop_reason == "nothing_to_compact" {
-                    self.line(Paint::Dim, "≡ there is nothing to shorten", out);
+                    self.line(
+                        Paint::Dim,
+                        "≡ nothing was shortened: the conversation is short, or all of it is new",
+                        out,
+                    );
                 }
                 self.turn_completed(*usage, *verified, verification.as_deref(), out);
             }

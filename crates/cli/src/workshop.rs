@@ -1,7 +1,9 @@
-//! Wiring of what works in a workspace: the sandbox, the tools, the MCP servers, the checkpoints.
+//! Wiring of what works in a workspace: the sandbox, the tools, the MCP servers, the checkpoints, the agents that others
+//! wrote.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -14,11 +16,15 @@ use ostler_sandbox::{Choice, Profile, Sandbox, Settings};
 use ostler_tools::{Tool, ToolSettings, Tools, WebSettings, child_environment};
 use ostler_types::{Refusal, SessionId, ToolKind, ToolSpec};
 
+use crate::agents::{AgentParts, Agents};
 use crate::config::{Config, Environment, McpServer, SandboxMode};
 use crate::project::Projects;
 
 /// The word by which this program is started as the sandbox's helper.
 pub const SANDBOX_HELPER: &str = "sandbox-helper";
+
+/// Workspaces of which it is remembered what tools their sessions were offered.
+const OFFERED: usize = 256;
 
 /// What works in workspaces.
 pub struct Workshop {
@@ -32,6 +38,8 @@ pub struct Workshop {
     pub hidden: Vec<PathBuf>,
     /// The workspaces as they were; none when the store cannot be opened.
     pub checkpoints: Option<Arc<Store>>,
+    /// The agents that others wrote.
+    pub agents: Arc<Agents>,
 }
 
 impl Workshop {
@@ -46,7 +54,15 @@ impl Workshop {
         if at_rest {
             let tools = Arc::new(Tools::new(ToolSettings::default()));
             let servers = Arc::new(Servers::none(Arc::clone(&projects)));
-            return Workshop { tools, servers, projects, hidden: Vec::new(), checkpoints: None };
+            let parts = AgentParts {
+                environment: environment.clone(),
+                sandbox: None,
+                tools: Arc::clone(&tools),
+                checkpoints: None,
+                own_checks: None,
+            };
+            let agents = Arc::new(Agents::of(config, &parts));
+            return Workshop { tools, servers, projects, hidden: Vec::new(), checkpoints: None, agents };
         }
         let sandbox = sandbox(config, environment, data_dir, false).await;
         let hidden: Vec<PathBuf> = hidden(config).into_iter().chain([data_dir.to_owned()]).collect();
@@ -60,9 +76,17 @@ impl Workshop {
             map_cache: Some(data_dir.join("maps")),
             web: WebSettings { enabled: config.web.fetch, ..WebSettings::default() },
         });
+        let (tools, checkpoints) = (Arc::new(tools), checkpoints(data_dir));
+        let parts = AgentParts {
+            environment: environment.clone(),
+            sandbox: sandbox.clone(),
+            tools: Arc::clone(&tools),
+            checkpoints: checkpoints.clone(),
+            own_checks: Some(projects.checks()),
+        };
+        let agents = Arc::new(Agents::of(config, &parts));
         let servers = Arc::new(Servers::of(config, sandbox, Arc::clone(&projects)));
-        let checkpoints = checkpoints(data_dir);
-        Workshop { tools: Arc::new(tools), servers, projects, hidden, checkpoints }
+        Workshop { tools, servers, projects, hidden, checkpoints, agents }
     }
 
     /// Ends what a session left running, once it is closed.
@@ -76,6 +100,7 @@ impl Workshop {
 
     /// Ends what was left running.
     pub async fn close(&self) {
+        self.agents.stop().await;
         self.tools.stop().await;
         self.servers.servers.shut_down().await;
     }
@@ -133,11 +158,14 @@ fn checkpoints(data_dir: &Path) -> Option<Arc<Store>> {
 pub struct Servers {
     servers: McpServers,
     projects: Arc<Projects>,
+    /// What sessions of a workspace were offered last.
+    offered: Mutex<HashMap<PathBuf, Arc<[ToolSpec]>>>,
 }
 
 impl Servers {
     fn none(projects: Arc<Projects>) -> Servers {
-        Servers { servers: McpServers::new(Vec::new(), spawn(None), Limits::default()), projects }
+        let servers = McpServers::new(Vec::new(), spawn(None), Limits::default());
+        Servers { servers, projects, offered: Mutex::default() }
     }
 
     fn of(config: &Config, sandbox: Option<Sandbox>, projects: Arc<Projects>) -> Servers {
@@ -145,7 +173,8 @@ impl Servers {
         let sandbox = sandbox.map(|sandbox| (sandbox, config.sandbox.network));
         let unconfined = config.sandbox.mode == SandboxMode::Off;
         let spawn = if unconfined { spawn_in_the_open() } else { spawn(sandbox) };
-        Servers { servers: McpServers::new(servers, spawn, Limits::default()), projects }
+        let servers = McpServers::new(servers, spawn, Limits::default());
+        Servers { servers, projects, offered: Mutex::default() }
     }
 
     /// As the native agent asks for them.
@@ -165,7 +194,20 @@ impl Servers {
         if self.projects.is_revoked(workspace) {
             self.servers.set_own(workspace, Vec::new()).await;
         }
-        self.servers.for_workspace(workspace).await
+        let tools = self.servers.for_workspace(workspace).await;
+        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        if offered.len() >= OFFERED && !offered.contains_key(workspace) {
+            offered.clear();
+        }
+        offered.insert(workspace.to_owned(), tools.iter().map(|tool| tool.spec()).collect());
+        drop(offered);
+        tools
+    }
+
+    /// The tools of servers that sessions of a workspace were offered last. Starts nothing.
+    pub fn offered(&self, workspace: &Path) -> Arc<[ToolSpec]> {
+        let offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        offered.get(workspace).cloned().unwrap_or_default()
     }
 }
 

@@ -41,7 +41,12 @@ pub(crate) async fn open(
     after: u64,
     follow: bool,
 ) -> Result<EventStream, ClientError> {
-    let reader = Reader::open(door, id, after, follow).await?;
+    open_at(door, session_path(id, after, follow)).await
+}
+
+/// Opens the events at a path on one connection.
+pub(crate) async fn open_at(door: &Door, path: String) -> Result<EventStream, ClientError> {
+    let reader = Reader::open(door, path).await?;
     let lines = stream::unfold(Some(reader), |reader| async move {
         let mut reader = reader?;
         match reader.event().await {
@@ -60,7 +65,7 @@ pub(crate) async fn open_resuming(
     id: SessionId,
     after: u64,
 ) -> Result<EventStream, ClientError> {
-    let reader = Reader::open(&door, id, after, true).await?;
+    let reader = Reader::open(&door, session_path(id, after, true)).await?;
     let following = Following { door, backoff, id, cursor: after, failures: 0, reader: Some(reader) };
     let lines = stream::unfold(Some(following), |following| async move {
         let mut following = following?;
@@ -70,6 +75,10 @@ pub(crate) async fn open_resuming(
         }
     });
     Ok(lines.boxed())
+}
+
+fn session_path(id: SessionId, after: u64, follow: bool) -> String {
+    format!("/v1/sessions/{id}/events?after={after}&follow={follow}")
 }
 
 /// A subscription that outlives its connection.
@@ -122,7 +131,7 @@ impl Following {
     }
 
     async fn reopen(&mut self) -> Result<(), ClientError> {
-        match Reader::open(&self.door, self.id, self.cursor, true).await {
+        match Reader::open(&self.door, session_path(self.id, self.cursor, true)).await {
             Ok(reader) => self.reader = Some(reader),
             Err(error) => self.lost(error).await?,
         }
@@ -158,11 +167,10 @@ struct Reader {
 }
 
 impl Reader {
-    async fn open(door: &Door, id: SessionId, after: u64, follow: bool) -> Result<Reader, ClientError> {
-        let path = format!("/v1/sessions/{id}/events?after={after}&follow={follow}");
+    async fn open(door: &Door, path: String) -> Result<Reader, ClientError> {
         let answer = door.send_accepting(NDJSON, Method::GET, &path, None).await?;
         if !answer.is(NDJSON) {
-            return Err(ClientError::Protocol(format!("the events of {id} did not come as {NDJSON}")));
+            return Err(ClientError::Protocol(format!("the events at {path} did not come as {NDJSON}")));
         }
         Ok(Reader { answer, lines: Lines::default(), ready: VecDeque::new(), ended: false })
     }

@@ -4,6 +4,7 @@
 //! cannot go stale. The client holds no session state; it leaves drawing, waiting for turns and
 //! reading the token file to whoever uses it.
 
+mod agents;
 mod backoff;
 mod branch;
 mod connection;
@@ -11,9 +12,11 @@ mod error;
 mod events;
 mod files;
 mod lines;
+mod login;
 mod projects;
 mod requests;
 mod usage;
+mod watch;
 
 use std::sync::Arc;
 
@@ -25,12 +28,14 @@ use serde::de::DeserializeOwned;
 use connection::Door;
 use requests::{Approvals, CancelTurn, Canceled, Created, Nothing, Started};
 
+pub use agents::{AgentInfo, AgentSession};
 pub use backoff::Backoff;
 pub use branch::{ContextShare, ContextView, Download, ExportFormat, ImportFormat};
 pub use connection::{Endpoint, Upgraded};
 pub use error::ClientError;
 pub use events::{EventLine, EventStream};
 pub use files::{FileList, StoredFile};
+pub use login::LoginCode;
 pub use projects::Project;
 pub use requests::{
     Approve, Brought, BroughtRule, BroughtServer, CreateSession, Health, LeftAlone, ListedSession,
@@ -38,6 +43,7 @@ pub use requests::{
     WorkspaceTrust,
 };
 pub use usage::{UsageBy, UsageFilter, UsageRow, UsageSum, UsageTable};
+pub use watch::{ContextRoom, FoundFile, FoundFiles, SessionShown};
 
 /// A daemon that can be asked for things. Cloning it is cheap, and every method may be called from
 /// any task.

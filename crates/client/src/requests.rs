@@ -1,5 +1,7 @@
 //! What is sent to the http door and what it answers, as far as `ostler-types` does not have it.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use ostler_types::{
     Budget, Delivery, Effort, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution,
@@ -62,6 +64,12 @@ pub struct CreateSession {
     /// Asking twice with one key makes one session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// What is chosen of the settings of someone else's agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_settings: Option<BTreeMap<String, String>>,
+    /// The session of someone else's agent to take over, as the agent calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adopt: Option<String>,
 }
 
 /// A message to be added.
@@ -119,6 +127,9 @@ pub struct UpdateSession {
     /// Put away or back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
+    /// Keep it at the head of lists, or no longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
     /// Another model, from the next turn on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -137,6 +148,9 @@ pub struct UpdateSession {
     /// Another policy, from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
+    /// Other choices among the settings of someone else's agent, from the next turn on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_settings: Option<BTreeMap<String, String>>,
 }
 
 /// The models that sessions can have.

@@ -82,13 +82,14 @@ mod tests {
     use futures_util::poll;
     use ostler_types::SessionId;
     use tokio::task::yield_now;
+    use uuid::Uuid;
 
     use super::Looks;
     use crate::gather::Request;
     use crate::repository::Shape;
 
     fn request(workspace: &str) -> Request {
-        Request::new(PathBuf::from(workspace), SessionId::new(), "")
+        Request::new(PathBuf::from(workspace), SessionId::new(Uuid::from_u128(7)), "")
     }
 
     #[tokio::test]
@@ -115,7 +116,7 @@ mod tests {
     #[tokio::test]
     async fn one_who_gives_up_stops_nobody_else() {
         let (looks, here, there) = (Looks::default(), request("/here"), request("/there"));
-        let never = looks.share(&here, || std::future::pending());
+        let never = looks.share(&here, std::future::pending);
         let mut never = Box::pin(never);
         assert!(poll!(&mut never).is_pending());
         let elsewhere = looks.share(&there, || async { Shape::default() });

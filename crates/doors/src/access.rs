@@ -1,13 +1,17 @@
 //! Who may come in. Checked on the outermost router, before any route is looked at: the Host that a
-//! request was meant for, the Origin of a page that sends it, and the token.
+//! request was meant for, the Origin of a page that sends it, and the token or the cookie of a page that was logged in.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Method, header};
 
 use crate::ide;
-use crate::token::{Token, digest};
+use crate::login::Logins;
+use crate::token::{Digest, Token, digest};
+
+/// How many cookies of the right name are looked at: a page on another port can add some.
+const COOKIES: usize = 4;
 
 /// The rules of one listener.
 #[derive(Clone)]
@@ -16,6 +20,7 @@ pub struct Access {
     /// Any address of this machine with this port will do; a name will not, so that rebinding does not.
     any_address: Option<u16>,
     token: Option<Arc<Token>>,
+    logins: Option<Arc<Logins>>,
 }
 
 /// Why a request was turned away.
@@ -23,9 +28,9 @@ pub struct Access {
 pub(crate) enum Denied {
     /// It was meant for another host, as in DNS rebinding.
     Host,
-    /// A page of another origin sent it.
+    /// A page of another origin sent it, or one that does not say of which it is.
     Origin,
-    /// It shows no token, or a wrong one.
+    /// It shows neither the token nor a cookie that lets in.
     Token,
 }
 
@@ -38,12 +43,17 @@ impl Access {
         if address.ip().is_loopback() || unspecified {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
         }
-        Access { hosts: hosts.into(), any_address: unspecified.then_some(port), token }
+        Access { hosts: hosts.into(), any_address: unspecified.then_some(port), token, logins: None }
     }
 
     /// The rules of the Unix socket, which has no port.
     pub fn unix(token: Option<Arc<Token>>) -> Access {
-        Access { hosts: vec!["localhost".to_owned()].into(), any_address: None, token }
+        Access { hosts: vec!["localhost".to_owned()].into(), any_address: None, token, logins: None }
+    }
+
+    /// The same rules, under which a cookie does in place of the token.
+    pub(crate) fn with_logins(self, logins: Option<Arc<Logins>>) -> Access {
+        Access { logins, ..self }
     }
 
     /// Checks where a request was meant for and where it comes from.
@@ -62,6 +72,17 @@ impl Access {
         }
         let mut sites = headers.get_all("sec-fetch-site").iter().map(|site| site.as_bytes());
         if sites.all(|site| matches!(site, b"same-origin" | b"none")) { Ok(()) } else { Err(Denied::Origin) }
+    }
+
+    /// The same for the files of the page, which are no secret. A link on another page may lead to them, but no
+    /// page may hold them in a frame.
+    pub(crate) fn check_page(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Denied> {
+        let is = |name: &str, value: &str| headers.get(name).is_some_and(|it| it == value);
+        let followed = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
+        match self.check_source(headers, authority) {
+            Err(Denied::Origin) if followed && !headers.contains_key(header::ORIGIN) => Ok(()),
+            checked => checked,
+        }
     }
 
     /// The same for a wire that asks for the token before anything else: any page of this machine may try.
@@ -93,7 +114,7 @@ impl Access {
             }
             None => {
                 self.check_source(headers, authority)?;
-                self.check_token(headers)
+                self.check_pass(&Method::GET, headers)
             }
         }
     }
@@ -106,18 +127,46 @@ impl Access {
 
     /// What a client is let in with that shows this token.
     pub(crate) fn pass_for(&self, shown: &str) -> Option<Pass> {
-        let pass = Pass(self.token.as_ref().map(|token| (Arc::clone(token), digest(shown))));
+        let pass = match &self.token {
+            Some(token) => Pass::Token(Arc::clone(token), digest(shown)),
+            None => Pass::Free,
+        };
         pass.holds().then_some(pass)
     }
 
-    /// Checks the token.
-    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<Pass, Denied> {
-        let Some(token) = &self.token else { return Ok(Pass(None)) };
-        let mut shown = headers.get_all(header::AUTHORIZATION).iter();
-        let bearer = shown.next().and_then(|value| value.to_str().ok()).and_then(bearer);
-        let digest = bearer.filter(|_| shown.next().is_none()).map(digest).ok_or(Denied::Token)?;
-        let pass = Pass(Some((Arc::clone(token), digest)));
-        if pass.holds() { Ok(pass) } else { Err(Denied::Token) }
+    /// Checks the token or, where none is shown, the cookie. A browser adds the cookie to whatever any page of this
+    /// host sends, so with it a request that could change something must say that it comes from our own page.
+    pub(crate) fn check_pass(&self, method: &Method, headers: &HeaderMap) -> Result<Pass, Denied> {
+        if self.token.is_none() || headers.contains_key(header::AUTHORIZATION) {
+            let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+            let bearer = shown.next().and_then(|value| value.to_str().ok()).and_then(bearer);
+            let token = bearer.filter(|_| shown.next().is_none()).unwrap_or_default();
+            return self.pass_for(token).ok_or(Denied::Token);
+        }
+        let pass = self.logins.as_ref().and_then(|logins| by_cookie(logins, headers)).ok_or(Denied::Token)?;
+        let reads = matches!(*method, Method::GET | Method::HEAD) && !headers.contains_key(header::UPGRADE);
+        if reads || is_own_page(headers) { Ok(pass) } else { Err(Denied::Origin) }
+    }
+}
+
+/// What a client is let in with by its cookie.
+fn by_cookie(logins: &Arc<Logins>, headers: &HeaderMap) -> Option<Pass> {
+    let name = logins.cookie_name();
+    let lists = headers.get_all(header::COOKIE).iter().filter_map(|list| list.to_str().ok());
+    let cookies = lists.flat_map(|list| list.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    let shown = cookies.filter(|(shown, _)| *shown == name).take(COOKIES);
+    shown.map(|(_, cookie)| Pass::Login(Arc::clone(logins), digest(cookie))).find(Pass::holds)
+}
+
+/// Whether a request says that it comes from the very origin that it goes to.
+fn is_own_page(headers: &HeaderMap) -> bool {
+    let text = |value: &header::HeaderValue| value.to_str().unwrap_or_default().to_owned();
+    let host = headers.get(header::HOST).map(text).unwrap_or_default();
+    let mut origins = headers.get_all(header::ORIGIN).iter().map(text);
+    match (origins.next(), origins.next()) {
+        (Some(origin), None) => origin.eq_ignore_ascii_case(&format!("http://{host}")),
+        (None, _) => headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin"),
+        (Some(_), Some(_)) => false,
     }
 }
 
@@ -133,13 +182,24 @@ fn is_local(origin: &str) -> bool {
 }
 
 /// What a request was let in with. A stream asks now and then whether it still holds, so that a
-/// token that was replaced opens nothing any more.
+/// token that was replaced opens nothing any more, nor a cookie that was given back.
 #[derive(Clone)]
-pub(crate) struct Pass(Option<(Arc<Token>, [u8; 32])>);
+pub(crate) enum Pass {
+    /// Nothing is asked for.
+    Free,
+    /// The token.
+    Token(Arc<Token>, Digest),
+    /// A cookie.
+    Login(Arc<Logins>, Digest),
+}
 
 impl Pass {
     pub(crate) fn holds(&self) -> bool {
-        self.0.as_ref().is_none_or(|(token, digest)| token.has_digest(digest))
+        match self {
+            Pass::Free => true,
+            Pass::Token(token, digest) => token.has_digest(digest),
+            Pass::Login(logins, digest) => logins.knows(digest),
+        }
     }
 }
 

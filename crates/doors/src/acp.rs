@@ -19,31 +19,22 @@ mod settings;
 mod translate;
 mod wire;
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Pass;
 use crate::http::HttpDoor;
-use crate::jsonl::Framed;
-use crate::jsonl::framing::LineReader;
-use crate::jsonl::outbox::{Closed, outbox};
+use crate::lines::{LineReader, first_line, listen, write_out};
 use desk::Desk;
+
+pub use crate::lines::{END_OF_LINES, Ended};
 
 /// What a connection asks for in order to become lines of this protocol.
 pub const UPGRADE: &str = "ostler-acp";
-/// The byte that ends an upgraded connection in order; one that ends without it was cut.
-pub const END_OF_LINES: u8 = 0x04;
 
 /// Who acts, for the log.
 const BY: &str = "acp";
-/// How often a connection asks whether its editor may still be there.
-const CHECK_EVERY: Duration = Duration::from_secs(5);
-/// How long an editor has for reading its last lines.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// How an editor wants to be served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,19 +54,6 @@ impl Default for Options {
     fn default() -> Options {
         Options { cwd: String::new(), model: None, system_prompt: None, max_line_bytes: 40 << 20 }
     }
-}
-
-/// How a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The editor closed its end.
-    EndOfInput,
-    /// The daemon stops.
-    Stopped,
-    /// Nobody reads what is said.
-    ClientGone,
-    /// The editor may no longer be there.
-    NotAllowed,
 }
 
 /// The door for editors. Cheap to clone.
@@ -111,11 +89,8 @@ impl AcpDoor {
         pass: Pass,
     ) {
         let mut lines = LineReader::new(reader, Options::default().max_line_bytes);
-        let options = match tokio::time::timeout(GRACE, lines.next()).await {
-            Ok(Some(Framed::Line(line))) => serde_json::from_slice::<Options>(&line).ok(),
-            Ok(Some(Framed::TooLong) | None) | Err(_) => None,
-        };
-        match options {
+        let line = first_line(&mut lines).await;
+        match line.and_then(|line| serde_json::from_slice::<Options>(&line).ok()) {
             Some(options) => {
                 lines.set_limit(options.max_line_bytes);
                 self.attend(options, lines, writer, CancellationToken::new(), Some(pass)).await;
@@ -135,64 +110,13 @@ impl AcpDoor {
         stop: CancellationToken,
         pass: Option<Pass>,
     ) -> Ended {
-        let (outbox, pending) = outbox();
-        let marked = pass.is_some();
-        let mut written = tokio::spawn(async move {
-            let mut writer = writer;
-            let whole = pending.write_to(&mut writer).await;
-            if whole && marked {
-                _ = writer.write_all(&[END_OF_LINES]).await;
-            }
-            _ = writer.shutdown().await;
-        });
+        let (outbox, writing) = write_out(writer, pass.is_some());
         let mut desk = Desk::new(self.door.clone(), options, outbox.clone());
-        let ended = self.listen(&mut desk, &mut lines, &stop, pass.as_ref(), outbox.closed()).await;
+        let engine = &self.door.engine;
+        let ended = listen(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
         desk.end(ended).await;
         drop((desk, outbox));
-        if tokio::time::timeout(GRACE, &mut written).await.is_err() {
-            tracing::warn!("the editor did not read its last lines");
-            written.abort();
-        }
+        writing.finish().await;
         ended
     }
-
-    /// Takes lines and notes until something ends it.
-    async fn listen(
-        &self,
-        desk: &mut Desk,
-        lines: &mut LineReader<impl AsyncRead + Unpin + Send>,
-        stop: &CancellationToken,
-        pass: Option<&Pass>,
-        closed: impl Future<Output = ()>,
-    ) -> Ended {
-        let mut stopping = self.door.engine.stopping();
-        let mut check = tokio::time::interval(CHECK_EVERY);
-        let mut closed = std::pin::pin!(closed);
-        loop {
-            let done = tokio::select! {
-                framed = lines.next() => match framed {
-                    Some(framed) => desk.take(framed).await,
-                    None => return Ended::EndOfInput,
-                },
-                Some((id, note)) = desk.notes.recv() => desk.note(id, note).await,
-                () = stop.cancelled() => return Ended::Stopped,
-                () = until(&mut stopping) => return Ended::Stopped,
-                () = &mut closed => return Ended::ClientGone,
-                _ = check.tick() => {
-                    if pass.is_some_and(|pass| !pass.holds()) {
-                        return Ended::NotAllowed;
-                    }
-                    Ok(())
-                }
-            };
-            if let Err(Closed) = done {
-                return Ended::ClientGone;
-            }
-        }
-    }
-}
-
-/// Returns when the engine begins to stop. A function of its own, so that nobody holds what it looks at.
-async fn until(stopping: &mut watch::Receiver<bool>) {
-    _ = stopping.wait_for(|stopping| *stopping).await;
 }

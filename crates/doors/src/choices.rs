@@ -1,16 +1,13 @@
-//! The models, tools and agents that sessions can have, as the doors need to know them. Which there are and how one is
+//! The models and tools that sessions can have, as the doors need to know them. Which there are and how one is
 //! found is not theirs: whoever wires a daemon together brings it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ostler_types::{
-    Failure, Message, ModelInfo, ModelPolicy, Refusal, Resolution, Rule, Session, ToolKind, ToolSpec,
-};
+use ostler_types::{Message, ModelInfo, ModelPolicy, Refusal, Resolution, Rule, Session, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::watch;
 
 /// Tools of other people's servers, which differ by workspace.
 pub trait ToolServers: Send + Sync + 'static {
@@ -120,30 +117,4 @@ pub enum ContextKind {
     Assistant,
     /// What tools answered.
     ToolResults,
-}
-
-/// The agents of other people that work beside the daemon, as clients are told of them. Starting them is the agents'
-/// own business: nothing here is needed for a turn.
-pub trait AgentLinks: Send + Sync + 'static {
-    /// How each of them stands, by its name; its best process, where it has several.
-    fn statuses(&self) -> Vec<(String, AgentLink)>;
-
-    /// Each changes whenever one of the statuses may have.
-    fn changes(&self) -> Vec<watch::Receiver<u64>>;
-
-    /// Has an agent started in a workspace, unless it runs there, and returns when it takes turns.
-    fn connect<'a>(&'a self, agent: &'a str, workspace: PathBuf) -> BoxFuture<'a, Result<(), Failure>>;
-}
-
-/// How an agent of other people stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgentLink {
-    /// It is being started.
-    Starting,
-    /// It takes turns.
-    Connected,
-    /// It ended by itself and is started again.
-    Reconnecting,
-    /// It is not there; the next turn starts it.
-    Disconnected,
 }

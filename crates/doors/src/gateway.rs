@@ -6,9 +6,11 @@
 
 mod admission;
 mod agents;
+mod dry_run;
 mod follow;
 mod frames;
 mod methods;
+mod pace;
 mod params;
 mod place;
 mod relay;
@@ -30,7 +32,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::access::Access;
 use crate::choices::ModelChoices;
+use pace::Pace;
 use relay::Relays;
+
+pub use dry_run::{Heard, dry_run};
 
 /// Where the gateway is on the http door.
 pub(crate) const PATH: &str = "/gateway";
@@ -98,6 +103,8 @@ struct Door {
     /// Room for sockets, and for those that have not shown the token.
     sockets: Arc<Semaphore>,
     unauthenticated: Arc<Semaphore>,
+    /// How fast wrong tokens are answered.
+    refusals: Pace,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -114,6 +121,7 @@ impl GatewayDoor {
             started: Instant::now(),
             sockets: Arc::new(Semaphore::new(limits.max_sockets)),
             unauthenticated: Arc::new(Semaphore::new(limits.max_unauthenticated)),
+            refusals: Pace::default(),
             tasks,
             stop: CancellationToken::new(),
         };

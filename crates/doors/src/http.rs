@@ -2,6 +2,7 @@
 //! the people who write clients; the OpenAPI document is made from the same table as the routes.
 
 mod acp;
+mod agents;
 mod api;
 mod approvals;
 mod artifacts;
@@ -10,22 +11,27 @@ mod branch;
 mod choices;
 mod context;
 mod create;
+mod directories;
 mod download;
 mod error;
 mod events;
 mod export;
 mod extract;
+mod files;
 mod frames;
 mod guard;
 mod import;
 mod jsonl;
+mod login;
 mod messages;
 mod multipart;
 mod openapi;
+mod page;
 mod policy;
 mod projects;
 mod scratch;
 mod sessions;
+mod settings;
 mod trust;
 mod undo;
 mod upgraded;
@@ -42,16 +48,23 @@ use ostler_types::{Failure, Policy, ToolKind, ToolSpec};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access::Access;
-use crate::choices::{AgentLinks, ContextGauge, ModelChoices, ToolServers};
+use crate::agents::AgentLinks;
+use crate::choices::{ContextGauge, ModelChoices, ToolServers};
 use crate::gateway::GatewayDoor;
 use crate::ide;
+use crate::login::Logins;
 
+pub(crate) use agents::kept_sessions;
 pub(crate) use create::{NewSessionBody, check_name, make};
 pub(crate) use error::ApiError;
 use export::Exports;
 pub(crate) use extract::{is_json, read};
+use files::FileLists;
 pub(crate) use frames::Framing;
+pub(crate) use import::records_of;
+pub use page::PageFiles;
 use scratch::Scratch;
+pub use settings::{Configured, ConfiguredProvider};
 use upgraded::Upgraded;
 
 /// What the http door is made of.
@@ -60,12 +73,17 @@ pub struct HttpDoor {
     pub(crate) engine: Engine,
     pub(crate) settings: Arc<HttpSettings>,
     gateway: Option<GatewayDoor>,
+    /// The page and who is logged in there, if there is one.
+    page: Option<PageFiles>,
+    logins: Option<Arc<Logins>>,
     /// The agents of other people, if there are some.
     pub(crate) agents: Option<Arc<dyn AgentLinks>>,
     exports: Exports,
     /// Lets in one import at a time.
     imports: Arc<Semaphore>,
     scratch: Scratch,
+    file_lists: FileLists,
+    configured: Option<Arc<Configured>>,
     upgraded: Upgraded,
 }
 
@@ -99,11 +117,15 @@ impl HttpDoor {
             engine,
             settings: Arc::new(settings),
             gateway: None,
+            page: None,
+            logins: None,
             agents: None,
             upgraded: Upgraded::new(),
             exports: Exports::new(),
             imports: Arc::new(Semaphore::new(1)),
             scratch,
+            file_lists: FileLists::new(),
+            configured: None,
         }
     }
 
@@ -111,6 +133,18 @@ impl HttpDoor {
     #[must_use]
     pub fn with_gateway(self, gateway: GatewayDoor) -> HttpDoor {
         HttpDoor { gateway: Some(gateway), ..self }
+    }
+
+    /// The same door, which serves a page and lets in those who are logged in there.
+    #[must_use]
+    pub fn with_page(self, page: PageFiles, logins: Arc<Logins>) -> HttpDoor {
+        HttpDoor { page: Some(page), logins: Some(logins), ..self }
+    }
+
+    /// The same door, which tells how the daemon is set up.
+    #[must_use]
+    pub fn with_configured(self, configured: Configured) -> HttpDoor {
+        HttpDoor { configured: Some(Arc::new(configured)), ..self }
     }
 
     /// The same door, which tells how agents of other people stand.
@@ -121,6 +155,7 @@ impl HttpDoor {
 
     /// The whole door, guarded, for one listener.
     pub fn router(&self, access: Access) -> Router {
+        let access = access.with_logins(self.logins.clone());
         let lines = Router::new().route("/jsonl", get(jsonl::upgrade)).route("/acp", get(acp::upgrade));
         let lines = lines.with_state(self.clone());
         let mut router = api::api().with(crate::pool::routes()).into_router(self.clone()).merge(lines);
@@ -128,7 +163,7 @@ impl HttpDoor {
         if let Some(gateway) = &self.gateway {
             router = router.merge(gateway.route(access.clone()));
         }
-        guard::guarded(router, access)
+        guard::guarded(router, access, self.page)
     }
 
     /// Room for a connection that becomes something else than HTTP, if there is some.

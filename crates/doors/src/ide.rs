@@ -19,7 +19,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::access::Pass;
-use crate::choices::AgentLink;
+use crate::agents::AgentLink;
 use crate::http::{ApiError, HttpDoor};
 use crate::websocket::{Connection, handshake};
 use frames::Status;

@@ -12,45 +12,34 @@ mod draft;
 mod files;
 mod follow;
 mod frames;
-pub(crate) mod framing;
 mod messages;
 mod notes;
-pub(crate) mod outbox;
 mod schema;
 mod start;
 mod tally;
 mod translate;
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use ostler_types::Refusal;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Pass;
 use crate::http::HttpDoor;
+use crate::lines::{Closed, LineReader, first_line, listen, write_out};
 use desk::Desk;
-use framing::LineReader;
-use outbox::outbox;
 
+pub use crate::lines::{END_OF_LINES, Ended, Framed, Lines};
 pub use commands::{BadLine, ClientFrame, OfSession, StartSession, UiResponse, read_command};
-pub use framing::{Framed, Lines};
 pub use schema::schema;
 
 /// What a connection asks for in order to become lines of JSON.
 pub const UPGRADE: &str = "ostler-jsonl";
-/// The byte that ends an upgraded connection in order; one that ends without it was cut.
-pub const END_OF_LINES: u8 = 0x04;
 
 /// Who acts, for the log.
 const BY: &str = "jsonl";
-/// How often a connection asks whether its client may still be there.
-const CHECK_EVERY: Duration = Duration::from_secs(5);
-/// How long a client has for reading its last lines.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// How a client wants to be served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,21 +98,6 @@ mod milliseconds {
     }
 }
 
-/// How a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The client said `quit`.
-    Quit,
-    /// The client closed its end.
-    EndOfInput,
-    /// The daemon stops.
-    Stopped,
-    /// Nobody reads what is said.
-    ClientGone,
-    /// The client may no longer be there.
-    NotAllowed,
-}
-
 /// The jsonl door. Cheap to clone.
 #[derive(Clone)]
 pub struct JsonlDoor {
@@ -147,7 +121,7 @@ impl JsonlDoor {
         stop: CancellationToken,
     ) -> Result<Ended, Refusal> {
         let lines = LineReader::new(reader, options.max_line_bytes);
-        self.attend(options, lines, writer, stop, None, false).await
+        self.attend(options, lines, writer, stop, None).await
     }
 
     /// Serves a client whose first line holds its options, over a connection that it was let in to.
@@ -158,17 +132,15 @@ impl JsonlDoor {
         pass: Pass,
     ) {
         let mut lines = LineReader::new(reader, Options::default().max_line_bytes);
-        let options = match tokio::time::timeout(GRACE, lines.next()).await {
-            Ok(Some(Framed::Line(line))) => read_options(&line),
-            Ok(Some(Framed::TooLong) | None) | Err(_) => {
-                Err("the options did not come in the first line".to_owned())
-            }
+        let options = match first_line(&mut lines).await {
+            Some(line) => read_options(&line),
+            None => Err("the options did not come in the first line".to_owned()),
         };
         match options {
             Ok(options) => {
                 lines.set_limit(options.max_line_bytes);
                 let stop = CancellationToken::new();
-                _ = self.attend(options, lines, writer, stop, Some(pass), true).await;
+                _ = self.attend(options, lines, writer, stop, Some(pass)).await;
             }
             Err(message) => {
                 let error = frames::ServerFrame::Error { message: &message, hint: None, session_id: None };
@@ -185,79 +157,26 @@ impl JsonlDoor {
         writer: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
         pass: Option<Pass>,
-        marked: bool,
     ) -> Result<Ended, Refusal> {
         options.max_line_bytes = lines.limit();
-        let (outbox, pending) = outbox();
-        let mut written = tokio::spawn(async move {
-            let mut writer = writer;
-            let whole = pending.write_to(&mut writer).await;
-            if whole && marked {
-                _ = writer.write_all(&[END_OF_LINES]).await;
-            }
-            _ = writer.shutdown().await;
-        });
+        let (outbox, writing) = write_out(writer, pass.is_some());
         let mut desk = Desk::new(self.door.clone(), options, outbox.clone());
         let ended = match desk.begin().await {
             Ok(Ok(())) => {
-                let ended = self.listen(&mut desk, &mut lines, &stop, pass.as_ref(), outbox.closed()).await;
+                let engine = &self.door.engine;
+                let ended = listen(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
                 Ok(desk.end(ended).await)
             }
             Ok(Err(refusal)) => {
                 drop(desk);
                 Err(refusal)
             }
-            Err(outbox::Closed) => Ok(Ended::ClientGone),
+            Err(Closed) => Ok(Ended::ClientGone),
         };
         drop(outbox);
-        if tokio::time::timeout(GRACE, &mut written).await.is_err() {
-            tracing::warn!("the client did not read its last lines");
-            written.abort();
-        }
+        writing.finish().await;
         ended
     }
-
-    /// Takes lines and notes until something ends it.
-    async fn listen(
-        &self,
-        desk: &mut Desk,
-        lines: &mut LineReader<impl AsyncRead + Unpin + Send>,
-        stop: &CancellationToken,
-        pass: Option<&Pass>,
-        closed: impl Future<Output = ()>,
-    ) -> Ended {
-        let mut stopping = self.door.engine.stopping();
-        let mut check = tokio::time::interval(CHECK_EVERY);
-        let mut closed = std::pin::pin!(closed);
-        loop {
-            let done = tokio::select! {
-                framed = lines.next() => match framed {
-                    Some(framed) => desk.take(framed).await,
-                    None => return Ended::EndOfInput,
-                },
-                Some(note) = desk.notes.recv() => desk.note(note).await.map(ControlFlow::Continue),
-                () = stop.cancelled() => return Ended::Stopped,
-                () = until(&mut stopping) => return Ended::Stopped,
-                () = &mut closed => return Ended::ClientGone,
-                _ = check.tick() => {
-                    if pass.is_some_and(|pass| !pass.holds()) {
-                        return Ended::NotAllowed;
-                    }
-                    Ok(ControlFlow::Continue(()))
-                }
-            };
-            match done {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(())) => return Ended::Quit,
-                Err(outbox::Closed) => return Ended::ClientGone,
-            }
-        }
-    }
-}
-
-/// Returns when the engine begins to stop. A function of its own, so that nobody holds what it looks at.
-async fn until(stopping: &mut watch::Receiver<bool>) {
-    _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
 /// Reads the first line of an upgraded connection.

@@ -3,20 +3,26 @@
 
 mod access;
 pub mod acp;
+mod agents;
 mod choices;
 pub mod gateway;
 pub mod http;
 mod ide;
 pub mod jsonl;
+mod lines;
+mod login;
 mod pool;
 mod serve;
 mod token;
 mod websocket;
 
 pub use access::Access;
-pub use choices::{
-    AgentLink, AgentLinks, Brought, BroughtRule, BroughtServer, ContextGauge, ContextKind, ContextSection,
-    ModelChoices, ToolServers,
+pub use agents::{
+    AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
 };
+pub use choices::{
+    Brought, BroughtRule, BroughtServer, ContextGauge, ContextKind, ContextSection, ModelChoices, ToolServers,
+};
+pub use login::{Invitation, Logins};
 pub use serve::{Listeners, ServeError, serve, serve_tcp};
 pub use token::{Token, TokenError};

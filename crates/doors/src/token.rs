@@ -7,11 +7,14 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
 /// A token is 64 hex digits; a file with much more is not one.
 const MAX_BYTES: u64 = 4096;
+
+/// The SHA-256 of a secret, which is all that is kept of it.
+pub(crate) type Digest = [u8; 32];
 
 /// Knows whether a token is the right one.
 pub struct Token {
@@ -22,7 +25,7 @@ pub struct Token {
 /// The digest of the file's content, and which version of the file it was.
 struct Known {
     version: (u64, i64, i64),
-    digest: [u8; 32],
+    digest: Digest,
 }
 
 /// Why the token cannot be used.
@@ -52,8 +55,7 @@ impl Token {
         let io = |source| TokenError::Io { path: path.to_owned(), source };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
-                let mut random = [0_u8; 32];
-                getrandom::fill(&mut random).map_err(|error| io(std::io::Error::other(error)))?;
+                let random = random::<32>().map_err(io)?;
                 file.write_all(format!("{}\n", hex(&random)).as_bytes()).map_err(io)?;
                 file.sync_all().map_err(io)?;
             }
@@ -70,7 +72,12 @@ impl Token {
     }
 
     /// Whether this is the token's digest, still.
-    pub(crate) fn has_digest(&self, digest: &[u8; 32]) -> bool {
+    pub(crate) fn has_digest(&self, digest: &Digest) -> bool {
+        self.digest().is_some_and(|known| digest.ct_eq(&known).into())
+    }
+
+    /// The token's digest as it is now; none while the file cannot be used.
+    pub(crate) fn digest(&self) -> Option<Digest> {
         let mut known = self.known.lock().expect("no code panics while it holds the token");
         match std::fs::metadata(&self.path).map(|metadata| version(&metadata)) {
             Ok(version) if version == known.version => {}
@@ -79,16 +86,16 @@ impl Token {
                 Ok(fresh) => *known = fresh,
                 Err(error) => {
                     tracing::error!(%error, "no request is let in until the token can be read");
-                    return false;
+                    return None;
                 }
             },
         }
-        digest.ct_eq(&known.digest).into()
+        Some(known.digest)
     }
 }
 
-/// What is kept of a token that was shown.
-pub(crate) fn digest(shown: &str) -> [u8; 32] {
+/// What is kept of a secret that was shown.
+pub(crate) fn digest(shown: &str) -> Digest {
     Sha256::digest(shown.as_bytes()).into()
 }
 
@@ -113,6 +120,13 @@ fn version(metadata: &std::fs::Metadata) -> (u64, i64, i64) {
     (metadata.ino(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes that nobody can guess.
+pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(bytes)
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -155,9 +155,13 @@ impl Actor {
             _ => {}
         }
         let (cancels, names_turn) = match &command {
-            Command::Cancel { turn_id, .. } => (true, turn_id.is_some()),
+            Command::Cancel { turn_id, .. } => {
+                self.force_agent(*turn_id);
+                (true, turn_id.is_some())
+            }
             _ => (false, false),
         };
+        let changes_policy = matches!(&command, Command::Update(change) if change.policy.is_some());
         let accepted = self.decide_and_record(command).await;
         // Nothing is held any more once the turn has ended; if it did not, the text comes late.
         self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
@@ -167,7 +171,19 @@ impl Actor {
             self.cancel_children();
         }
         self.follow_turn().await;
+        if changes_policy {
+            self.tighten_children();
+        }
         Ok(accepted)
+    }
+
+    /// A second cancel ends the patience with an agent that the first one did not stop.
+    fn force_agent(&mut self, turn_id: Option<TurnId>) {
+        if let Some(running) = &mut self.running
+            && turn_id.is_none_or(|turn_id| turn_id == running.turn_id)
+        {
+            running.force();
+        }
     }
 
     pub(crate) async fn decide_and_record(&mut self, command: Command) -> Result<Accepted, EngineError> {

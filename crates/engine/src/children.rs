@@ -4,16 +4,18 @@
 
 mod attend;
 mod outcome;
+mod rights;
 mod start;
 pub(crate) mod worktree;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ostler_agent::{ChildRequest, NewChild, ReportError};
 use ostler_types::{
     Child, ChildOutcome, Command, Refusal, Report, SessionId, SessionStatus, State, TurnId, TurnStatus,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::{self, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +41,8 @@ pub(crate) struct Children {
 /// An attendant at work.
 struct Attended {
     stop: CancellationToken,
+    /// Wakes it when the parent's policy has changed.
+    policy_changed: Arc<Notify>,
     task: task::Id,
 }
 
@@ -125,6 +129,11 @@ impl Actor {
         self.children.attended.values().for_each(|attended| attended.stop.cancel());
     }
 
+    /// Has those who look after children see to it that none may do more than this session may by now.
+    pub(crate) fn tighten_children(&self) {
+        self.children.attended.values().for_each(|attended| attended.policy_changed.notify_one());
+    }
+
     /// Whether one has not ended yet. Then the session is not at rest.
     pub(crate) fn has_open_children(&self) -> bool {
         self.session.state.children.iter().any(|child| child.outcome.is_none())
@@ -148,8 +157,9 @@ impl Actor {
         let heard = child.map(|child| child.approvals.as_slice()).unwrap_or_default();
         let ids = (self.session.id, session_id);
         let attendant = Attendant::new(self.engine(), ids, heard, (stop.clone(), leaving));
+        let policy_changed = attendant.policy_changed();
         let task = self.children.tasks.spawn(work(attendant)).id();
-        self.children.attended.insert(session_id, Attended { stop, task });
+        self.children.attended.insert(session_id, Attended { stop, policy_changed, task });
     }
 
     fn stop_child(&self, session_id: SessionId) {

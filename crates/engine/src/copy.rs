@@ -135,6 +135,7 @@ fn next_to_end(state: &State) -> Option<Command> {
         text: String::new(),
         error: Some("it was left behind when the session was copied".to_owned()),
         usage: Usage::default(),
+        changed_files: None,
     };
     Some(Command::Child { session_id: open.session_id, news: ChildNews::Ended(outcome) })
 }

@@ -209,6 +209,11 @@ impl Engine {
         self.shared.trusts(workspace)
     }
 
+    /// The workspaces that are trusted.
+    pub fn trusted_workspaces(&self) -> Vec<String> {
+        self.shared.trust.list()
+    }
+
     /// Trusts a workspace from now on, or no longer. It holds once it is on disk.
     pub async fn trust(&self, workspace: String, trusted: bool) -> Result<(), EngineError> {
         let shared = Arc::clone(&self.shared);
@@ -343,7 +348,12 @@ impl Shared {
 
     /// How long an idle session stays awake: not long, when many are.
     pub(crate) fn idle_patience(&self) -> Duration {
-        if self.awake().len() > AT_EASE { self.idle_after.min(CROWDED) } else { self.idle_after }
+        if self.is_crowded() { self.idle_after.min(CROWDED) } else { self.idle_after }
+    }
+
+    /// Whether many sessions are awake.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.awake().len() > AT_EASE
     }
 
     /// The actor of a session, started if there is none.

@@ -166,6 +166,7 @@ fn forked(engine: &Engine, source: Session, turn_id: Option<TurnId>) -> Session 
         last_turn_id: None,
         title,
         archived: false,
+        pinned: false,
         parent_session_id: None,
         name: None,
         agent_session_id: None,

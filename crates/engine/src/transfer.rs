@@ -27,6 +27,10 @@ impl Engine {
         self.until_recovered().await?;
         let _one_at_a_time = self.shared.creating.lock().await;
         let id = self.refuse_import(&records).await?;
+        self.import_as(id, records).await
+    }
+
+    async fn import_as(&self, id: SessionId, records: Vec<NewRecord>) -> Result<Session, EngineError> {
         let mut copy = Copy::begin(self, id).await?;
         let added = async {
             for record in records {
@@ -36,6 +40,22 @@ impl Engine {
         };
         let added = added.await;
         copy.end(added).await
+    }
+
+    /// Makes a session of what somebody else's agent tells of one that was begun there. One that its agent knows by
+    /// the same id is that one, so that nothing is recorded twice.
+    pub async fn adopt(&self, records: Vec<NewRecord>) -> Result<Session, EngineError> {
+        self.refuse_if_stopping()?;
+        self.until_recovered().await?;
+        let _one_at_a_time = self.shared.creating.lock().await;
+        let id = self.refuse_import(&records).await?;
+        if let Some(Event::SessionCreated { session }) = records.first().map(|first| &first.event)
+            && let Some(own) = &session.agent_session_id
+            && let Some(known) = self.shared.index.by_agent_session(&session.agent, own).await?
+        {
+            return Ok(self.view(known).await?.session);
+        }
+        self.import_as(id, records).await
     }
 
     /// Keeps a file that an imported session's records refer to.

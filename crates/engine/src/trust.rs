@@ -41,6 +41,11 @@ impl Trust {
         self.lock().as_ref().is_some_and(|trusted| trusted.contains(workspace))
     }
 
+    /// The workspaces that are trusted, by name.
+    pub(crate) fn list(&self) -> Vec<String> {
+        self.lock().iter().flatten().cloned().collect()
+    }
+
     /// Trusts a workspace, or no longer. It holds once it is on disk.
     pub(crate) fn set(&self, workspace: &str, wanted: bool) -> Result<()> {
         let mut trusted = self.lock();

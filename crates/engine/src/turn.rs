@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink, TurnRequest};
@@ -35,6 +36,8 @@ pub(crate) struct Running {
     task: JoinHandle<Result<Completed, Failed>>,
     /// When an agent that was told to stop is dropped.
     deadline: Option<Instant>,
+    /// Tells the agent how many tokens the sessions have spent that it has started.
+    children_tokens: Arc<AtomicU64>,
     /// Agents that wait for an approval.
     waiters: HashMap<ToolCallId, Reply>,
     /// Takes the traffic with providers for as long as the agent works.
@@ -56,7 +59,9 @@ impl Actor {
         let owes = self.owes_a_record() || self.session.shared.at_rest;
         match &mut self.running {
             Some(running) if Some(running.turn_id) == open => {
-                if let Some(turn) = &self.session.state.turn {
+                let state = &self.session.state;
+                running.children_tokens.store(state.children_usage.tokens(), Ordering::Relaxed);
+                if let Some(turn) = &state.turn {
                     running.answer(turn);
                 }
             }
@@ -93,16 +98,12 @@ impl Actor {
         let (hub, shared) = (self.session.hub.clone(), self.session.shared.clone());
         let trusted = shared.trusts(&session.workspace_path);
         let raw = if session.raw_log { self.raw_writer() } else { None };
-        self.running = Some(Running::start(
-            agent,
-            open,
-            move |open, canceled, link| {
-                TurnContext::new(session, Arc::new(open), history, canceled, clock, link).trusted(trusted)
-            },
-            hub,
-            shared,
-            raw,
-        ));
+        let spent = self.session.state.children_usage.tokens();
+        let context = move |open, canceled, link| {
+            let context = TurnContext::new(session, Arc::new(open), history, canceled, clock, link);
+            context.trusted(trusted).charged(Arc::new(AtomicU64::new(spent)))
+        };
+        self.running = Some(Running::start(agent, open, context, hub, shared, raw));
     }
 
     /// Keeps the traffic with providers. That it cannot be kept is no reason not to work.
@@ -142,8 +143,10 @@ impl Running {
         let sink = raw.as_ref().map(RawWriter::sink);
         let deltas = Arc::new(move |delta: Delta| show(&hub, &shared, turn_id, &delta));
         let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas, raw: sink });
+        let children_tokens = context.children_tokens.clone();
         let task = tokio::spawn(async move { agent.run_turn(context).await });
-        Running { turn_id, canceled, requests, task, deadline: None, waiters: HashMap::new(), raw }
+        let (deadline, waiters) = (None, HashMap::new());
+        Running { turn_id, canceled, requests, task, deadline, children_tokens, waiters, raw }
     }
 
     /// What the agent has to say next; for ever silent when there is none.
@@ -204,6 +207,14 @@ impl Running {
         self.canceled.cancel();
         self.waiters.clear();
         self.deadline = Some(Instant::now() + GRACE);
+    }
+
+    /// Drops the agent at once if it was told before and has not returned: whoever cancels twice does not
+    /// want to wait for one that does not listen.
+    pub(crate) fn force(&mut self) {
+        if self.canceled.is_cancelled() {
+            self.deadline = Some(Instant::now());
+        }
     }
 
     /// Tells it, and waits until it has returned.

@@ -95,6 +95,17 @@ impl ViewFiles {
         flushed
     }
 
+    /// The same at the end of a daemon with many sessions, without waiting until it is all on disk: views that a
+    /// power failure takes away are made again.
+    pub(crate) async fn rest_in_a_hurry(&self, id: SessionId) -> bool {
+        let flushed =
+            tokio::time::timeout(PATIENCE, self.flush(id)).await.is_ok_and(|flushed| flushed.is_ok());
+        if let Some(recorder) = &self.recorder {
+            _ = tokio::time::timeout(PATIENCE, recorder.release(id)).await;
+        }
+        flushed
+    }
+
     /// Lets go of a session's files.
     pub(crate) async fn forget(&self, id: SessionId) {
         if let Some(recorder) = &self.recorder {

@@ -11,7 +11,7 @@ mod transcript;
 
 use std::io;
 
-use ostler_types::{Event, Policy, Record, Session};
+use ostler_types::{Event, Policy, Record, Session, SessionId, State};
 
 pub use archive::Archive;
 pub use records::read_ndjson;
@@ -24,14 +24,38 @@ pub struct Imported {
     pub records: Vec<Record>,
     /// The session as its last record describes it.
     pub session: Session,
+    /// The id that the file gives it.
+    pub origin: SessionId,
 }
 
 impl Imported {
-    /// What must be recorded after the last record, because a file must not decide what a session may do here:
-    /// it gets this policy, and writes nowhere but in its own folder.
-    pub fn adopted(&self, policy: Policy) -> Event {
-        let session = Session { policy, log_root: None, raw_log: false, ..self.session.clone() };
-        Event::SessionUpdated { session }
+    /// How the session is to be described after its last record. A file must not decide what a session may do here:
+    /// it gets this policy, and writes nowhere but in its own folder. What its records have made of it stays: its
+    /// title, its status, what it has spent.
+    pub fn adopted(&self, policy: Policy) -> Session {
+        let stands = State::fold(&self.records).map(|state| state.session);
+        let stands = stands.unwrap_or_else(|| self.session.clone());
+        Session { policy, log_root: None, raw_log: false, ..stands }
+    }
+
+    /// Leaves out what the answers took, for a place where the session that they were given in is known: they are
+    /// paid for once. What each message took stands with the message.
+    pub fn without_usage(&mut self) {
+        let is_use = |record: &Record| matches!(record.event, Event::UsageRecorded { .. });
+        let mut left_out: Vec<u64> = Vec::new();
+        self.records.retain(|record| {
+            if is_use(record) {
+                left_out.push(record.seq);
+            }
+            !is_use(record)
+        });
+        let moved = |seq: u64| seq - left_out.partition_point(|&gone| gone < seq) as u64;
+        for record in &mut self.records {
+            record.seq = moved(record.seq);
+            if let Event::ContextCompacted { compaction } = &mut record.event {
+                compaction.first_kept_seq = moved(compaction.first_kept_seq);
+            }
+        }
     }
 }
 

@@ -96,6 +96,12 @@ impl Recorder {
         self.ask(|done| Ask::Rebuild(session, done)).await
     }
 
+    /// Lets go of a session's files as they are, without waiting for the disk: after a power failure they are
+    /// made again. For the end of a daemon with many sessions, each of which would take several syncs.
+    pub async fn release(&self, session: SessionId) {
+        let _ = self.ask(|done| Ask::Release(session, done)).await;
+    }
+
     /// Lets go of a session's files. When this returns, nothing is written to them until the next hint.
     pub async fn forget(&self, session: SessionId) {
         // It has nothing to fail at but the sync of views, which are then made again.
@@ -127,6 +133,7 @@ enum Ask {
     Flush(Option<SessionId>, Done),
     Rebuild(SessionId, Done),
     Forget(SessionId, Done),
+    Release(SessionId, Done),
 }
 
 /// What the thread and its owner share. The lock is held for moments, never over a write.

@@ -1,6 +1,6 @@
 //! `snapshot.json`: the state of a session at some seq, so that waking folds only what came after.
 //!
-//! The file is one line of JSON, `{"version":1,"sha256":"…","state":…}`, where the sum is over the
+//! The file is one line of JSON, `{"version":2,"sha256":"…","state":…}`, where the sum is over the
 //! bytes of `state` just as they stand. It is read back by that exact shape: a snapshot that is
 //! damaged in any way is ignored, and the log is folded from its beginning instead. The version must
 //! be raised whenever [`State`] changes, or what an event does to it.
@@ -15,7 +15,7 @@ use crate::RecorderError;
 use crate::replace::replace;
 
 const NAME: &str = "snapshot.json";
-const HEAD: &str = r#"{"version":1,"sha256":""#;
+const HEAD: &str = r#"{"version":2,"sha256":""#;
 const MIDDLE: &str = r#"","state":"#;
 const TAIL: &str = "}\n";
 const SUM_DIGITS: usize = 64;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
+use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::cgroup::Cgroups;
@@ -122,6 +123,26 @@ impl Sandbox {
         Ok(Confined { command, confinement: Confinement::new(parts, inner.leftovers.clone()) })
     }
 
+    /// Prepares a program to run in a directory as it is, with nothing confined: only that nothing which it
+    /// starts outlives it, or this process, however that ends. Works wherever the helper does.
+    pub fn attended(
+        &self,
+        directory: &Path,
+        program: impl AsRef<OsStr>,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Confined, SandboxError> {
+        let inner = &*self.0;
+        inner.leftovers.sweep();
+        let own = inner.own_directory()?;
+        let (snapshot, lease) = (Snapshot::default(), own.path().join(LEASE));
+        let parts = Parts { directory: own, placeholders: None, snapshot, cgroup: None, repositories: None };
+        let order = Supervise { parent: std::process::id(), lease, cgroup: None, has_gate: false };
+        let mut command = Command::new(&inner.settings.helper[0]);
+        command.args(&inner.settings.helper[1..]).args([SUPERVISE.into(), json(&order)?, "--".into()]);
+        command.arg(program).args(arguments).env_clear().stdin(Stdio::null()).current_dir(directory);
+        Ok(Confined { command, confinement: Confinement::new(parts, inner.leftovers.clone()) })
+    }
+
     /// Cleans up after sandboxes that were let go of before they had ended. Every new command does so
     /// too; a daemon calls it before it stops.
     pub fn sweep(&self) {
@@ -143,13 +164,18 @@ impl Sandbox {
 }
 
 impl Inner {
+    /// A directory for what lives as long as one command.
+    fn own_directory(&self) -> Result<TempDir, SandboxError> {
+        let scratch = &self.settings.scratch;
+        let made = std::fs::create_dir_all(scratch)
+            .and_then(|()| tempfile::Builder::new().prefix("sandbox-").tempdir_in(scratch));
+        made.map_err(|error| SandboxError::Prepare(format!("Making a directory for it: {error}.")))
+    }
+
     /// What must exist before the sandbox starts.
     fn parts(&self, means: &Means, layout: &Layout, profile: &Profile) -> Result<Parts, SandboxError> {
         let failed = |what: &str, error: std::io::Error| SandboxError::Prepare(format!("{what}: {error}."));
-        let directory = tempfile::Builder::new()
-            .prefix("sandbox-")
-            .tempdir_in(&self.settings.scratch)
-            .map_err(|error| failed("Making a directory for it", error))?;
+        let directory = self.own_directory()?;
         let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
         let (placeholders, kept): (_, Vec<_>) = match means {
             Means::Bubblewrap { .. } => {

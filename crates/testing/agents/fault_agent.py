@@ -2,7 +2,7 @@
 says, the bad things included.
 
 Its arguments are options: `no-load`, `resume`, `login`, `mute`, `exits`, `version=N`, `loses`, `replays-late`,
-`modes`. The environment variable NOTES names a directory in which it keeps its sessions and notes what it heard.
+`replays-twice`, `modes`, `lists`. The environment variable NOTES names a directory in which it keeps its sessions and notes what it heard.
 
 A prompt is a list of words, one step each:
   say:TEXT      a piece of the answer          think:TEXT    a piece of thinking
@@ -267,7 +267,8 @@ def take(message):
         if option("mute"):
             return
         abilities = {"loadSession": not option("no-load"), "promptCapabilities": {"embeddedContext": True, "image": True},
-                     "sessionCapabilities": {"resume": {}} if option("resume") else {}}
+                     "sessionCapabilities": {**({"resume": {}} if option("resume") else {}),
+                                             **({"list": {}} if option("lists") else {})}}
         send({"id": number, "result": {
             "protocolVersion": int(value_of("version") or 1), "agentCapabilities": abilities,
             "agentInfo": {"name": "fault", "version": "1.0"},
@@ -288,13 +289,18 @@ def take(message):
             send({"id": number, "error": {"code": -32002, "message": "Resource not found"}})
             return
         if method == "session/load":
-            text(session, "replayed question", "user_message_chunk")
-            text(session, "replayed answer")
-            call(session, "replayed", "completed")
+            for _ in range(2 if option("replays-twice") else 1):
+                text(session, "replayed question", "user_message_chunk")
+                text(session, "replayed answer")
+                call(session, "replayed", "completed")
         send({"id": number, "result": None})
         if option("replays-late"):
             text(session, "replayed again")
             call(session, "replayed", "completed")
+    elif method == "session/list" and option("lists"):
+        kept = sorted(name for name in os.listdir(NOTES) if name.startswith(("fault-", "kept-")))
+        listed = [{"sessionId": name, "cwd": params.get("cwd") or os.getcwd(), "title": f"About {name}"} for name in kept]
+        send({"id": number, "result": {"sessions": listed}})
     elif method == "session/set_mode":
         note(f"mode {params['modeId']}")
         if params["modeId"] == "forbidden":

@@ -305,7 +305,8 @@ impl TurnHost {
         let raw = held.state.session.raw_log.then_some(raw);
         let link = TurnLink { requests: sender, deltas, raw };
         let context = TurnContext::new(session, open, history, canceled, self.clock.clone(), link);
-        (context.trusted(held.trusted), requests)
+        let children_tokens = Arc::clone(&held.children.tokens);
+        (context.trusted(held.trusted).charged(children_tokens), requests)
     }
 
     fn request(&self, turn_id: TurnId, request: TurnRequest) {

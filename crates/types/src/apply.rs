@@ -43,11 +43,11 @@ impl State {
             Event::MessageAdded { message, idempotency_key } => {
                 self.add_message(message, record.turn_id, idempotency_key.as_deref());
             }
-            Event::MessageQueued { queued, idempotency_key } => {
+            Event::MessageQueued { queued, idempotency_key, before } => {
                 let steered = self.turn.as_ref().filter(|_| queued.delivery == Delivery::Steer);
                 let answered_by = steered.map_or(queued.turn_id, |turn| turn.id);
                 self.remember_key(idempotency_key.as_deref(), queued.message.id, Some(answered_by));
-                self.enqueue(queued);
+                self.enqueue(queued, *before);
             }
             Event::MessageWithdrawn { message_id, .. } => self.queue.retain(|q| q.message.id != *message_id),
             Event::TurnRetried { .. } => {}
@@ -235,11 +235,15 @@ impl State {
         }
     }
 
-    fn enqueue(&mut self, queued: &Queued) {
-        match queued.delivery {
-            Delivery::Queue | Delivery::Steer => self.queue.push_back(queued.clone()),
-            Delivery::Interrupt => self.queue.push_front(queued.clone()),
-        }
+    /// Has a message wait, in the place of itself where it waits already.
+    fn enqueue(&mut self, queued: &Queued, before: Option<crate::MessageId>) {
+        self.queue.retain(|waiting| waiting.message.id != queued.message.id);
+        let place = before.and_then(|id| self.queue.iter().position(|waiting| waiting.message.id == id));
+        let last = match queued.delivery {
+            Delivery::Queue | Delivery::Steer => self.queue.len(),
+            Delivery::Interrupt => 0,
+        };
+        self.queue.insert(place.unwrap_or(last), queued.clone());
     }
 
     fn start_turn(

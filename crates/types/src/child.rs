@@ -80,8 +80,11 @@ pub struct ChildOutcome {
     pub text: String,
     /// Why it failed.
     pub error: Option<String>,
-    /// What it has spent.
+    /// What it has spent, with what those have that it has started itself.
     pub usage: Usage,
+    /// How many files it has changed in its own git worktree, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<u64>,
 }
 
 /// Which call of which session a parent's record speaks of.

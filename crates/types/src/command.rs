@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentState, ApprovalOption, ChildNews, CommandResult, Compaction, Effort, Event, Failure, Message,
-    MessageId, Moment, Patch, Plan, Policy, Resolution, ReviewAnswer, Reviewed, Scope, SessionId, ToolCall,
-    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    MessageId, Moment, Part, Patch, Plan, Policy, Resolution, ReviewAnswer, Reviewed, Scope, SessionId,
+    ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
 /// What can be asked of a session.
@@ -41,6 +41,21 @@ pub enum Command {
     Withdraw {
         /// The message.
         message_id: MessageId,
+        /// Who asks.
+        by: String,
+    },
+    /// Change a queued message, its place or its delivery; what is absent stays.
+    Requeue {
+        /// The message.
+        message_id: MessageId,
+        /// The turn that will answer it, should its delivery change.
+        turn_id: TurnId,
+        /// What it says now.
+        parts: Option<Vec<Part>>,
+        /// How it is to be delivered.
+        delivery: Option<Delivery>,
+        /// The waiting message that it is to stand before; `Some(None)` puts it last.
+        before: Option<Option<MessageId>>,
         /// Who asks.
         by: String,
     },
@@ -338,6 +353,8 @@ pub struct Change {
     pub title: Option<String>,
     /// Put away or back.
     pub archived: Option<bool>,
+    /// Kept at the head of lists, or no longer.
+    pub pinned: Option<bool>,
     /// Another model, from the next turn on.
     pub model: Option<String>,
     /// Other models to take its place.

@@ -22,6 +22,7 @@ pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
         Command::Submit { .. } => message::submit(state, command),
         Command::Run { turn_id } => turn::run(state, turn_id),
         Command::Withdraw { message_id, by } => message::withdraw(state, message_id, by),
+        Command::Requeue { .. } => message::requeue(state, command),
         Command::Answer { .. } => approval::answer(state, command),
         Command::Cancel { turn_id, by, reason, partial } => {
             label("reason", reason.as_deref())?;
@@ -67,6 +68,7 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
         log_root: new.log_root,
         title: new.title.filter(|title| !title.is_empty()),
         archived: false,
+        pinned: false,
         parent_session_id: new.parent_session_id,
         depth: new.depth,
         name: new.name,
@@ -82,7 +84,8 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
         idempotency_key: new.idempotency_key,
     };
     let resolved = new.resolution.map(|resolution| Event::ModelResolved { resolution });
-    Ok(std::iter::once(Event::SessionCreated { session }).chain(resolved).collect())
+    let agent = new.agent_state.map(|agent| Event::AgentUpdated { agent: *agent });
+    Ok(std::iter::once(Event::SessionCreated { session }).chain(resolved).chain(agent).collect())
 }
 
 fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
@@ -94,6 +97,7 @@ fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
         session.title = Some(title).filter(|title| !title.is_empty());
     }
     session.archived = change.archived.unwrap_or(session.archived);
+    session.pinned = change.pinned.unwrap_or(session.pinned);
     session.model = change.model.unwrap_or(session.model);
     session.fallback_models = change.fallback_models.map_or(session.fallback_models, once_each);
     session.effort = change.effort.unwrap_or(session.effort);

@@ -18,7 +18,7 @@ use crate::{
 pub enum Event {
     /// The session exists.
     SessionCreated { session: Session },
-    /// Its title, model, policy or archive flag changed.
+    /// Its title, model, policy, archive flag or pin changed.
     SessionUpdated { session: Session },
     /// It was closed.
     SessionCompleted { by: String },
@@ -32,11 +32,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
     },
-    /// A message waits for its turn.
+    /// A message waits for its turn, or waits differently.
     MessageQueued {
         queued: Queued,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<MessageId>,
     },
     /// A waiting message was taken back.
     MessageWithdrawn { message_id: MessageId, by: String },

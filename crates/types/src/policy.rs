@@ -61,6 +61,25 @@ impl ApprovalPolicy {
         named && !self.lets_through(call, trusted, std::iter::empty())
     }
 
+    /// The same with no more rights than another policy gives: what asks there asks here too, and the rules
+    /// that were withdrawn there are gone here.
+    #[must_use]
+    pub fn tightened(mut self, other: &ApprovalPolicy, withdrawn: &[Rule]) -> ApprovalPolicy {
+        for kind in &other.require_for_kinds {
+            if !self.require_for_kinds.contains(kind) {
+                self.require_for_kinds.push(*kind);
+            }
+        }
+        for tool in &other.require_for_tools {
+            if !self.require_for_tools.contains(tool) {
+                self.require_for_tools.push(tool.clone());
+            }
+        }
+        self.rules.retain(|rule| !withdrawn.contains(rule));
+        self.safe_commands &= other.safe_commands;
+        self
+    }
+
     /// Whether this call is let through by a rule of this policy or one of these, or because all that it
     /// runs is known to only read. Each command of a line may be covered by another rule.
     pub fn lets_through<'a>(

@@ -58,6 +58,18 @@ pub struct Usage {
     pub cost_usd: Option<Cost>,
 }
 
+impl Usage {
+    /// Tokens sent and received.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Whether nothing was spent.
+    pub fn is_nothing(&self) -> bool {
+        *self == Usage::default()
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Usage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
@@ -112,6 +124,9 @@ pub struct Session {
     pub title: Option<String>,
     /// Whether it is put away.
     pub archived: bool,
+    /// Whether it is kept at the head of lists.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pinned: bool,
     /// The session that started it, if one did.
     pub parent_session_id: Option<SessionId>,
     /// How many sessions are above it.
@@ -146,6 +161,10 @@ pub struct Session {
     /// The key under which its creation was asked for, so that asking twice makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -191,6 +210,8 @@ pub struct NewSession {
     pub agent_session_id: Option<String>,
     /// What is chosen of the agent's settings.
     pub agent_settings: BTreeMap<String, String>,
+    /// What its agent says of itself, when it was begun there already.
+    pub agent_state: Option<Box<AgentState>>,
     /// What it may spend.
     pub budget: Option<Budget>,
     /// Where its workspace was taken from.
@@ -234,6 +255,7 @@ impl NewSession {
             name: None,
             agent_session_id: None,
             agent_settings: BTreeMap::new(),
+            agent_state: None,
             budget: None,
             worktree: None,
             forked_from: None,
@@ -262,6 +284,10 @@ pub struct SessionView {
     /// Sessions that it has started and that are still of interest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Child>,
+    /// What the sessions that it has started have spent, those that they have started included. It counts
+    /// against its budget, and is no part of its `usage`.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub children_usage: Usage,
     /// Roughly how many tokens its conversation has.
     #[serde(default)]
     pub context_tokens: Option<u64>,

@@ -40,6 +40,9 @@ pub struct State {
     /// Sessions that it has started, until the turn is over that waits for them or has heard of them.
     #[serde(default)]
     pub children: Vec<Child>,
+    /// What the sessions that it has started have spent, those that they have started included.
+    #[serde(default)]
+    pub children_usage: Usage,
     /// What its agent says of itself, if it is someone else's.
     #[serde(default)]
     pub agent: Option<Box<AgentState>>,
@@ -295,6 +298,7 @@ impl State {
             answers: VecDeque::new(),
             context: ContextUse::default(),
             children: Vec::new(),
+            children_usage: Usage::default(),
             agent: None,
         }
     }
@@ -308,6 +312,7 @@ impl State {
             pending_approvals: self.pending_approvals().cloned().collect(),
             queue: self.queue.iter().cloned().collect(),
             children: self.children.clone(),
+            children_usage: self.children_usage,
             context_tokens: self.context.tokens,
             agent_state: self.agent.clone(),
             last_seq: self.last_seq,

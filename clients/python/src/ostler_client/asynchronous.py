@@ -69,6 +69,28 @@ class AsyncClient:
     async def set_trust(self, **body: Unpack[types.TrustBody]) -> types.Trusted:
         return cast(types.Trusted, await self._json(request("set_trust", body=body)))
 
+    async def agent_sessions(self, agent: str, **query: Unpack[types.ListAgentSessionsQuery]) -> types.AgentSessions:
+        """The sessions that someone else's agent keeps itself, which can be taken over."""
+        return cast(types.AgentSessions, await self._json(request("list_agent_sessions", {"agent": agent}, query)))
+
+    async def settings(self) -> types.SettingsView:
+        return cast(types.SettingsView, await self._json(request("get_settings")))
+
+    async def login_code(self) -> types.LoginCode:
+        """An address of the page with a one-time code, which lets a browser in."""
+        return cast(types.LoginCode, await self._json(request("make_login_code")))
+
+    async def log_in(self, code: str) -> None:
+        """Trades a one-time code for a cookie. Of use in a browser, which keeps it."""
+        await self._bytes(request("log_in", body={"code": code}))
+
+    async def log_out(self) -> None:
+        """Makes the cookie void."""
+        await self._bytes(request("log_out"))
+
+    async def directories(self, **query: Unpack[types.ListDirectoriesQuery]) -> types.DirectoryList:
+        return cast(types.DirectoryList, await self._json(request("list_directories", query=query)))
+
     async def projects(self) -> types.ProjectList:
         return cast(types.ProjectList, await self._json(request("list_projects")))
 
@@ -104,6 +126,17 @@ class AsyncClient:
 
     async def queue(self, session_id: str) -> types.Queue:
         return cast(types.Queue, await self._json(request("list_queue", of(session_id))))
+
+    async def change_queued(
+        self, session_id: str, message_id: str, **body: Unpack[types.QueuedBody]
+    ) -> types.Queue:
+        """Edits a message that waits, moves it, or has it steer the running turn."""
+        asked = of(session_id, message_id=message_id)
+        return cast(types.Queue, await self._json(request("change_queued", asked, body=body)))
+
+    async def find_files(self, session_id: str, **query: Unpack[types.FindFilesQuery]) -> types.FoundFiles:
+        """Files of the workspace, by a few letters of their paths."""
+        return cast(types.FoundFiles, await self._json(request("find_files", of(session_id), query)))
 
     async def withdraw(self, session_id: str, message_id: str) -> types.Withdrawn:
         return cast(types.Withdrawn, await self._json(request("withdraw_message", of(session_id, message_id=message_id))))

@@ -36,13 +36,69 @@ class Health(TypedDict):
 class Agents(TypedDict):
     """The agents that sessions can have."""
 
-    agents: list[Named]
+    agents: list[AgentDescription]
 
 
-class Named(TypedDict):
-    """Something with a name."""
+class AgentDescription(TypedDict):
+    """An agent that sessions can have."""
 
+    # The name by which sessions choose it.
     name: str
+    # `native` for the daemon's own, `acp` for one that others wrote.
+    kind: str
+    # What people call it.
+    title: NotRequired[str | None]
+    # The program that it is, without its arguments.
+    program: NotRequired[str | None]
+    # How it stands.
+    status: AgentLink
+    # What to do where its program is missing.
+    install: NotRequired[str | None]
+    # How to log in to it, or which key it takes.
+    login: NotRequired[str | None]
+    # What new sessions choose of its settings.
+    settings: dict[str, str]
+    # Its processes, one for each workspace in which it was needed.
+    processes: list[AgentProcess]
+
+
+# How an agent of other people stands.
+AgentLink: TypeAlias = 'Literal["starting"] | Literal["connected"] | Literal["reconnecting"] | Literal["disconnected"]'
+
+
+class AgentProcess(TypedDict):
+    """A process of an agent."""
+
+    # The workspace that it works in.
+    workspace: str
+    # How it stands.
+    status: AgentLink
+    # What went wrong last.
+    error: NotRequired[Failure | None]
+    # The end of what it printed on its error output.
+    stderr: str
+
+
+class AgentSessions(TypedDict):
+    """The sessions that an agent keeps itself."""
+
+    sessions: list[AgentSession]
+
+
+class AgentSession(TypedDict):
+    """A session that an agent keeps itself."""
+
+    # What the agent calls it; to be named as `adopt` where a session is made.
+    agent_session_id: str
+    # Its title.
+    title: NotRequired[str | None]
+    # When it was last used, as the agent writes it.
+    updated_at: NotRequired[str | None]
+    # The session of this daemon that it is, if it is one.
+    session_id: NotRequired[SessionId | None]
+
+
+SessionId: TypeAlias = "str"
 
 
 class Models(TypedDict):
@@ -279,6 +335,118 @@ class Sum(TypedDict):
     unpriced_steps: int
 
 
+class LoginBody(TypedDict):
+    """A code from the daemon's terminal."""
+
+    # The code. It is good for one login.
+    code: str
+
+
+class LoginCode(TypedDict):
+    """A way in for a browser."""
+
+    # What to open: the page, with a one-time code behind the `#`.
+    address: str
+    # Until when the code can be used.
+    expires_at: str
+
+
+class SettingsView(TypedDict):
+    """How the daemon is set up."""
+
+    providers: list[ConfiguredProvider]
+    # The agents that sessions can have, by name; `/v1/agents` says more.
+    agents: list[str]
+    # The policy of a session that brings none.
+    policy: Policy
+    # The workspaces whose own settings, checks and servers are used.
+    trusted_workspaces: list[str]
+    # Where everything is kept.
+    data_dir: str
+    # Where the configuration is read from; null where there is no place for one.
+    config_path: NotRequired[str | None]
+    # The daemon's version.
+    version: str
+
+
+class ConfiguredProvider(TypedDict):
+    """A provider of models."""
+
+    # What comes before the `:` in the names of its models.
+    name: str
+    # The protocol that it speaks.
+    kind: str
+    # Where its endpoints lie; empty where it has none.
+    base_url: str
+    # Whether it has a key; some need none.
+    has_key: bool
+    # What it lacks, and what to do about that; null when it can be used.
+    problem: NotRequired[str | None]
+
+
+class Policy(TypedDict):
+    """The policies of one session."""
+
+    # Which calls wait for an answer.
+    approval: NotRequired[ApprovalPolicy]
+    # What is checked after a turn that changed the workspace.
+    verify: NotRequired[VerifyPolicy]
+    # Whether a person reviews the turn's diff.
+    patch_review: NotRequired[PatchReview]
+    # How the session comes by a model when nobody names one.
+    model: NotRequired[ModelPolicy]
+
+
+class ApprovalPolicy(TypedDict):
+    """Which tool calls wait for an answer."""
+
+    # Kinds that always ask.
+    require_for_kinds: NotRequired[list[ToolKind]]
+    # Tools that always ask, whatever their kind.
+    require_for_tools: NotRequired[list[str]]
+    # Calls that are allowed without asking.
+    rules: NotRequired[list[Rule]]
+    # Whether commands that are known to only read run without asking, unless their tool is named above.
+    safe_commands: NotRequired[bool]
+
+
+class VerifyPolicy(TypedDict):
+    """What runs after a turn that changed the workspace."""
+
+    # Whether verification runs by itself.
+    auto: NotRequired[bool]
+    # The commands, run in order in the workspace. None means that there is nothing to verify with.
+    commands: NotRequired[list[str]]
+    # Whether a turn only counts as verified when it leaves no uncommitted change behind.
+    require_clean: NotRequired[bool]
+    # How often a failure goes back to the model.
+    max_rounds: NotRequired[int]
+
+
+class PatchReview(TypedDict):
+    """Whether a person reviews a turn's diff."""
+
+    # The mode.
+    mode: NotRequired[PatchReviewMode]
+
+
+# The modes of patch review.
+PatchReviewMode: TypeAlias = 'Literal["off"] | Literal["request"] | Literal["auto"]'
+
+
+class ModelPolicy(TypedDict):
+    """How a session that names no model comes by one."""
+
+    # What the model must be able to do.
+    require: NotRequired[list[Ability]]
+    # The most that a million input tokens may cost, in US dollars.
+    max_input_price: NotRequired[float | None]
+    # The most that a million output tokens may cost, in US dollars.
+    max_output_price: NotRequired[float | None]
+    # Models to be taken before all others, the first that can be used.
+    prefer: NotRequired[list[str]]
+
+
 class ProjectList(TypedDict):
     """The projects, in the order in which they were added."""
 
@@ -305,6 +473,27 @@ class ProjectBody(TypedDict):
     path: str
 
 
+class DirectoryList(TypedDict):
+    """What a directory holds of directories, by name."""
+
+    # The directory, as it really is.
+    path: str
+    # The one above it; null at the root.
+    parent: NotRequired[str | None]
+    directories: list[OneDirectory]
+    # Whether there are more.
+    truncated: bool
+
+
+class OneDirectory(TypedDict):
+    """An object."""
+
+    name: str
+    path: str
+    # Whether it is a git repository.
+    git: bool
+
+
 class ProjectRemoved(TypedDict):
     """The project is off the list."""
 
@@ -315,9 +504,6 @@ class Created(TypedDict):
     """The new session's id."""
 
     session_id: SessionId
-
-
-SessionId: TypeAlias = "str"
 
 
 class NewSessionBody(TypedDict):
@@ -357,6 +543,10 @@ class NewSessionBody(TypedDict):
     policy: NotRequired[PolicyBody | None]
     # Asking twice with one key makes one session.
     idempotency_key: NotRequired[str | None]
+    # What is chosen of the settings of someone else's agent, by the agent's own names.
+    agent_settings: NotRequired[dict[str, str] | None]
+    # The session of someone else's agent to take over, as the agent calls it. One that was taken over before is found, and not made again.
+    adopt: NotRequired[str | None]
 
 
 # How much a model thinks before it answers.
@@ -428,10 +618,6 @@ class PatchReviewBody(TypedDict):
     mode: NotRequired[PatchReviewMode | None]
 
 
-# The modes of patch review.
-PatchReviewMode: TypeAlias = 'Literal["off"] | Literal["request"] | Literal["auto"]'
-
-
 class ModelBody(TypedDict):
     """An object."""
 
@@ -488,6 +674,8 @@ class Entry(TypedDict):
     title: NotRequired[str | None]
     # Whether it is put away.
     archived: bool
+    # Whether it is kept at the head of lists.
+    pinned: NotRequired[bool]
     # The session that started it, if one did.
     parent_session_id: NotRequired[SessionId | None]
     # How many sessions are above it.
@@ -544,65 +732,6 @@ class ForkedFrom(TypedDict):
     turn_id: NotRequired[TurnId | None]
 
 
-class Policy(TypedDict):
-    """The policies of one session."""
-
-    # Which calls wait for an answer.
-    approval: NotRequired[ApprovalPolicy]
-    # What is checked after a turn that changed the workspace.
-    verify: NotRequired[VerifyPolicy]
-    # Whether a person reviews the turn's diff.
-    patch_review: NotRequired[PatchReview]
-    # How the session comes by a model when nobody names one.
-    model: NotRequired[ModelPolicy]
-
-
-class ApprovalPolicy(TypedDict):
-    """Which tool calls wait for an answer."""
-
-    # Kinds that always ask.
-    require_for_kinds: NotRequired[list[ToolKind]]
-    # Tools that always ask, whatever their kind.
-    require_for_tools: NotRequired[list[str]]
-    # Calls that are allowed without asking.
-    rules: NotRequired[list[Rule]]
-    # Whether commands that are known to only read run without asking, unless their tool is named above.
-    safe_commands: NotRequired[bool]
-
-
-class VerifyPolicy(TypedDict):
-    """What runs after a turn that changed the workspace."""
-
-    # Whether verification runs by itself.
-    auto: NotRequired[bool]
-    # The commands, run in order in the workspace. None means that there is nothing to verify with.
-    commands: NotRequired[list[str]]
-    # Whether a turn only counts as verified when it leaves no uncommitted change behind.
-    require_clean: NotRequired[bool]
-    # How often a failure goes back to the model.
-    max_rounds: NotRequired[int]
-
-
-class PatchReview(TypedDict):
-    """Whether a person reviews a turn's diff."""
-
-    # The mode.
-    mode: NotRequired[PatchReviewMode]
-
-
-class ModelPolicy(TypedDict):
-    """How a session that names no model comes by one."""
-
-    # What the model must be able to do.
-    require: NotRequired[list[Ability]]
-    # The most that a million input tokens may cost, in US dollars.
-    max_input_price: NotRequired[float | None]
-    # The most that a million output tokens may cost, in US dollars.
-    max_output_price: NotRequired[float | None]
-    # Models to be taken before all others, the first that can be used.
-    prefer: NotRequired[list[str]]
-
-
 class Usage(TypedDict):
     """Tokens spent."""
 
@@ -655,6 +784,8 @@ class Shown(TypedDict):
     title: NotRequired[str | None]
     # Whether it is put away.
     archived: bool
+    # Whether it is kept at the head of lists.
+    pinned: NotRequired[bool]
     # The session that started it, if one did.
     parent_session_id: NotRequired[SessionId | None]
     # How many sessions are above it.
@@ -691,6 +822,8 @@ class Shown(TypedDict):
     queue: list[Queued]
     # Sessions that it has started and that are still of interest.
     children: NotRequired[list[Child]]
+    # What the sessions that it has started have spent, those that they have started included. It counts against its budget, and is no part of its `usage`.
+    children_usage: NotRequired[Usage]
     # Roughly how many tokens its conversation has.
     context_tokens: NotRequired[int | None]
     # What its agent says of itself, if it is someone else's.
@@ -934,8 +1067,10 @@ class ChildOutcome(TypedDict):
     text: str
     # Why it failed.
     error: NotRequired[str | None]
-    # What it has spent.
+    # What it has spent, with what those have that it has started itself.
     usage: Usage
+    # How many files it has changed in its own git worktree, if it has one.
+    changed_files: NotRequired[int | None]
 
 
 # How a session that another one started ended.
@@ -1034,6 +1169,8 @@ class UpdateBody(TypedDict):
     title: NotRequired[str | None]
     # Put it away, or back.
     archived: NotRequired[bool | None]
+    # Keep it at the head of lists, or no longer.
+    pinned: NotRequired[bool | None]
     # Another model, from the next turn on.
     model: NotRequired[str | None]
     # Other models to take its place.
@@ -1046,6 +1183,8 @@ class UpdateBody(TypedDict):
     verbose_log: NotRequired[bool | None]
     # Another policy, from now on.
     policy: NotRequired[PolicyBody | None]
+    # Other choices among the settings of someone else's agent, from the next turn on; those that are not named stay.
+    agent_settings: NotRequired[dict[str, str] | None]
 
 
 class Closed(TypedDict):
@@ -1142,6 +1281,21 @@ class Withdrawn(TypedDict):
     """The message is taken back."""
 
     message_id: MessageId
+
+
+class QueuedBody(TypedDict):
+    """What is to change of a message that waits; what is absent stays."""
+
+    # What it says now.
+    parts: NotRequired[list[InputPart] | None]
+    # Whether it waits for a turn of its own or goes to the running one.
+    delivery: NotRequired[Waits | None]
+    # The waiting message that it is to stand before; null puts it last.
+    before: NotRequired[MessageId | None]
+
+
+# How a message that waits can be delivered.
+Waits: TypeAlias = 'Literal["queue"] | Literal["steer"]'
 
 
 class Started(TypedDict):
@@ -1347,6 +1501,21 @@ class Share(TypedDict):
 
 # What a piece of what a model is shown is.
 ContextKind: TypeAlias = 'Literal["system_prompt"] | Literal["tools"] | Literal["workspace"] | Literal["summary"] | Literal["system"] | Literal["user"] | Literal["assistant"] | Literal["tool_results"]'
+
+
+class FoundFiles(TypedDict):
+    """Files, the best match first."""
+
+    files: list[FoundFile]
+    # Whether there are more.
+    truncated: bool
+
+
+class FoundFile(TypedDict):
+    """An object."""
+
+    # Relative to the workspace.
+    path: str
 
 
 class Stored(TypedDict):
@@ -2576,6 +2745,13 @@ CompactionTrigger: TypeAlias = 'Literal["threshold"] | Literal["overflow"] | Lit
 SessionEvent: TypeAlias = "EventRecord | EventDelta"
 
 
+class ListAgentSessionsQuery(TypedDict):
+    """What `list_agent_sessions` can be asked with."""
+
+    # The directory that they work in.
+    workspace_path: str
+
+
 class ListModelsQuery(TypedDict):
     """What `list_models` can be asked with."""
 
@@ -2599,6 +2775,13 @@ class ListToolsQuery(TypedDict):
 
 # What `usage` can be asked with.
 UsageQuery = TypedDict("UsageQuery", {"by": 'NotRequired[Literal["day"] | Literal["model"] | Literal["session"] | Literal["workspace"] | Literal["total"]]', "from": "NotRequired[str]", "to": "NotRequired[str]", "session": "NotRequired[str]", "workspace": "NotRequired[str]", "model": "NotRequired[str]", "utc_offset_minutes": "NotRequired[int]"})
+
+
+class ListDirectoriesQuery(TypedDict):
+    """What `list_directories` can be asked with."""
+
+    # An existing directory, as an absolute path; where the daemon works when absent.
+    path: NotRequired[str]
 
 
 class ListSessionsQuery(TypedDict):
@@ -2672,3 +2855,12 @@ class ImportSessionQuery(TypedDict):
     format: NotRequired[Literal["zip"] | Literal["ndjson"] | Literal["transcript"]]
     # The directory that the session works in from now on; the one that it worked in when absent.
     workspace_path: NotRequired[str]
+
+
+class FindFilesQuery(TypedDict):
+    """What `find_files` can be asked with."""
+
+    # Letters of the path, in this order.
+    q: NotRequired[str]
+    # How many at most.
+    limit: NotRequired[int]

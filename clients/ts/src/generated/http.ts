@@ -25,13 +25,64 @@ export interface Health {
 
 /** The agents that sessions can have. */
 export interface Agents {
-  agents: Array<Named>;
+  agents: Array<AgentDescription>;
 }
 
-/** Something with a name. */
-export interface Named {
+/** An agent that sessions can have. */
+export interface AgentDescription {
+  /** The name by which sessions choose it. */
   name: string;
+  /** `native` for the daemon's own, `acp` for one that others wrote. */
+  kind: string;
+  /** What people call it. */
+  title?: string | null;
+  /** The program that it is, without its arguments. */
+  program?: string | null;
+  /** How it stands. */
+  status: AgentLink;
+  /** What to do where its program is missing. */
+  install?: string | null;
+  /** How to log in to it, or which key it takes. */
+  login?: string | null;
+  /** What new sessions choose of its settings. */
+  settings: { [key: string]: string };
+  /** Its processes, one for each workspace in which it was needed. */
+  processes: Array<AgentProcess>;
 }
+
+/** How an agent of other people stands. */
+export type AgentLink = 'starting' | 'connected' | 'reconnecting' | 'disconnected';
+
+/** A process of an agent. */
+export interface AgentProcess {
+  /** The workspace that it works in. */
+  workspace: string;
+  /** How it stands. */
+  status: AgentLink;
+  /** What went wrong last. */
+  error?: Failure | null;
+  /** The end of what it printed on its error output. */
+  stderr: string;
+}
+
+/** The sessions that an agent keeps itself. */
+export interface AgentSessions {
+  sessions: Array<AgentSession>;
+}
+
+/** A session that an agent keeps itself. */
+export interface AgentSession {
+  /** What the agent calls it; to be named as `adopt` where a session is made. */
+  agent_session_id: string;
+  /** Its title. */
+  title?: string | null;
+  /** When it was last used, as the agent writes it. */
+  updated_at?: string | null;
+  /** The session of this daemon that it is, if it is one. */
+  session_id?: SessionId | null;
+}
+
+export type SessionId = string;
 
 /** The models that sessions can have. */
 export interface Models {
@@ -245,6 +296,108 @@ export interface Sum {
   unpriced_steps: number;
 }
 
+/** A code from the daemon's terminal. */
+export interface LoginBody {
+  /** The code. It is good for one login. */
+  code: string;
+}
+
+/** A way in for a browser. */
+export interface LoginCode {
+  /** What to open: the page, with a one-time code behind the `#`. */
+  address: string;
+  /** Until when the code can be used. */
+  expires_at: string;
+}
+
+/** How the daemon is set up. */
+export interface SettingsView {
+  providers: Array<ConfiguredProvider>;
+  /** The agents that sessions can have, by name; `/v1/agents` says more. */
+  agents: Array<string>;
+  /** The policy of a session that brings none. */
+  policy: Policy;
+  /** The workspaces whose own settings, checks and servers are used. */
+  trusted_workspaces: Array<string>;
+  /** Where everything is kept. */
+  data_dir: string;
+  /** Where the configuration is read from; null where there is no place for one. */
+  config_path?: string | null;
+  /** The daemon's version. */
+  version: string;
+}
+
+/** A provider of models. */
+export interface ConfiguredProvider {
+  /** What comes before the `:` in the names of its models. */
+  name: string;
+  /** The protocol that it speaks. */
+  kind: string;
+  /** Where its endpoints lie; empty where it has none. */
+  base_url: string;
+  /** Whether it has a key; some need none. */
+  has_key: boolean;
+  /** What it lacks, and what to do about that; null when it can be used. */
+  problem?: string | null;
+}
+
+/** The policies of one session. */
+export interface Policy {
+  /** Which calls wait for an answer. */
+  approval?: ApprovalPolicy;
+  /** What is checked after a turn that changed the workspace. */
+  verify?: VerifyPolicy;
+  /** Whether a person reviews the turn's diff. */
+  patch_review?: PatchReview;
+  /** How the session comes by a model when nobody names one. */
+  model?: ModelPolicy;
+}
+
+/** Which tool calls wait for an answer. */
+export interface ApprovalPolicy {
+  /** Kinds that always ask. */
+  require_for_kinds?: Array<ToolKind>;
+  /** Tools that always ask, whatever their kind. */
+  require_for_tools?: Array<string>;
+  /** Calls that are allowed without asking. */
+  rules?: Array<Rule>;
+  /** Whether commands that are known to only read run without asking, unless their tool is named above. */
+  safe_commands?: boolean;
+}
+
+/** What runs after a turn that changed the workspace. */
+export interface VerifyPolicy {
+  /** Whether verification runs by itself. */
+  auto?: boolean;
+  /** The commands, run in order in the workspace. None means that there is nothing to verify with. */
+  commands?: Array<string>;
+  /** Whether a turn only counts as verified when it leaves no uncommitted change behind. */
+  require_clean?: boolean;
+  /** How often a failure goes back to the model. */
+  max_rounds?: number;
+}
+
+/** Whether a person reviews a turn's diff. */
+export interface PatchReview {
+  /** The mode. */
+  mode?: PatchReviewMode;
+}
+
+/** The modes of patch review. */
+export type PatchReviewMode = 'off' | 'request' | 'auto';
+
+/** How a session that names no model comes by one. */
+export interface ModelPolicy {
+  /** What the model must be able to do. */
+  require?: Array<Ability>;
+  /** The most that a million input tokens may cost, in US dollars. */
+  max_input_price?: number | null;
+  /** The most that a million output tokens may cost, in US dollars. */
+  max_output_price?: number | null;
+  /** Models to be taken before all others, the first that can be used. */
+  prefer?: Array<string>;
+}
+
 /** The projects, in the order in which they were added. */
 export interface ProjectList {
   projects: Array<Project>;
@@ -268,6 +421,24 @@ export interface ProjectBody {
   path: string;
 }
 
+/** What a directory holds of directories, by name. */
+export interface DirectoryList {
+  /** The directory, as it really is. */
+  path: string;
+  /** The one above it; null at the root. */
+  parent?: string | null;
+  directories: Array<OneDirectory>;
+  /** Whether there are more. */
+  truncated: boolean;
+}
+
+export interface OneDirectory {
+  name: string;
+  path: string;
+  /** Whether it is a git repository. */
+  git: boolean;
+}
+
 /** The project is off the list. */
 export interface ProjectRemoved {
   project_id: string;
@@ -277,8 +448,6 @@ export interface ProjectRemoved {
 export interface Created {
   session_id: SessionId;
 }
-
-export type SessionId = string;
 
 /** What a new session is to be. */
 export interface NewSessionBody {
@@ -316,6 +485,10 @@ export interface NewSessionBody {
   policy?: PolicyBody | null;
   /** Asking twice with one key makes one session. */
   idempotency_key?: string | null;
+  /** What is chosen of the settings of someone else's agent, by the agent's own names. */
+  agent_settings?: { [key: string]: string } | null;
+  /** The session of someone else's agent to take over, as the agent calls it. One that was taken over before is found, and not made again. */
+  adopt?: string | null;
 }
 
 /** How much a model thinks before it answers. */
@@ -376,9 +549,6 @@ export interface PatchReviewBody {
   mode?: PatchReviewMode | null;
 }
 
-/** The modes of patch review. */
-export type PatchReviewMode = 'off' | 'request' | 'auto';
-
 export interface ModelBody {
   /** What the model must be able to do. */
   require?: Array<Ability> | null;
@@ -431,6 +601,8 @@ export interface Entry {
   title?: string | null;
   /** Whether it is put away. */
   archived: boolean;
+  /** Whether it is kept at the head of lists. */
+  pinned?: boolean;
   /** The session that started it, if one did. */
   parent_session_id?: SessionId | null;
   /** How many sessions are above it. */
@@ -483,60 +655,6 @@ export interface ForkedFrom {
   turn_id?: TurnId | null;
 }
 
-/** The policies of one session. */
-export interface Policy {
-  /** Which calls wait for an answer. */
-  approval?: ApprovalPolicy;
-  /** What is checked after a turn that changed the workspace. */
-  verify?: VerifyPolicy;
-  /** Whether a person reviews the turn's diff. */
-  patch_review?: PatchReview;
-  /** How the session comes by a model when nobody names one. */
-  model?: ModelPolicy;
-}
-
-/** Which tool calls wait for an answer. */
-export interface ApprovalPolicy {
-  /** Kinds that always ask. */
-  require_for_kinds?: Array<ToolKind>;
-  /** Tools that always ask, whatever their kind. */
-  require_for_tools?: Array<string>;
-  /** Calls that are allowed without asking. */
-  rules?: Array<Rule>;
-  /** Whether commands that are known to only read run without asking, unless their tool is named above. */
-  safe_commands?: boolean;
-}
-
-/** What runs after a turn that changed the workspace. */
-export interface VerifyPolicy {
-  /** Whether verification runs by itself. */
-  auto?: boolean;
-  /** The commands, run in order in the workspace. None means that there is nothing to verify with. */
-  commands?: Array<string>;
-  /** Whether a turn only counts as verified when it leaves no uncommitted change behind. */
-  require_clean?: boolean;
-  /** How often a failure goes back to the model. */
-  max_rounds?: number;
-}
-
-/** Whether a person reviews a turn's diff. */
-export interface PatchReview {
-  /** The mode. */
-  mode?: PatchReviewMode;
-}
-
-/** How a session that names no model comes by one. */
-export interface ModelPolicy {
-  /** What the model must be able to do. */
-  require?: Array<Ability>;
-  /** The most that a million input tokens may cost, in US dollars. */
-  max_input_price?: number | null;
-  /** The most that a million output tokens may cost, in US dollars. */
-  max_output_price?: number | null;
-  /** Models to be taken before all others, the first that can be used. */
-  prefer?: Array<string>;
-}
-
 /** Tokens spent. */
 export interface Usage {
   /** Tokens sent to the model, cached ones included. */
@@ -587,6 +705,8 @@ export interface Shown {
   title?: string | null;
   /** Whether it is put away. */
   archived: boolean;
+  /** Whether it is kept at the head of lists. */
+  pinned?: boolean;
   /** The session that started it, if one did. */
   parent_session_id?: SessionId | null;
   /** How many sessions are above it. */
@@ -623,6 +743,8 @@ export interface Shown {
   queue: Array<Queued>;
   /** Sessions that it has started and that are still of interest. */
   children?: Array<Child>;
+  /** What the sessions that it has started have spent, those that they have started included. It counts against its budget, and is no part of its `usage`. */
+  children_usage?: Usage;
   /** Roughly how many tokens its conversation has. */
   context_tokens?: number | null;
   /** What its agent says of itself, if it is someone else's. */
@@ -844,8 +966,10 @@ export interface ChildOutcome {
   text: string;
   /** Why it failed. */
   error?: string | null;
-  /** What it has spent. */
+  /** What it has spent, with what those have that it has started itself. */
   usage: Usage;
+  /** How many files it has changed in its own git worktree, if it has one. */
+  changed_files?: number | null;
 }
 
 /** How a session that another one started ended. */
@@ -935,6 +1059,8 @@ export interface UpdateBody {
   title?: string | null;
   /** Put it away, or back. */
   archived?: boolean | null;
+  /** Keep it at the head of lists, or no longer. */
+  pinned?: boolean | null;
   /** Another model, from the next turn on. */
   model?: string | null;
   /** Other models to take its place. */
@@ -947,6 +1073,8 @@ export interface UpdateBody {
   verbose_log?: boolean | null;
   /** Another policy, from now on. */
   policy?: PolicyBody | null;
+  /** Other choices among the settings of someone else's agent, from the next turn on; those that are not named stay. */
+  agent_settings?: { [key: string]: string } | null;
 }
 
 /** The session is closed. */
@@ -1031,6 +1159,19 @@ export interface Queue {
 export interface Withdrawn {
   message_id: MessageId;
 }
+
+/** What is to change of a message that waits; what is absent stays. */
+export interface QueuedBody {
+  /** What it says now. */
+  parts?: Array<InputPart> | null;
+  /** Whether it waits for a turn of its own or goes to the running one. */
+  delivery?: Waits | null;
+  /** The waiting message that it is to stand before; null puts it last. */
+  before?: MessageId | null;
+}
+
+/** How a message that waits can be delivered. */
+export type Waits = 'queue' | 'steer';
 
 /** The turn begins. */
 export interface Started {
@@ -1214,6 +1355,18 @@ export interface Share {
 
 /** What a piece of what a model is shown is. */
 export type ContextKind = 'system_prompt' | 'tools' | 'workspace' | 'summary' | 'system' | 'user' | 'assistant' | 'tool_results';
+
+/** Files, the best match first. */
+export interface FoundFiles {
+  files: Array<FoundFile>;
+  /** Whether there are more. */
+  truncated: boolean;
+}
+
+export interface FoundFile {
+  /** Relative to the workspace. */
+  path: string;
+}
 
 /** A file beside the log. */
 export interface Stored {
@@ -2327,6 +2480,12 @@ export type CompactionTrigger = 'threshold' | 'overflow' | 'asked';
 /** What `GET /v1/sessions/{session_id}/events` shows beside heartbeats. */
 export type SessionEvent = EventRecord | EventDelta;
 
+/** What `list_agent_sessions` can be asked with. */
+export interface ListAgentSessionsQuery {
+  /** The directory that they work in. */
+  workspace_path: string;
+}
+
 /** What `list_models` can be asked with. */
 export interface ListModelsQuery {
   /** Ask the servers anew, rather than tell what they said last. */
@@ -2361,6 +2520,12 @@ export interface UsageQuery {
   model?: string;
   /** How many minutes ahead of UTC days and dates begin; 0 when absent. */
   utc_offset_minutes?: number;
+}
+
+/** What `list_directories` can be asked with. */
+export interface ListDirectoriesQuery {
+  /** An existing directory, as an absolute path; where the daemon works when absent. */
+  path?: string;
 }
 
 /** What `list_sessions` can be asked with. */
@@ -2427,4 +2592,12 @@ export interface ImportSessionQuery {
   format?: 'zip' | 'ndjson' | 'transcript';
   /** The directory that the session works in from now on; the one that it worked in when absent. */
   workspace_path?: string;
+}
+
+/** What `find_files` can be asked with. */
+export interface FindFilesQuery {
+  /** Letters of the path, in this order. */
+  q?: string;
+  /** How many at most. */
+  limit?: number;
 }

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
 
-#[cfg(feature = "adapters")]
-mod adapters;
+mod care;
 mod faults;
 mod fixture;
 mod processes;

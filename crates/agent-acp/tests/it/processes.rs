@@ -88,7 +88,7 @@ async fn an_agent_can_be_asked_what_it_is() {
     let world = world(&[]);
     let info = within(world.agent.probe(&world.workspace())).await.unwrap();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("fault", "1.0"));
-    assert!(info.keeps_sessions && !info.lists_sessions);
+    assert!(info.loads_sessions && !info.lists_sessions);
     assert!(within(world.agent.sessions(&world.workspace())).await.unwrap().is_empty());
 }
 

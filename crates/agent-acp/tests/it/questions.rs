@@ -33,6 +33,12 @@ async fn a_no_is_heard_too() {
 }
 
 #[tokio::test]
+async fn an_agent_that_stops_at_a_no_has_ended_its_turn() {
+    let world = world_with(Policy::default(), &[]).answering(Verdict::Deny);
+    assert_eq!(world.ask("ask:q cancelled").await.unwrap().stop_reason, "denied");
+}
+
+#[tokio::test]
 async fn two_questions_at_once_are_both_answered() {
     let world = world_with(Policy::default(), &[]).answering(Verdict::Approve);
     world.ask("pend:a pend:b asks:a,b say:both").await.unwrap();

@@ -8,22 +8,17 @@ use ostler_types::{Policy, ToolKind, Verdict};
 
 use crate::fixture::{World, agent_of, check, directory, host, settings, within};
 
-pub(crate) fn repository() -> PathBuf {
+fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The directory with what others wrote, which is installed if it is not.
-pub(crate) fn installed(part: &str) -> PathBuf {
+/// The directory with the protocol's SDK for Node, which is installed if it is not.
+fn installed_sdk() -> PathBuf {
     let (script, place) = (repository().join("tests/acp/setup.sh"), repository().join("target/acp-agents"));
-    let mut command = Command::new(&script);
-    command.arg(&place);
-    if part == "claude" {
-        command.arg("adapters");
-    }
-    let done = command.output().expect("the script that installs agents runs");
+    let done = Command::new(&script).arg(&place).output().expect("the script that installs agents runs");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "run {} and see why it fails: {said}", script.display());
-    place.join(part)
+    place.join("sdk")
 }
 
 fn world_of(program: AgentProgram, policy: Policy) -> World {
@@ -33,7 +28,7 @@ fn world_of(program: AgentProgram, policy: Policy) -> World {
 
 fn sdk_of_node() -> AgentProgram {
     let script = repository().join("tests/acp/agent.mjs").display().to_string();
-    AgentProgram::new("node", "node", [script, installed("sdk").display().to_string()])
+    AgentProgram::new("node", "node", [script, installed_sdk().display().to_string()])
 }
 
 fn sdk_of_rust() -> AgentProgram {

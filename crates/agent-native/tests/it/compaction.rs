@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ostler_agent_native::NativeAgent;
 use ostler_models::{Model, ModelError, ModelEvent};
-use ostler_testing::model::{Cue, calls, text};
-use ostler_types::{Compaction, CompactionTrigger, Event, ModelInfo, Role, Usage, results};
+use ostler_testing::model::{Cue, ScriptedModel, calls, text};
+use ostler_types::{Change, Compaction, CompactionTrigger, Event, ModelInfo, Role, Usage, results};
 use serde_json::json;
 
 use crate::fixture::{World, completed, said, world};
@@ -161,6 +161,39 @@ async fn a_model_that_writes_no_notes_does_not_leave_the_session_stuck() {
         assert!(!summary.contains("sk-abc") && !summary.contains("half"));
         assert_eq!(world.host.conversation().last().unwrap().text(), "done");
     }
+}
+
+#[tokio::test]
+async fn a_model_that_may_take_its_place_writes_the_notes_when_it_cannot() {
+    let broken = vec![said("half"), Cue::Error(ModelError::new("overloaded", "too busy"))];
+    let mut world = with_window(None, vec![talk(0), talk(1), talk(2), broken, text("done")]);
+    let usage = Usage { input_tokens: 70, output_tokens: 7, ..Usage::default() };
+    let notes = [Cue::Event(ModelEvent::Usage(usage))].into_iter().chain(text("notes of another")).collect();
+    let (first, other): (Arc<dyn Model>, _) = (world.model.clone(), ScriptedModel::new([notes]));
+    let second: Arc<dyn Model> = other.clone();
+    let resolve = move |name: &str| match name {
+        "other:one" => Ok(second.clone()),
+        "other:missing" => Err(ModelError::new("unknown_model", "no such model")),
+        _ => Ok(first.clone()),
+    };
+    let agent = NativeAgent::with_model(resolve, tools(&world.bench), 10);
+    let window = |name: &str| if name == "other:one" { 1_000 } else { 6_000 };
+    let info = move |name: &str| ModelInfo { context_window: Some(window(name)), ..ModelInfo::unknown(name) };
+    world.agent = Arc::new(agent.with_model_info(info));
+    let names = Some(vec!["other:missing".to_owned(), "other:one".to_owned()]);
+    world.host.update(Change { fallback_models: names, ..Change::default() });
+    for wish in ["count sheep", "in twos", "quickly", "to ten"] {
+        world.ask(wish).await.unwrap();
+    }
+    let summary = compactions(&world)[0].summary.clone().unwrap().text();
+    assert!(summary.contains("notes of another") && !summary.contains("No model could"), "{summary}");
+    // Its window is smaller, so it is shown less; and the turn stays with the model that it has.
+    let asked = other.requests()[0].messages[0].text();
+    assert!(asked.len() < 3_500, "{}", asked.len());
+    assert_eq!(world.host.conversation().last().unwrap().text(), "done");
+    let spent = |event: &Event| matches!(event, Event::UsageRecorded { model, message_id: None, .. } if model == "other:one");
+    assert_eq!(world.host.events().iter().filter(|event| spent(event)).count(), 1);
+    assert_eq!(world.count("model_resolved"), 0);
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! What answers take is counted once, also when they are stopped; and a budget ends a turn.
 
 use ostler_models::{ModelError, ModelEvent};
-use ostler_testing::host::TurnHost;
+use ostler_testing::host::{TurnHost, answered};
 use ostler_testing::model::{Cue, calls, text};
-use ostler_types::{Budget, Event, NewSession, Policy, Role, Usage, results};
+use ostler_types::{Budget, ChildOutcome, Event, NewSession, Policy, Role, Usage, results};
 use serde_json::json;
 
 use crate::fixture::{World, completed, said, world};
@@ -106,4 +106,26 @@ async fn a_model_that_spoke_last_is_asked_to_go_on_and_the_log_says_so() {
     world.ask("thanks").await.unwrap();
     assert_eq!(shown(2)[..3], expected, "later requests begin with the same messages");
     assert_eq!(shown(2).len(), 5, "nobody who has something to answer is asked to go on");
+}
+
+#[tokio::test]
+async fn what_other_sessions_take_counts_against_the_budget_of_the_one_that_started_them() {
+    let task = json!({"description": "d", "prompt": "p"});
+    let mut first = calls(&[("a", "task", task.clone()), ("b", "task", task)]);
+    first.insert(0, took(300, 100));
+    let budget = Budget { max_tokens: Some(1_000), ..Budget::default() };
+    let mut world = with_budget(budget, vec![first]);
+    let usage = Usage { input_tokens: 250, output_tokens: 50, ..Usage::default() };
+    world.host = world.host.with_children(move |_| Some(ChildOutcome { usage, ..answered("done") }));
+    // 400 of its own and twice 300: the model is not asked again, in this turn or in another one.
+    for text in ["go", "go on"] {
+        let failed = world.ask(text).await.unwrap_err();
+        assert_eq!(failed.error.code, "budget_spent");
+        let expected = "used 1000 tokens, 600 of them by sessions that it has started";
+        assert!(failed.error.message.contains(expected), "{}", failed.error.message);
+    }
+    let given: Vec<_> = world.host.children().iter().map(|(_, child)| child.budget.max_tokens).collect();
+    assert_eq!(given, [Some(600), Some(300)]);
+    let state = world.host.state();
+    assert_eq!((state.session.usage.tokens(), state.children_usage.tokens()), (400, 600));
 }

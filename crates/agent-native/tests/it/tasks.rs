@@ -82,15 +82,19 @@ async fn twenty_work_side_by_side() {
     // All of them are at work before any has ended.
     world.host.started_children(20).await;
     assert_eq!(world.count("tool_call_completed"), 0);
-    for (id, child) in world.host.children() {
+    for (number, (id, child)) in world.host.children().into_iter().enumerate() {
         assert!(child.worktree);
-        world.host.end_child(id, answered("done"));
+        let changed_files = Some(u64::from(number > 0));
+        world.host.end_child(id, ChildOutcome { changed_files, ..answered("done") });
     }
     turn.await.unwrap().unwrap();
     world.check();
     let results = world.results();
     assert!(results.len() == 20 && results.iter().all(|result| result.ok));
-    assert!(results[0].text().contains("action merge or drop"), "{}", results[0].text());
+    let changed = |id: &str| results.iter().find(|result| result.id.0 == id).unwrap().text();
+    assert!(changed("c0").ends_with("[It changed no files in its git worktree.]"), "{}", changed("c0"));
+    assert!(changed("c1").contains("[It changed 1 file.]\n"), "{}", changed("c1"));
+    assert!(changed("c1").contains("action merge or drop"), "{}", changed("c1"));
 }
 
 #[tokio::test]
@@ -267,7 +271,7 @@ async fn its_budget_is_at_most_what_is_left_of_this_sessions() {
         .iter()
         .map(|(_, child)| (child.budget.max_steps, child.budget.max_tokens))
         .collect();
-    assert_eq!(given, [(Some(5), Some(850)), (Some(2), Some(300)), (Some(5), Some(850))]);
+    assert_eq!(given, [(Some(5), Some(850)), (Some(2), Some(300)), (Some(5), Some(630))]);
 }
 
 #[tokio::test]

@@ -18,6 +18,9 @@ pub struct Run {
     /// Print the session's events as JSON lines instead
     #[arg(long)]
     pub json: bool,
+    /// Have this agent work on it; `ostler agents list` shows which there are
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["attach", "plan"])]
+    pub agent: Option<String>,
     /// Use this model, as `provider:model`
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,

@@ -35,7 +35,11 @@ async fn follow_compaction(client: &Client, setting: &Setting, id: SessionId) ->
     let events = client.events_resuming(id, after).await?;
     let turn_id = client.compact(id).await?;
     let screen = Screen::new(false, false, false, &setting.environment);
-    Turn::new(client, (id, turn_id), None, ApproveWhen::Never, screen).follow(events).await
+    let exit = Turn::new(client, (id, turn_id), None, ApproveWhen::Never, screen).follow(events).await?;
+    if let Ok(context) = client.context(id).await {
+        println!("the model is shown {}", share(&context));
+    }
+    Ok(exit)
 }
 
 pub(super) async fn context(setting: Setting, id: SessionId, json: bool) -> anyhow::Result<Exit> {
@@ -53,16 +57,20 @@ pub(super) async fn context(setting: Setting, id: SessionId, json: bool) -> anyh
 }
 
 fn table(context: &ContextView) -> String {
-    let room = match (context.window, context.percent) {
-        (Some(window), Some(percent)) => format!("{} of {window} tokens ({percent} %)", context.tokens),
-        _ => format!("{} tokens; how many the model takes is not known", context.tokens),
-    };
-    let mut text = format!("{}: about {room}, {} messages\n", context.model, context.messages);
+    let mut text = format!("{}: {}, {} messages\n", context.model, share(context), context.messages);
     for section in &context.sections {
         let name = in_one_line(&section.name, 40);
         text.push_str(&format!("  {name:<40}  {:>9}  {:>5.1} %\n", section.tokens, section.percent));
     }
     text
+}
+
+/// How much of the model's window is taken.
+fn share(context: &ContextView) -> String {
+    match (context.window, context.percent) {
+        (Some(window), Some(percent)) => format!("about {} of {window} tokens ({percent} %)", context.tokens),
+        _ => format!("about {} tokens; how many the model takes is not known", context.tokens),
+    }
 }
 
 /// Adds what the model is to know, and starts nothing.

@@ -1,13 +1,17 @@
 //! `ostler doctor`: checks every log, says what is wrong and what to do, and makes views again.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use ostler_client::{Client, ClientError, Endpoint, SessionFilter};
 use ostler_eventlog::{CheckReport, FileLog, Log, LogError, OpenError, RealDisk};
 use ostler_types::SessionId;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::Setting;
 use crate::args::Doctor;
@@ -15,6 +19,10 @@ use crate::config::Auth;
 use crate::daemon::{Daemon, DaemonSettings, socket_path};
 use crate::exit::Exit;
 use crate::reach::find;
+
+/// How long the gateway has for an answer, and how much of one is read.
+const GATEWAY_PATIENCE: Duration = Duration::from_secs(3);
+const GATEWAY_ANSWER: u64 = 16 << 10;
 
 pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<Exit> {
     let log = match FileLog::open(&setting.data_dir, Arc::new(RealDisk)) {
@@ -32,9 +40,54 @@ pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<E
     }
     let exit = report(&setting, &doctor, &examined)?;
     if !doctor.json {
+        let gateway = &setting.loaded.config.gateway;
+        match gateway.enabled {
+            true => println!("gateway: will listen on {}, once a daemon runs", gateway.listen),
+            false => println!("gateway: off (gateway.enabled)"),
+        }
         print_sandbox(&setting).await;
     }
     Ok(exit)
+}
+
+/// Whether the gateway of a daemon that runs has its port, and what to do if it has not.
+async fn gateway(setting: &Setting) -> (Value, String) {
+    let gateway = &setting.loaded.config.gateway;
+    if !gateway.enabled {
+        return (json!({"enabled": false}), "gateway: off (gateway.enabled)".to_owned());
+    }
+    let address = gateway.listen;
+    let asked = tokio::time::timeout(GATEWAY_PATIENCE, gateway_answers(address)).await;
+    let problem = match asked {
+        Ok(Ok(true)) => None,
+        Ok(Ok(false)) => Some("another program has that port".to_owned()),
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some("nobody answers there".to_owned()),
+    };
+    let report = json!({
+        "enabled": true, "address": address, "listening": problem.is_none(), "problem": problem,
+    });
+    let line = match problem {
+        None => format!("gateway: listens on {address}"),
+        Some(problem) => format!(
+            "gateway: does not listen on {address} ({problem}); it is at /gateway of the http door, or set \
+             gateway.listen to another address and start the daemon again"
+        ),
+    };
+    (report, line)
+}
+
+/// Asks for the gateway's health, and says whether it is a gateway that answers.
+async fn gateway_answers(address: SocketAddr) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(GATEWAY_ANSWER).read_to_end(&mut answer).await?;
+    let answer = String::from_utf8_lossy(&answer);
+    Ok(answer.starts_with("HTTP/1.1 200")
+        && answer.contains("\"status\":\"ok\"")
+        && answer.contains("\"uptime\""))
 }
 
 /// Says what confines programs here, and what does not.
@@ -176,14 +229,15 @@ async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -
     let client =
         find(&setting.data_dir).await.context("a process has the data directory but does not answer")?;
     let version = client.health().await?.version.unwrap_or_default();
+    let (gateway, gateway_line) = gateway(setting).await;
     if doctor.json {
-        println!(
-            "{:#}",
-            json!({"ok": true, "data_dir": setting.data_dir, "daemon": {"pid": pid, "version": version}})
-        );
+        let daemon = json!({"pid": pid, "version": version});
+        let report = json!({"ok": true, "data_dir": setting.data_dir, "daemon": daemon, "gateway": gateway});
+        println!("{report:#}");
     } else {
         println!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());
         println!("stop it to have every log checked");
+        println!("{gateway_line}");
         print_sandbox(setting).await;
     }
     Ok(Exit::Success)

@@ -1,31 +1,28 @@
-//! `ostler rpc`: lines of JSON on stdin and stdout. The sessions are those of the daemon that has the data
-//! directory, to which bytes are then only passed on, or they are run in this process.
+//! `ostler rpc`: lines of JSON on stdin and stdout.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use ostler_client::{Client, Upgraded};
-use ostler_doors::jsonl::{END_OF_LINES, Ended, Options, UPGRADE};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio_util::sync::CancellationToken;
+use ostler_doors::jsonl::{Options, UPGRADE};
 
 use super::Setting;
-use super::serve::Signals;
+use super::pump::{self, Wire};
 use crate::args::Rpc;
-use crate::daemon::Daemon;
 use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
 
-/// Bytes that are passed on at a time.
-const CHUNK: usize = 64 * 1024;
-/// How the first line begins, unless the first session could not be started.
-const READY: &[u8] = b"{\"type\":\"ready\"";
-/// Ends whatever line the client was in, and then everything.
-const QUIT: &[u8] = b"\n{\"type\":\"quit\"}\n";
-/// What a client is told when the daemon is gone.
-const CUT: &str = "{\"type\":\"error\",\"message\":\"the daemon ended\",\"hint\":\"what it had accepted is on disk; \
-                   start `ostler rpc` again, and go on with a session by its `session_file`\"}\n";
+const WIRE: Wire = Wire {
+    path: "/jsonl",
+    upgrade: UPGRADE,
+    // Otherwise the first session could not be started.
+    ready: b"{\"type\":\"ready\"",
+    // Ends whatever line the client was in, and then everything.
+    quit: Some(b"\n{\"type\":\"quit\"}\n"),
+    cut: Some(
+        "{\"type\":\"error\",\"message\":\"the daemon ended\",\"hint\":\"what it had accepted is on disk; \
+         start `ostler rpc` again, and go on with a session by its `session_file`\"}\n",
+    ),
+    advice: "the daemon ended",
+};
 
 pub(super) async fn rpc(setting: Setting, args: Rpc) -> anyhow::Result<Exit> {
     let options = match options(args) {
@@ -35,32 +32,17 @@ pub(super) async fn rpc(setting: Setting, args: Rpc) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    let mut signals = Signals::new()?;
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
-    let Some(daemon) = reached.own() else {
-        return pump(&reached.client, &options, &mut signals).await;
-    };
-    let (exit, stopped) = Box::pin(serve_here(daemon, options, &mut signals)).await;
-    // Others may have turns in this process, which go on unless it is stopped.
-    if !stopped {
-        tokio::select! {
-            () = daemon.until_quiet() => {}
-            () = signals.next() => {}
-        }
-    }
-    reached.stop().await;
-    Ok(exit)
+    pump::serve(setting, &WIRE, options.clone(), async |daemon, stop| {
+        daemon.jsonl().serve(options, tokio::io::stdin(), tokio::io::stdout(), stop).await
+    })
+    .await
 }
 
 fn options(args: Rpc) -> anyhow::Result<Options> {
-    let cwd = args.cwd.as_deref().unwrap_or(Path::new("."));
-    let cwd = cwd.canonicalize().with_context(|| format!("{} cannot be used", cwd.display()))?;
-    anyhow::ensure!(cwd.is_dir(), "{} is not a directory", cwd.display());
     let absolute = |path| std::path::absolute(path).context("the session file's path cannot be used");
     let session_file = args.session_file.map(absolute).transpose()?;
     Ok(Options {
-        cwd: cwd.to_string_lossy().into_owned(),
+        cwd: pump::directory(args.cwd.as_deref())?.to_string_lossy().into_owned(),
         model: args.model,
         system_prompt: args.system_prompt,
         session_file: session_file.map(|path| path.to_string_lossy().into_owned()),
@@ -70,86 +52,4 @@ fn options(args: Rpc) -> anyhow::Result<Options> {
         max_line_bytes: usize::try_from(args.max_line_bytes)?,
         argv: std::env::args().collect(),
     })
-}
-
-/// Runs the sessions in this process. Also returns whether a signal ended it.
-async fn serve_here(daemon: &Daemon, options: Options, signals: &mut Signals) -> (Exit, bool) {
-    let (door, stop) = (daemon.jsonl(), CancellationToken::new());
-    let serving = door.serve(options, tokio::io::stdin(), tokio::io::stdout(), stop.clone());
-    let mut serving = std::pin::pin!(serving);
-    let ended = loop {
-        tokio::select! {
-            ended = &mut serving => break ended,
-            () = signals.next(), if !stop.is_cancelled() => stop.cancel(),
-        }
-    };
-    let exit = match ended {
-        Ok(Ended::Quit | Ended::EndOfInput | Ended::Stopped) => Exit::Success,
-        Ok(Ended::ClientGone | Ended::NotAllowed) => Exit::Failure,
-        Err(refusal) => {
-            eprintln!("error: {refusal}");
-            Exit::Failure
-        }
-    };
-    (exit, stop.is_cancelled())
-}
-
-/// Passes bytes on to the daemon and back, until it is done.
-async fn pump(client: &Client, options: &Options, signals: &mut Signals) -> anyhow::Result<Exit> {
-    let (from, mut to) = tokio::io::split(client.upgrade("/jsonl", UPGRADE).await?);
-    let mut first = serde_json::to_vec(options)?;
-    first.push(b'\n');
-    to.write_all(&first).await.context("the daemon did not take the options")?;
-    let up = async {
-        send(to, signals).await;
-        // The daemon has the last word.
-        std::future::pending().await
-    };
-    tokio::select! {
-        exit = receive(from) => exit,
-        never = up => never,
-    }
-}
-
-/// Passes stdin on. Its end, or a signal, is the end of what is sent; the rest can still be read.
-async fn send(mut to: WriteHalf<Upgraded>, signals: &mut Signals) {
-    let (mut stdin, mut buffer) = (tokio::io::stdin(), vec![0; CHUNK]);
-    loop {
-        let bytes = tokio::select! {
-            read = stdin.read(&mut buffer) => match read {
-                Ok(0) | Err(_) => break,
-                Ok(count) => &buffer[..count],
-            },
-            () = signals.next() => QUIT,
-        };
-        // That the daemon is gone shows where its answers are read.
-        if to.write_all(bytes).await.is_err() {
-            return;
-        }
-    }
-    _ = to.shutdown().await;
-}
-
-/// Passes on what the daemon says, and tells from its end whether it came to one in order.
-async fn receive(mut from: ReadHalf<Upgraded>) -> anyhow::Result<Exit> {
-    let (mut stdout, mut buffer) = (tokio::io::stdout(), vec![0; CHUNK]);
-    let (mut beginning, mut last, mut whole) = (Vec::<u8>::new(), b'\n', false);
-    while let Ok(count @ 1..) = from.read(&mut buffer).await {
-        let mut bytes = &buffer[..count];
-        if let [rest @ .., END_OF_LINES] = bytes {
-            (bytes, whole) = (rest, true);
-        }
-        beginning.extend(bytes.iter().take(READY.len() - beginning.len()));
-        last = bytes.last().copied().unwrap_or(last);
-        stdout.write_all(bytes).await?;
-        stdout.flush().await?;
-    }
-    if !whole {
-        let cut = if last == b'\n' { CUT.to_owned() } else { format!("\n{CUT}") };
-        stdout.write_all(cut.as_bytes()).await?;
-        stdout.flush().await?;
-        eprintln!("error: the daemon ended");
-        return Ok(Exit::Unreachable);
-    }
-    Ok(if beginning == READY { Exit::Success } else { Exit::Failure })
 }

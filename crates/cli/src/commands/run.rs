@@ -120,6 +120,7 @@ async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
     let session = CreateSession {
         workspace_path: workspace.to_string_lossy().into_owned(),
         system_prompt: run.system_prompt.clone(),
+        agent: run.agent.clone(),
         model: run.model.clone(),
         fallback_models: (!run.fallback.is_empty()).then(|| run.fallback.clone()),
         effort: run.effort.map(Into::into),

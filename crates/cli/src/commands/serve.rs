@@ -4,13 +4,18 @@ use std::io::Write;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Setting;
+use super::{Setting, open};
+use crate::args::Serve;
 use crate::config::Auth;
 use crate::daemon::{Daemon, DaemonSettings, token_path};
 use crate::exit::Exit;
 use crate::gateway::GatewayPort;
 
-pub(super) async fn serve(setting: Setting) -> anyhow::Result<Exit> {
+pub(super) async fn serve(setting: Setting, args: &Serve) -> anyhow::Result<Exit> {
+    if args.background {
+        // A closed terminal ends what belongs to it; this does not any more.
+        rustix::process::setsid()?;
+    }
     let mut signals = Signals::new()?;
     raise_file_limit();
     let config = setting.loaded.config;
@@ -31,13 +36,17 @@ pub(super) async fn serve(setting: Setting) -> anyhow::Result<Exit> {
             format!("  the gateway is at ws://{address}/gateway only, as {wanted} cannot be had: {reason}\n")
         }
     };
+    let page = daemon.page_address(auth)?;
     let greeting = format!(
-        "ostler is ready at http://{address}\n{gateway}  sessions are kept in {}\n  {token}\n  \
+        "ostler is ready at http://{address}\n  the page: {page}\n{gateway}  sessions are kept in {}\n  {token}\n  \
          try, in another terminal: ostler run \"list the files\"\n",
         data_dir.display()
     );
     // Nobody may be reading; that is no reason for a daemon to end.
     _ = std::io::stdout().write_all(greeting.as_bytes());
+    if args.open {
+        open::browse(&data_dir, &page);
+    }
     signals.next().await;
     _ = std::io::stderr().write_all(b"ostler is stopping; once more to stop at once\n");
     tokio::select! {

@@ -1,8 +1,12 @@
 //! What a type cannot say: values that are each possible but do not go together, or not here.
 
+mod agents;
+
 use super::explain::ConfigError;
 use super::{Auth, Loaded, McpServer, Provider, ProviderKind, Source};
 use crate::workshop::server_config;
+
+pub(super) use agents::presets as agent_presets;
 
 /// The most steps that a turn may be given.
 const MOST_STEPS: u32 = 1000;
@@ -32,12 +36,8 @@ pub(crate) fn check(mut loaded: Loaded) -> Result<Loaded, ConfigError> {
             pattern.check().map_err(|why| loaded.error("approval.rules", why))?;
         }
     }
-    for (name, agent) in &loaded.config.agents {
-        named(&loaded, &format!("agents.{name}.kind"), name)?;
-        if agent.command.is_empty() {
-            let key = format!("agents.{name}.command");
-            return Err(loaded.error(&key, "the list is empty, expected a program and its arguments"));
-        }
+    for (name, each) in &loaded.config.agents {
+        agents::check(&loaded, name, each)?;
     }
     Ok(loaded)
 }
@@ -198,16 +198,19 @@ fn key_source(loaded: &Loaded, name: &str, provider: &Provider) -> Result<(), Co
         let message = "expected the path of a file that begins with `/` or `~/`, and not the key itself";
         return Err(loaded.error(&key("api_key_file"), message));
     }
-    if let Some(command) = &provider.api_key_command {
-        // A program that is found from wherever the daemon was started may be a repository's.
-        let program = command.first().map(String::as_str).unwrap_or_default();
-        if program.is_empty() || (program.contains('/') && !program.starts_with('/')) {
-            let message = "expected a program and its arguments, such as [\"pass\", \"show\", \"openai\"]; \
-                           the program by its name or its full path";
-            return Err(loaded.error(&key("api_key_command"), message));
-        }
+    if provider.api_key_command.as_ref().is_some_and(|command| !names_program(command)) {
+        let message = "expected a program and its arguments, such as [\"pass\", \"show\", \"openai\"]; \
+                       the program by its name or its full path";
+        return Err(loaded.error(&key("api_key_command"), message));
     }
     Ok(())
+}
+
+/// Whether a command begins with a program by its name or its full path. One that is found from wherever the
+/// daemon was started may be a repository's.
+fn names_program(command: &[String]) -> bool {
+    let program = command.first().map(String::as_str).unwrap_or_default();
+    !program.is_empty() && (!program.contains('/') || program.starts_with('/'))
 }
 
 /// The names of the presets, for errors.

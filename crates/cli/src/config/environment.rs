@@ -35,6 +35,11 @@ impl Environment {
         self.get(name).map(PathBuf::from)
     }
 
+    /// All variables.
+    pub fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.variables.iter().map(|(name, value)| (name.into(), value.clone()))
+    }
+
     /// The names that begin so, in order.
     pub(crate) fn names_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
         self.variables.keys().map(String::as_str).filter(move |name| name.starts_with(prefix))

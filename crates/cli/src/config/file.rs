@@ -61,6 +61,14 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<FileLayer, ConfigError> {
             return Err(ConfigError::new(origin, Some(key), message));
         }
     }
+    for (name, agent) in &config.agents {
+        if agent.preset.is_none() && agent.command.is_empty() {
+            let (key, presets) = (format!("agents.{name}"), check::agent_presets());
+            let origin = format!("{}:{}", path.display(), lines.get(&key).copied().unwrap_or(1));
+            let message = format!("this section needs the key `command`, or `preset` with one of {presets}");
+            return Err(ConfigError::new(origin, Some(key), message));
+        }
+    }
     Ok(FileLayer { values: tree::leaves(&table), lines })
 }
 

@@ -1,6 +1,7 @@
 //! What can be configured: sections, keys, their types and defaults. Says nothing about where a
 //! value comes from.
 
+mod agents;
 mod context;
 mod gateway;
 mod models;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use ostler_types::{ApprovalPolicy, PatchReview, Policy, ToolKind, VerifyPolicy};
 use serde::{Deserialize, Serialize};
 
+pub use agents::{AgentCommand, AgentKind, Confinement};
 pub use context::Context;
 pub use gateway::Gateway;
 pub use models::{ModelFacts, Models};
@@ -94,27 +96,6 @@ pub enum Auth {
     On,
     /// They do not. Host and Origin are checked all the same.
     Off,
-}
-
-/// Someone else's agent, run as a child process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AgentCommand {
-    /// The protocol that it speaks.
-    pub kind: AgentKind,
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// Variables that it is given.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-}
-
-/// The protocols that agents speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentKind {
-    /// The Agent Client Protocol, on the child's stdin and stdout.
-    Acp,
 }
 
 /// What is written beside each log.

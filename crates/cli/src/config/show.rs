@@ -58,16 +58,18 @@ impl Loaded {
         let (name, member) = rest.split_once('.').unwrap_or((rest, ""));
         let works = match section {
             "providers" => self.config.providers.contains_key(name),
-            "mcp" => true,
+            "agents" | "mcp" => true,
             _ => false,
         };
         let variable = value.as_str().filter(|_| member == "api_key_env");
         let variable_set = variable.map(|variable| environment.get(variable).is_some());
         let value = match value {
+            toml::Value::Table(choices) if section == "agents" && member == "settings" => choices.into(),
             toml::Value::Table(variables) => variables.keys().cloned().collect::<Vec<String>>().into(),
             // People put secrets in arguments.
             toml::Value::Array(command)
-                if (member == "api_key_command" || section == "mcp" && member == "command")
+                if (member == "api_key_command"
+                    || matches!(section, "agents" | "mcp") && member == "command")
                     && command.len() > 1 =>
             {
                 vec![command[0].clone(), toml::Value::from("…")].into()

@@ -12,14 +12,24 @@ impl Renderer {
     /// A child that began or ended, or a conversation that was made shorter.
     pub(super) fn child(&mut self, event: &Event, out: &mut String) {
         match event {
-            Event::SubagentStarted { session_id, description, background, .. } => {
+            Event::SubagentStarted { session_id, subtask, description, background, .. } => {
                 let how = if *background { " in the background" } else { "" };
-                let what = in_one_line(description, LINE_WIDTH);
-                self.line(Paint::Tool, &format!("⑂ {what}{how}  {session_id}"), out);
+                let what = match subtask {
+                    Some(subtask) if subtask != description => format!("{subtask}: {description}"),
+                    Some(_) | None => description.clone(),
+                };
+                self.line(
+                    Paint::Tool,
+                    &format!("⑂ {}{how}  {session_id}", in_one_line(&what, LINE_WIDTH)),
+                    out,
+                );
+                self.children.insert(*session_id, subtask.clone().unwrap_or(what));
             }
             Event::SubagentCompleted { session_id, outcome } => {
                 let (paint, line) = ended(outcome);
-                self.line(paint, &format!("  ⑂ {session_id} {line}"), out);
+                // Whoever attaches late has not seen it begin.
+                let name = self.children.remove(session_id).unwrap_or_else(|| session_id.to_string());
+                self.line(paint, &format!("  ⑂ {} {line}", in_one_line(&name, LINE_WIDTH)), out);
             }
             Event::ContextCompacted { compaction } => self.line(Paint::Dim, &shortened(compaction), out),
             _ => {}
@@ -35,7 +45,12 @@ fn ended(outcome: &ChildOutcome) -> (Paint, String) {
         ChildStatus::Failed => (Paint::Warning, "failed"),
         ChildStatus::Canceled => (Paint::Warning, "canceled"),
     };
-    (paint, with_reason(&format!("{word} ({tokens} tokens)"), outcome.error.as_deref()))
+    let files = match outcome.changed_files {
+        None => String::new(),
+        Some(1) => ", 1 file changed in its worktree".to_owned(),
+        Some(files) => format!(", {files} files changed in its worktree"),
+    };
+    (paint, with_reason(&format!("{word} ({tokens} tokens{files})"), outcome.error.as_deref()))
 }
 
 fn shortened(compaction: &Compaction) -> String {

@@ -294,7 +294,27 @@ fn names_of_providers_are_plain_and_not_taken() {
     for name in ["demo", "replay", "\"a:b\"", "\"a.b\"", "\"\""] {
         assert!(from_file(&format!("[providers.{name}]\nkind = \"openai-chat\"\n")).is_err(), "{name}");
     }
-    assert!(from_file("[agents.x]\nkind = \"acp\"\ncommand = []\n").is_err());
+}
+
+#[test]
+fn agents_have_a_command_or_a_preset_and_a_name_of_their_own() {
+    let config =
+        from_file("[agents.work]\npreset = \"claude\"\nsettings = { mode = \"plan\" }\n").unwrap().config;
+    assert_eq!(config.agents["work"].preset().unwrap().name, "claude");
+    for (text, why) in [
+        ("[agents.x]\nkind = \"acp\"\ncommand = []", "needs the key `command`"),
+        ("[agents.x]", "needs the key `command`"),
+        ("[agents.x]\npreset = \"cloud\"", "there is no such preset"),
+        ("[agents.x]\ncommand = [\"./agent\"]", "its full path"),
+        ("[agents.native]\ncommand = [\"x\"]", "another name"),
+        ("[agents.ostler]\npreset = \"codex\"", "another name"),
+        ("[agents.\"a:b\"]\npreset = \"codex\"", "letters, digits"),
+        ("[agents.x]\npreset = \"codex\"\nwritable = [\"cache\"]", "absolute"),
+        ("[agents.x]\npreset = \"codex\"\nmcp_servers = [\"time\"]", "no section `mcp.time`"),
+    ] {
+        let error = from_file(text).unwrap_err().to_string();
+        assert!(error.contains(why), "{text}: {error}");
+    }
 }
 
 #[test]
@@ -324,10 +344,7 @@ fn the_table_shows_sources_marks_what_has_no_effect_and_hides_secrets() {
     let elsewhere = loaded.table(&Environment::default());
     let claude = elsewhere.lines().find(|line| line.starts_with("providers.claude.api_key_env "));
     assert!(claude.is_some_and(|row| row.ends_with(" (not set in this shell)")), "{elsewhere}");
-    assert_eq!(
-        row("agents.gemini.env"),
-        "agents.gemini.env [\"MODE\", \"SECRET_TOKEN\"] /config.toml:25 (no effect yet)"
-    );
+    assert_eq!(row("agents.gemini.env"), "agents.gemini.env [\"MODE\", \"SECRET_TOKEN\"] /config.toml:25");
     let json = serde_json::to_string(&loaded.entries(&environment)).unwrap();
     assert!(!table.contains("hunter2") && !json.contains("hunter2"), "{table}");
 }

@@ -44,7 +44,8 @@ async fn a_second_daemon_gives_up_and_the_others_are_clients() {
     assert!(shown.contains("demo:demo"), "{shown}");
     let exported = text(&ostler(&data, &["sessions", "export", &id]).stdout);
     assert_eq!(exported.lines().count() as u64, client.session(listed[0].session.id).await.unwrap().last_seq);
-    assert!(text(&ostler(&data, &["doctor"]).stdout).contains("answers"));
+    let told = text(&ostler(&data, &["doctor"]).stdout);
+    assert!(told.contains("answers") && told.contains("\ngateway: "), "{told}");
     assert_eq!(ostler(&data, &["doctor", "--rebuild"]).status.code(), Some(1));
 }
 

@@ -141,6 +141,55 @@ fn what_was_said_is_there_after_a_crash() {
 }
 
 #[test]
+fn sessions_of_an_agent_have_its_own_ids_and_those_it_keeps_are_adopted_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, work, notes) = (dir.path().join("data"), dir.path().join("work"), dir.path().join("notes"));
+    std::fs::create_dir_all(&work).unwrap();
+    std::fs::create_dir_all(&notes).unwrap();
+    std::fs::write(notes.join("kept-1:a:b"), "").unwrap();
+    let config = format!("{CONFIG}{}", crate::agents::fault(&notes, &["lists"]));
+    let process = Process::serve(&data, &config);
+    let mut socket = Socket::open(&process, &data);
+    let status = |frame: &Value| (frame["cliType"].clone(), frame["status"].clone());
+    assert_eq!(status(&socket.until("agent:status")), (json!("fault"), json!("disconnected")));
+    let added = socket.ask("project:add", json!({"path": work}));
+    let project = added["project"]["id"].clone();
+    let created = socket.ask("session:create", json!({"projectId": project, "cliType": "fault"}));
+    let session = created["sessionId"].as_str().unwrap().to_owned();
+    assert!(session.starts_with("fault:fault-"), "the agent's own id: {session}");
+    socket.tell("session:send", json!({"sessionId": session, "content": "say:hello"}));
+    assert_eq!(socket.until("session:complete")["sessionId"], session);
+
+    let listed =
+        |socket: &mut Socket| socket.ask("session:list", json!({"projectId": project}))["sessions"].clone();
+    assert_eq!(
+        listed(&mut socket).as_array().unwrap().len(),
+        1,
+        "what the agent keeps does not appear unasked"
+    );
+    let found = socket.ask("session:discover", json!({"projectId": project, "cliType": "fault"}));
+    let kept =
+        found["sessions"].as_array().unwrap().iter().find(|it| it["adopted"] == false).unwrap().clone();
+    assert_eq!((&kept["id"], &kept["title"]), (&json!("fault:kept-1:a:b"), &json!("About kept-1:a:b")));
+    let adopted = socket.ask("session:adopt", json!({"projectId": project, "sessionId": kept["id"]}));
+    assert_eq!((&adopted["type"], &adopted["sessionId"]), (&json!("session:created"), &kept["id"]));
+    assert_eq!(listed(&mut socket).as_array().unwrap().len(), 2);
+    let history = socket.ask("session:open", json!({"sessionId": kept["id"]}))["entries"].clone();
+    assert_eq!(history[0]["content"], "replayed question");
+    assert_eq!(history[1]["content"], "replayed answer");
+    process.kill();
+
+    // With all agents down the list is there, and the ids lead where they led.
+    let process = Process::serve(&data, &config);
+    let mut socket = Socket::open(&process, &data);
+    let ids: Vec<Value> =
+        listed(&mut socket).as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
+    assert!(ids.contains(&kept["id"]) && ids.contains(&json!(session)), "{ids:?}");
+    socket.tell("session:send", json!({"sessionId": kept["id"], "content": "say:on"}));
+    assert_eq!(socket.until("session:complete")["sessionId"], kept["id"]);
+}
+
+#[test]
 fn projects_are_kept_from_the_command_line() {
     let dir = tempfile::tempdir().unwrap();
     let (data, work) = (dir.path().join("data"), dir.path().join("work"));

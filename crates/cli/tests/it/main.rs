@@ -4,6 +4,10 @@
 
 mod acceptance;
 mod acp;
+mod agents;
+mod agents_adopted;
+mod agents_faults;
+mod agents_identity;
 mod approvals_answers;
 mod approvals_bypasses;
 mod args;
@@ -28,10 +32,12 @@ mod escapes;
 mod escapes_processes;
 mod escapes_repositories;
 mod gateway;
+mod gateway_idle;
 mod golden;
 mod ide;
 mod mcp;
 mod models;
+mod page;
 #[path = "../../../../tests/place.rs"]
 mod place;
 mod pool;
@@ -45,6 +51,7 @@ mod rpc;
 mod scenario;
 mod scripted;
 mod streams;
+mod terminal;
 mod tools_read;
 mod tools_review;
 mod tools_run;

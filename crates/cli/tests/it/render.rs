@@ -343,7 +343,7 @@ fn children_and_compactions_are_a_line_each() {
          ? May shell run a program: run `make`\n  \
            ostler approve {CHILD} call_2   (or with --deny)\n  \
            --scope session or always allows: shell make\n  \
-           ⑂ {CHILD} failed (1234 tokens): it ran out of steps\n\
+           ⑂ review it failed (1234 tokens): it ran out of steps\n\
          ≡ conversation shortened from about 900 to 100 tokens, as asked\n"
     );
     assert_eq!(drawn, expected);

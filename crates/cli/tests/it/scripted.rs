@@ -128,6 +128,12 @@ impl Stage {
         Turn { session, id, events, records: Vec::new() }
     }
 
+    /// Goes on with a turn from the record after this one.
+    pub(crate) async fn follow_after(&self, session: SessionId, id: TurnId, after: u64) -> Turn {
+        let events = self.client.events(session, after, true).await.unwrap();
+        Turn { session, id, events, records: Vec::new() }
+    }
+
     /// Answers the approval that a record asks for.
     pub(crate) async fn answer(&self, asked: &Value, answer: Value) -> (u16, Value) {
         let mut body = json!({"turn_id": asked["turn_id"], "tool_call_id": asked["data"]["tool_call"]["id"]});
@@ -287,6 +293,17 @@ impl Turn {
     /// Waits until a tool prints something.
     pub(crate) async fn until_output(&mut self) {
         while self.event().await["type"] != "tool_output_delta" {}
+    }
+
+    /// Waits until an answer that streams has this text.
+    pub(crate) async fn until_text(&mut self, text: &str) {
+        let mut seen = String::new();
+        while !seen.contains(text) {
+            let event = self.event().await;
+            if event["type"] == "model_output_delta" {
+                seen.push_str(event["data"]["text"].as_str().unwrap());
+            }
+        }
     }
 
     async fn event(&mut self) -> Value {

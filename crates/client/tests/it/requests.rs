@@ -1,5 +1,7 @@
 //! What each method writes on the wire and makes of the answer.
 
+use std::collections::BTreeMap;
+
 use ostler_client::{
     Approve, CreateSession, Endpoint, ExportFormat, ImportFormat, SendMessage, SessionFilter, UpdateSession,
     UsageBy, UsageFilter,
@@ -112,6 +114,8 @@ fn whole_session() -> CreateSession {
         mode: Some("serve".to_owned()),
         policy: None,
         idempotency_key: Some("k".to_owned()),
+        agent_settings: Some(BTreeMap::from([("mode".to_owned(), "plan".to_owned())])),
+        adopt: Some("x".to_owned()),
     }
 }
 
@@ -148,7 +152,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
     let requests = server.requests().await;
     let seen: Vec<(&str, &str)> = requests.iter().map(|request| line_and_body(request)).collect();
     let expected_create = format!(
-        r#"{{"workspace_path":"/w","system_prompt":"p","auto_run":false,"agent":"native","model":"demo:demo","fallback_models":["a:b"],"effort":"high","raw_log":true,"verbose_log":true,"log_dir":"/l","title":"t","name":"n","budget":{{"max_steps":1,"max_tokens":null,"max_seconds":null}},"parent_session_id":"{SESSION}","mode":"serve","idempotency_key":"k"}}"#
+        r#"{{"workspace_path":"/w","system_prompt":"p","auto_run":false,"agent":"native","model":"demo:demo","fallback_models":["a:b"],"effort":"high","raw_log":true,"verbose_log":true,"log_dir":"/l","title":"t","name":"n","budget":{{"max_steps":1,"max_tokens":null,"max_seconds":null}},"parent_session_id":"{SESSION}","mode":"serve","idempotency_key":"k","agent_settings":{{"mode":"plan"}},"adopt":"x"}}"#
     );
     let expected_answer = format!(
         r#"{{"turn_id":"{TURN}","tool_call_id":"call_1","action":"deny","scope":"session","reason":"no"}}"#

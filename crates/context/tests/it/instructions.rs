@@ -1,7 +1,6 @@
 //! AGENTS.md files in real directories: which are shown, in which order, and when again.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use ostler_context::{Budget, Bundle, Gatherer, Request, Section, SectionKind, Shown};
 use ostler_tools::Tools;

@@ -1,6 +1,7 @@
 //! One editor at work: which sessions it has open, which of its prompts wait for their turn to end, and what
 //! it has been asked. What a session is lives in the engine; what each request does is `requests`'s.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{
@@ -19,10 +20,9 @@ use super::notes::{Note, Question, TurnEnd};
 use super::questions::Questions;
 use super::settings::Shown;
 use super::translate::{Own, Translator};
-use super::{BY, Ended, GRACE, Options, wire};
+use super::{BY, Options, wire};
 use crate::http::HttpDoor;
-use crate::jsonl::Framed;
-use crate::jsonl::outbox::{Closed, Outbox};
+use crate::lines::{Closed, Ended, Framed, GRACE, LineDesk, Outbox};
 
 /// Sessions that one editor may have open at a time.
 pub(super) const SESSIONS: usize = 256;
@@ -42,7 +42,7 @@ pub(super) struct Desk {
     followers: JoinSet<()>,
     notes_in: mpsc::Sender<(SessionId, Note)>,
     /// What the sessions have to tell.
-    pub(super) notes: mpsc::Receiver<(SessionId, Note)>,
+    notes: mpsc::Receiver<(SessionId, Note)>,
 }
 
 /// A session that the editor has open.
@@ -77,6 +77,22 @@ pub(super) enum Stop {
     Unattended,
 }
 
+impl LineDesk for Desk {
+    type Note = (SessionId, Note);
+
+    async fn take(&mut self, framed: Framed) -> Result<ControlFlow<()>, Closed> {
+        self.take_line(framed).await.map(ControlFlow::Continue)
+    }
+
+    async fn next_note(&mut self) -> Option<(SessionId, Note)> {
+        self.notes.recv().await
+    }
+
+    async fn note(&mut self, (id, note): (SessionId, Note)) -> Result<(), Closed> {
+        self.hear(id, note).await
+    }
+}
+
 impl Desk {
     pub(super) fn new(door: HttpDoor, options: Options, outbox: Outbox) -> Desk {
         let (notes_in, notes) = mpsc::channel(NOTES);
@@ -95,7 +111,7 @@ impl Desk {
     }
 
     /// Takes a line.
-    pub(super) async fn take(&mut self, framed: Framed) -> Result<(), Closed> {
+    async fn take_line(&mut self, framed: Framed) -> Result<(), Closed> {
         match framed {
             Framed::Line(line) if line.iter().all(u8::is_ascii_whitespace) => {}
             Framed::Line(line) => match std::str::from_utf8(&line) {
@@ -115,7 +131,7 @@ impl Desk {
 
     async fn message(&mut self, line: &str) {
         match parse(line) {
-            Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params).await,
+            Ok(Incoming::Request { id, method, params }) => Box::pin(self.request(id, &method, params)).await,
             Ok(Incoming::Notification { method, params }) => self.notification(&method, params).await,
             Ok(Incoming::Answer { id, outcome }) => {
                 if let Some((session_id, command)) = self.questions.respond(&id, outcome) {
@@ -128,7 +144,7 @@ impl Desk {
     }
 
     /// Takes a note of a session.
-    pub(super) async fn note(&mut self, id: SessionId, note: Note) -> Result<(), Closed> {
+    async fn hear(&mut self, id: SessionId, note: Note) -> Result<(), Closed> {
         match note {
             Note::TurnEnded(turn_id, end) => self.turn_ended(id, turn_id, &end),
             Note::TurnDropped(turn_id) => {
@@ -330,7 +346,7 @@ impl Desk {
             while !self.prompts.is_empty() && self.is_to_come().await {
                 tokio::select! {
                     Some((id, note)) = self.notes.recv() => {
-                        if self.note(id, note).await.is_err() {
+                        if self.hear(id, note).await.is_err() {
                             break;
                         }
                     }

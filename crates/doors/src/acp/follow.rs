@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::notes::Note;
 use super::translate::Translator;
-use crate::jsonl::outbox::{Closed, Outbox};
+use crate::lines::{Closed, Outbox};
 
 /// Bytes of lines that are handed over at a time.
 const BATCH: usize = 64 * 1024;

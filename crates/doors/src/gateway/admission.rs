@@ -137,6 +137,7 @@ async fn greet(
         return None;
     }
     let Some(pass) = access.pass_for(frame["token"].as_str().unwrap_or_default()) else {
+        door.refusals.wait().await;
         turn_away(&mut connection, "invalid token").await;
         return None;
     };

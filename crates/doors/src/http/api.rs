@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::openapi::{Api, Operation};
 use super::{
-    approvals, artifacts, attachments, branch, choices, context, create, events, export, guard, import,
-    messages, projects, sessions, trust, undo, usage,
+    agents, approvals, artifacts, attachments, branch, choices, context, create, directories, events, export,
+    files, guard, import, login, messages, projects, sessions, settings, trust, undo, usage,
 };
 
 const OK: StatusCode = StatusCode::OK;
@@ -26,8 +26,13 @@ pub(super) fn api() -> Api {
         .route(&Method::GET, "/openapi.json", get(document), |g| {
             Operation::new::<serde_json::Map<String, serde_json::Value>>(g, "openapi", "This document", OK)
         })
-        .route(&Method::GET, "/v1/agents", get(choices::agents), |g| {
-            Operation::new::<choices::Agents>(g, "list_agents", "The agents that sessions can have", OK)
+        .route(&Method::GET, "/v1/agents", get(agents::list), |g| {
+            Operation::new::<agents::Agents>(g, "list_agents", "The agents that sessions can have", OK)
+        })
+        .route(&Method::GET, "/v1/agents/{agent}/sessions", get(agents::sessions), |g| {
+            let summary = "The sessions that an agent of others keeps itself";
+            Operation::new::<agents::AgentSessions>(g, "list_agent_sessions", summary, OK)
+                .query::<agents::WorkspaceParams>()
         })
         .route(&Method::GET, "/v1/models", get(choices::models), |g| {
             Operation::new::<choices::Models>(g, "list_models", "The models that sessions can have", OK)
@@ -49,8 +54,23 @@ pub(super) fn api() -> Api {
             Operation::new::<usage::UsageTable>(g, "usage", "What models were used for, and its cost", OK)
                 .query::<usage::UsageParams>()
         });
-    let api = project_routes(api);
+    let api = project_routes(login_routes(api));
     file_routes(branch_routes(turn_routes(message_routes(session_routes(api)))))
+}
+
+fn login_routes(api: Api) -> Api {
+    api.route(&Method::POST, guard::LOGIN, post(login::log_in), |g| {
+        Operation::empty("log_in", "Trade a one-time code for a cookie").body::<login::LoginBody>(g).public()
+    })
+    .route(&Method::POST, "/v1/login/code", post(login::invite), |g| {
+        Operation::new::<login::LoginCode>(g, "make_login_code", "An address that lets a browser in", CREATED)
+    })
+    .route(&Method::GET, "/v1/settings", get(settings::show), |g| {
+        Operation::new::<settings::SettingsView>(g, "get_settings", "How the daemon is set up", OK)
+    })
+    .route(&Method::POST, "/v1/logout", post(login::log_out), |_| {
+        Operation::empty("log_out", "Make the cookie void")
+    })
 }
 
 fn project_routes(api: Api) -> Api {
@@ -60,6 +80,10 @@ fn project_routes(api: Api) -> Api {
     .route(&Method::POST, "/v1/projects", post(projects::add), |g| {
         Operation::new::<projects::ProjectView>(g, "add_project", "Register a workspace", CREATED)
             .body::<projects::ProjectBody>(g)
+    })
+    .route(&Method::GET, "/v1/directories", get(directories::list), |g| {
+        Operation::new::<directories::DirectoryList>(g, "list_directories", "Where a workspace could be", OK)
+            .query::<directories::DirectoryParams>()
     })
     .route(&Method::DELETE, "/v1/projects/{project_id}", delete(projects::remove), |g| {
         Operation::new::<projects::ProjectRemoved>(g, "remove_project", "Take a project off the list", OK)
@@ -87,7 +111,7 @@ fn session_routes(api: Api) -> Api {
         Operation::new::<sessions::Shown>(
             g,
             "update_session",
-            "Change title, archive flag, model, effort or policy",
+            "Change title, archive flag, model, effort, policy or settings of its agent",
             OK,
         )
         .body::<sessions::UpdateBody>(g)
@@ -129,11 +153,17 @@ fn message_routes(api: Api) -> Api {
     .route(&Method::GET, "/v1/sessions/{session_id}/queue", get(messages::queue), |g| {
         Operation::new::<messages::Queue>(g, "list_queue", "The messages that wait for their turn", OK)
     })
+    .route(&Method::DELETE, "/v1/sessions/{session_id}/queue/{message_id}", delete(messages::withdraw), |g| {
+        Operation::new::<messages::Withdrawn>(g, "withdraw_message", "Take back a waiting message", OK)
+    })
     .route(
-        &Method::DELETE,
+        &Method::PATCH,
         "/v1/sessions/{session_id}/queue/{message_id}",
-        delete(messages::withdraw),
-        |g| Operation::new::<messages::Withdrawn>(g, "withdraw_message", "Take back a waiting message", OK),
+        patch(messages::requeue),
+        |g| {
+            Operation::new::<messages::Queue>(g, "change_queued", "Edit, move or steer a waiting message", OK)
+                .body::<messages::QueuedBody>(g)
+        },
     )
 }
 
@@ -192,7 +222,11 @@ fn branch_routes(api: Api) -> Api {
 }
 
 fn file_routes(api: Api) -> Api {
-    api.route(&Method::POST, "/v1/sessions/{session_id}/attachments", post(attachments::upload), |g| {
+    api.route(&Method::GET, "/v1/sessions/{session_id}/files", get(files::find), |g| {
+        Operation::new::<files::FoundFiles>(g, "find_files", "Files of the workspace, by a few letters", OK)
+            .query::<files::FileParams>()
+    })
+    .route(&Method::POST, "/v1/sessions/{session_id}/attachments", post(attachments::upload), |g| {
         Operation::new::<attachments::Stored>(
             g,
             "attach_file",

@@ -1,4 +1,4 @@
-//! What can be chosen: agents, models, tools.
+//! What can be chosen: models, tools.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,6 @@ use super::HttpDoor;
 use super::create::existing_directory;
 use super::error::ApiError;
 use super::extract::Params;
-
-/// The agents that sessions can have.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Agents {
-    agents: Vec<Named>,
-}
 
 /// The models that sessions can have.
 #[derive(Serialize, JsonSchema)]
@@ -36,12 +30,6 @@ pub(super) struct Models {
 pub(super) struct ModelParams {
     /// Ask the servers anew, rather than tell what they said last.
     refresh: Option<bool>,
-}
-
-/// Something with a name.
-#[derive(Serialize, JsonSchema)]
-struct Named {
-    name: String,
 }
 
 /// The tools of the native agent.
@@ -65,10 +53,6 @@ struct OneTool {
     #[serde(flatten)]
     spec: ToolSpec,
     kind: ToolKind,
-}
-
-pub(super) async fn agents(State(door): State<HttpDoor>) -> Json<Agents> {
-    Json(Agents { agents: door.engine.agents().into_iter().map(|name| Named { name }).collect() })
 }
 
 pub(super) async fn models(

@@ -1,6 +1,7 @@
 //! Making a session: what a client may say of a new one, and what it gets where it says nothing. Also how the
 //! pool makes its agents.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use axum::Json;
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::HttpDoor;
+use super::agents::{Foreign, NATIVE};
 use super::error::ApiError;
 use super::extract::Body;
 use super::policy::PolicyBody;
@@ -63,9 +65,20 @@ pub(crate) struct NewSessionBody {
     policy: Option<PolicyBody>,
     /// Asking twice with one key makes one session.
     idempotency_key: Option<String>,
+    /// What is chosen of the settings of someone else's agent, by the agent's own names.
+    agent_settings: Option<BTreeMap<String, String>>,
+    /// The session of someone else's agent to take over, as the agent calls it. One that was taken over before is
+    /// found, and not made again.
+    adopt: Option<String>,
 }
 
 impl NewSessionBody {
+    /// A session that an agent keeps, to be taken over.
+    pub(crate) fn adopting(workspace_path: String, agent: String, adopt: String) -> NewSessionBody {
+        let adopt = Some(adopt);
+        NewSessionBody { adopt, ..NewSessionBody::in_workspace(workspace_path, agent) }
+    }
+
     /// A plain session of an agent.
     pub(crate) fn in_workspace(workspace_path: String, agent: String) -> NewSessionBody {
         NewSessionBody { workspace_path, agent: Some(agent), ..NewSessionBody::default() }
@@ -109,11 +122,20 @@ pub(crate) async fn make(door: &HttpDoor, body: NewSessionBody, policy: Policy) 
     body.name.as_deref().map_or(Ok(()), check_name)?;
     let settings = &door.settings;
     let policy = body.policy.unwrap_or_default().over(policy)?;
-    let (model, resolution) = choose(door, body.model, &policy).await?;
-    let fallback_models = body.fallback_models.unwrap_or_else(|| settings.fallback_models.clone());
-    for name in std::iter::once(&model).chain(&fallback_models) {
-        settings.models.check(name)?;
+    let agent = body.agent.unwrap_or_else(|| NATIVE.to_owned());
+    let chosen = body.agent_settings.unwrap_or_default();
+    let foreign = Foreign::of(door, &agent, body.model.as_deref(), chosen)?;
+    if foreign.is_none() && body.adopt.is_some() {
+        let message = "only a session of someone else's agent can be taken over; name it as `agent`";
+        return Err(Refusal::invalid("nothing_to_adopt", message).into());
     }
+    let (model, resolution, fallback_models) = match &foreign {
+        Some(foreign) => (foreign.model(&agent), None, Vec::new()),
+        None => {
+            let fallbacks = body.fallback_models.unwrap_or_else(|| settings.fallback_models.clone());
+            choose(door, body.model, &policy, fallbacks).await?
+        }
+    };
     let depth = match body.parent_session_id {
         Some(parent) => depth_below(&parent_view(door, parent).await?)?,
         None => 0,
@@ -130,7 +152,7 @@ pub(crate) async fn make(door: &HttpDoor, body: NewSessionBody, policy: Policy) 
     });
     let new = NewSession {
         system_prompt: body.system_prompt,
-        agent: body.agent.unwrap_or_else(|| "native".to_owned()),
+        agent,
         resolution,
         fallback_models,
         effort: body.effort,
@@ -148,22 +170,31 @@ pub(crate) async fn make(door: &HttpDoor, body: NewSessionBody, policy: Policy) 
         idempotency_key: body.idempotency_key,
         ..NewSession::new(SessionId::new(clock.uuid()), clock.now(), workspace_path, model)
     };
-    Ok(door.engine.create(new).await?)
+    match foreign {
+        Some(foreign) => foreign.make(&door.engine, new, body.adopt).await,
+        None => Ok(door.engine.create(new).await?),
+    }
 }
 
-/// The model that was named, or the one that the policy leads to.
+/// The model that was named, or the one that the policy leads to, with those that take its place.
 async fn choose(
     door: &HttpDoor,
     named: Option<String>,
     policy: &Policy,
-) -> Result<(String, Option<Resolution>), ApiError> {
-    match named {
-        Some(model) => Ok((model, None)),
+    fallbacks: Vec<String>,
+) -> Result<(String, Option<Resolution>, Vec<String>), ApiError> {
+    let models = &door.settings.models;
+    let (model, resolution) = match named {
+        Some(model) => (model, None),
         None => {
-            let resolution = door.settings.models.choose(&policy.model).await?;
-            Ok((resolution.model.clone(), Some(resolution)))
+            let resolution = models.choose(&policy.model).await?;
+            (resolution.model.clone(), Some(resolution))
         }
+    };
+    for name in std::iter::once(&model).chain(&fallbacks) {
+        models.check(name)?;
     }
+    Ok((model, resolution, fallbacks))
 }
 
 async fn parent_view(door: &HttpDoor, parent: SessionId) -> Result<SessionView, ApiError> {

@@ -8,31 +8,42 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
 use super::error::ApiError;
+use super::page::{self, PageFiles};
 use crate::access::{Access, Denied};
 use crate::{gateway, ide};
 
-/// The only path that needs no token at all.
+/// Needs no token at all.
 pub(super) const HEALTH: &str = "/healthz";
+/// Where a page shows its code, before it has anything else to show.
+pub(super) const LOGIN: &str = "/v1/login";
 
 /// Puts the guard around a router.
-pub(super) fn guarded(router: Router, access: Access) -> Router {
+pub(super) fn guarded(router: Router, access: Access, page: Option<PageFiles>) -> Router {
     router.layer(middleware::from_fn(move |request: Request, next: Next| {
         let access = access.clone();
-        async move { guard(&access, request, next).await }
+        async move { guard(&access, page, request, next).await }
     }))
 }
 
-async fn guard(access: &Access, mut request: Request, next: Next) -> Response {
+async fn guard(access: &Access, page: Option<PageFiles>, mut request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str());
+    if let Some(file) = page.and_then(|files| page::wanted(files, &request)) {
+        let mut response = match access.check_page(request.headers(), authority) {
+            Ok(()) => file.into_response(request.method(), request.headers()),
+            Err(denied) => refusal(denied).into_response(),
+        };
+        protect(&mut response);
+        return response;
+    }
     let checked = match request.uri().path() {
         // Its first frame shows the token: a page cannot set headers there.
         gateway::PATH => access.check_local_source(request.headers(), authority).map(|()| None),
         // A page may show the token when it asks for a socket, in the only way that it has.
         ide::PATH => access.check_socket(request.headers(), authority).map(Some),
-        HEALTH => access.check_source(request.headers(), authority).map(|()| None),
+        HEALTH | LOGIN => access.check_source(request.headers(), authority).map(|()| None),
         _ => {
             let source = access.check_source(request.headers(), authority);
-            source.and_then(|()| access.check_token(request.headers()).map(Some))
+            source.and_then(|()| access.check_pass(request.method(), request.headers()).map(Some))
         }
     };
     let mut response = match checked {
@@ -44,10 +55,17 @@ async fn guard(access: &Access, mut request: Request, next: Next) -> Response {
         }
         Err(denied) => refusal(denied).into_response(),
     };
+    protect(&mut response);
+    response
+}
+
+/// The headers that every answer carries.
+fn protect(response: &mut Response) {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
         (header::CACHE_CONTROL, "no-store"),
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
     ] {
@@ -57,7 +75,6 @@ async fn guard(access: &Access, mut request: Request, next: Next) -> Response {
     if response.status() == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    response
 }
 
 fn refusal(denied: Denied) -> ApiError {
@@ -72,11 +89,16 @@ fn refusal(denied: Denied) -> ApiError {
             StatusCode::FORBIDDEN,
             "bad_origin",
             "pages of other origins may not talk to this daemon",
+        )
+        .hint("a program that is no page shows the token, and sends neither Origin nor a cookie"),
+        Denied::Token => ApiError::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "the token is missing or wrong",
+        )
+        .hint(
+            "send `Authorization: Bearer TOKEN`; the token is in the file `token` of the data directory, and \
+                 `ostler open` lets a browser in",
         ),
-        Denied::Token => {
-            ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "the token is missing or wrong").hint(
-                "send `Authorization: Bearer TOKEN`; the token is in the file `token` of the data directory",
-            )
-        }
     }
 }

@@ -178,22 +178,34 @@ async fn adopt(
         Some(workspace) => workspace,
         None => existing_directory(&imported.session.workspace_path).await?,
     };
+    Ok((records_of(door, imported, workspace).await?, files))
+}
+
+/// The records of a session that was read, and how it is described from now on.
+pub(crate) async fn records_of(
+    door: &HttpDoor,
+    mut imported: Imported,
+    workspace: String,
+) -> Result<Vec<NewRecord>, ApiError> {
     refuse_own_data(door, "workspace_path", &workspace)?;
     let policy = door.settings.policy.clone();
     let model = model(door, &imported.session).await?;
-    let Event::SessionUpdated { session } = imported.adopted(policy) else {
-        return Err(unwritable(&io::Error::other("an adopted session was not updated")));
+    let session = Session {
+        workspace_path: workspace,
+        model,
+        parent_session_id: None,
+        depth: 0,
+        name: None,
+        ..imported.adopted(policy)
     };
-    // What the records after the last description have made of it stays: its title, its status, what it has spent.
-    let stands = ostler_types::State::fold(&imported.records).map(|state| state.session);
-    let stands = stands.unwrap_or_else(|| session.clone());
-    let Session { policy, log_root, raw_log, .. } = session;
-    let session = Session { policy, log_root, raw_log, workspace_path: workspace, model, ..stands };
+    if door.engine.read_records(imported.origin, 1, 1).await.is_ok_and(|records| !records.is_empty()) {
+        imported.without_usage();
+    }
     let now = door.engine.clock().now();
     let new = |Record { ts, turn_id, event, .. }| NewRecord { ts, turn_id, event };
     let mut records: Vec<NewRecord> = imported.records.into_iter().map(new).collect();
     records.push(NewRecord { ts: now, turn_id: None, event: Event::SessionUpdated { session } });
-    Ok((records, files))
+    Ok(records)
 }
 
 /// Its model, or the one that the policy leads to when there is no such model here.

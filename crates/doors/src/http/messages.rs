@@ -148,6 +148,56 @@ pub(super) async fn queue(
     Ok(Json(Queue { queue: door.engine.view(id).await?.queue }))
 }
 
+/// What is to change of a message that waits; what is absent stays.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QueuedBody {
+    /// What it says now.
+    #[schemars(length(min = 1))]
+    parts: Option<Vec<InputPart>>,
+    /// Whether it waits for a turn of its own or goes to the running one.
+    delivery: Option<Waits>,
+    /// The waiting message that it is to stand before; null puts it last.
+    #[serde(default, deserialize_with = "super::sessions::given")]
+    before: Option<Option<MessageId>>,
+}
+
+/// How a message that waits can be delivered.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Waits {
+    /// It is a turn of its own.
+    Queue,
+    /// The model gets it before its next step.
+    Steer,
+}
+
+pub(super) async fn requeue(
+    State(door): State<HttpDoor>,
+    Ids((id, message_id)): Ids<(SessionId, MessageId)>,
+    headers: HeaderMap,
+    Body(body): Body<QueuedBody>,
+) -> Result<Json<Queue>, ApiError> {
+    let parts = match body.parts {
+        Some(given) => {
+            let mut parts = Vec::new();
+            for part in given {
+                parts.push(checked(&door, id, part).await?);
+            }
+            Some(parts)
+        }
+        None => None,
+    };
+    let delivery = body.delivery.map(|waits| match waits {
+        Waits::Queue => Delivery::Queue,
+        Waits::Steer => Delivery::Steer,
+    });
+    let turn_id = TurnId::new(door.engine.clock().uuid());
+    let (before, by) = (body.before, by(&headers));
+    door.engine.submit(id, Command::Requeue { message_id, turn_id, parts, delivery, before, by }).await?;
+    queue(State(door), Ids(id)).await
+}
+
 /// The message is taken back.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Withdrawn {

@@ -156,6 +156,21 @@ impl Operation {
         }
     }
 
+    /// An operation that answers with nothing.
+    pub(super) fn empty(name: &'static str, summary: &'static str) -> Operation {
+        let success = (StatusCode::NO_CONTENT, json!({}));
+        Operation {
+            name,
+            summary,
+            body: None,
+            form: false,
+            files: Vec::new(),
+            params: Vec::new(),
+            success,
+            public: false,
+        }
+    }
+
     /// An operation that answers with the bytes of a file.
     pub(super) fn file(name: &'static str, summary: &'static str) -> Operation {
         let success = (StatusCode::OK, json!({"*/*": {}}));
@@ -272,6 +287,7 @@ fn path_params(path: &str) -> impl Iterator<Item = Value> + '_ {
             "session_id" => id("sess_"),
             "turn_id" => id("turn_"),
             "project_id" => json!({"type": "string", "pattern": UUID}),
+            "agent" => json!({"type": "string", "minLength": 1, "maxLength": 200}),
             "file" => json!({"type": "string", "minLength": 1, "maxLength": 200}),
             _ => id("msg_"),
         };

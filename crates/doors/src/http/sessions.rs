@@ -1,5 +1,7 @@
 //! Sessions: list, show, change, close. How one is made is in `create`.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -9,6 +11,7 @@ use ostler_types::{Change, Command, Effort, Session, SessionId, SessionStatus, S
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::agents::{NATIVE, chosen};
 use super::error::ApiError;
 use super::extract::{Body, Ids, Params};
 use super::policy::PolicyBody;
@@ -103,7 +106,8 @@ pub(super) async fn show(
     let view = door.engine.view(id).await?;
     let log_dir = log_folder(&view.session, &door.engine.session_dir(id)).display().to_string();
     let trusted = door.engine.is_trusted(&view.session.workspace_path);
-    let window = door.settings.models.info(&view.session.model).context_window;
+    let said = view.agent_state.as_ref().and_then(|agent| agent.context_window);
+    let window = said.or_else(|| door.settings.models.info(&view.session.model).context_window);
     let context = Context { tokens: view.context_tokens, window };
     Ok(Json(Shown { view, context, log_dir, trusted }))
 }
@@ -116,6 +120,8 @@ pub(super) struct UpdateBody {
     title: Option<String>,
     /// Put it away, or back.
     archived: Option<bool>,
+    /// Keep it at the head of lists, or no longer.
+    pinned: Option<bool>,
     /// Another model, from the next turn on.
     model: Option<String>,
     /// Other models to take its place.
@@ -130,6 +136,8 @@ pub(super) struct UpdateBody {
     /// Another policy, from now on.
     #[serde(default, deserialize_with = "ostler_types::optional_object")]
     policy: Option<PolicyBody>,
+    /// Other choices among the settings of someone else's agent, from the next turn on; those that are not named stay.
+    agent_settings: Option<BTreeMap<String, String>>,
 }
 
 pub(super) async fn update(
@@ -137,14 +145,15 @@ pub(super) async fn update(
     Ids(id): Ids<SessionId>,
     Body(body): Body<UpdateBody>,
 ) -> Result<Json<Shown>, ApiError> {
-    let UpdateBody { title, archived, model, fallback_models, effort, raw_log, verbose_log, policy } = body;
-    for name in model.iter().chain(fallback_models.iter().flatten()) {
+    let UpdateBody { title, archived, model, fallback_models, effort, raw_log, verbose_log, policy, .. } =
+        body;
+    let view = door.engine.view(id).await?;
+    let (model, agent_settings) = chosen(&view, model, body.agent_settings.unwrap_or_default())?;
+    let ours = model.iter().filter(|_| view.session.agent == NATIVE);
+    for name in ours.chain(fallback_models.iter().flatten()) {
         door.settings.models.check(name)?;
     }
-    let policy = match policy {
-        Some(policy) => Some(policy.over(door.engine.view(id).await?.session.policy)?),
-        None => None,
-    };
+    let policy = policy.map(|policy| policy.over(view.session.policy)).transpose()?;
     let change = Change {
         title,
         archived,
@@ -154,14 +163,17 @@ pub(super) async fn update(
         raw_log,
         verbose_log,
         policy,
-        ..Change::default()
+        agent_settings,
+        pinned: body.pinned,
     };
     door.engine.submit(id, Command::Update(change)).await?;
     show(State(door), Ids(id)).await
 }
 
 /// A value that is there, be it null: for fields where null means something else than absence.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub(super) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 

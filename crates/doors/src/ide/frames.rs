@@ -34,6 +34,10 @@ pub(super) enum Request {
     Archive { session_id: String },
     #[serde(rename = "session:reconnect")]
     Reconnect { cli_type: String },
+    #[serde(rename = "session:discover")]
+    Discover { project_id: String, cli_type: String },
+    #[serde(rename = "session:adopt")]
+    Adopt { project_id: String, session_id: String },
 }
 
 /// What a client is told.
@@ -62,6 +66,14 @@ pub(super) enum Frame<'a> {
     Sessions {
         project_id: &'a str,
         sessions: Vec<SessionItem>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request_id: Option<RequestId>,
+    },
+    #[serde(rename = "session:discovered")]
+    Discovered {
+        project_id: &'a str,
+        cli_type: &'a str,
+        sessions: Vec<DiscoveredItem>,
         #[serde(skip_serializing_if = "Option::is_none")]
         request_id: Option<RequestId>,
     },
@@ -137,6 +149,18 @@ pub(super) struct SessionItem {
     pub(super) title: String,
     pub(super) last_active_at: String,
     pub(super) cli_type: String,
+}
+
+/// A session that an agent keeps itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DiscoveredItem {
+    pub(super) id: String,
+    pub(super) title: String,
+    /// As the agent writes it.
+    pub(super) last_active_at: Option<String>,
+    /// Whether it is among the sessions of this daemon.
+    pub(super) adopted: bool,
 }
 
 /// One thing in a conversation.

@@ -11,11 +11,12 @@ use ostler_types::{
 };
 
 use super::entries::history;
-use super::frames::{Entry, Frame, Request, RequestId, SessionItem, Status, time};
+use super::frames::{DiscoveredItem, Entry, Frame, Request, RequestId, SessionItem, Status, time};
 use super::names::{NATIVE, UNTITLED, agent, canonical, cli_type, find, title, uuid};
 use super::own::{Own, Said};
 use super::{BY, status};
-use crate::http::{ApiError, HttpDoor, NewSessionBody, make};
+use crate::agents::AgentSession;
+use crate::http::{ApiError, HttpDoor, NewSessionBody, kept_sessions, make};
 use crate::websocket::framing;
 
 /// Sessions in one list: those in which something happened last.
@@ -69,6 +70,8 @@ pub(super) async fn carry_out(door: &HttpDoor, asked: &Asked, request: Request) 
         Request::Cancel { session_id } => cancel(door, session_id).await,
         Request::Archive { session_id } => archive(door, asked, session_id).await,
         Request::Reconnect { cli_type } => reconnect(door, asked, cli_type).await,
+        Request::Discover { project_id, cli_type } => discover(door, asked, project_id, cli_type).await,
+        Request::Adopt { project_id, session_id } => adopt(door, asked, project_id, session_id).await,
     };
     done.unwrap_or_else(|message| refused(asked.id.clone(), &message))
 }
@@ -167,6 +170,36 @@ async fn create(door: &HttpDoor, asked: &Asked, project_id: &str, cli_type: &str
     let frame = Frame::Created { session_id: &name, project_id, request_id: asked.id.clone() };
     let frames = vec![framing::text(&frame)];
     Ok(Outcome { frames, named: Some(Named::of(view, name, Vec::new(), true)) })
+}
+
+/// The sessions that an agent keeps itself. They are looked for only when somebody asks.
+async fn discover(door: &HttpDoor, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
+    let workspace = path_of(door, project_id)?.ok_or("Project not found")?;
+    let agent = agent(cli_type).filter(|agent| *agent != NATIVE);
+    let agent = agent.ok_or_else(|| format!("Could not connect to {cli_type}"))?;
+    let kept = kept_sessions(door, agent, workspace).await.map_err(|error| error.body.error.message)?;
+    let item = |session: AgentSession| DiscoveredItem {
+        id: format!("{cli_type}:{}", session.agent_session_id),
+        title: session.title.unwrap_or_else(|| UNTITLED.to_owned()),
+        last_active_at: session.updated_at,
+        adopted: session.session_id.is_some(),
+    };
+    let sessions = kept.into_iter().map(item).collect();
+    Ok(answer(&Frame::Discovered { project_id, cli_type, sessions, request_id: asked.id.clone() }))
+}
+
+/// Takes over one of them; from then on it is a session like the others.
+async fn adopt(door: &HttpDoor, asked: &Asked, project_id: &str, name: &str) -> Done {
+    let workspace = path_of(door, project_id)?.ok_or("Project not found")?;
+    let (cli_type, own) = name.split_once(':').ok_or("Session not found")?;
+    let agent = agent(cli_type).filter(|agent| *agent != NATIVE).ok_or("Session not found")?;
+    let body = NewSessionBody::adopting(workspace, agent.to_owned(), own.to_owned());
+    let made = make(door, body, door.settings.policy.clone()).await;
+    let session = made.map_err(|ApiError { body, .. }| body.error.message)?;
+    let view = door.engine.view(session.id).await.map_err(words)?;
+    let frame = Frame::Created { session_id: name, project_id, request_id: asked.id.clone() };
+    let frames = vec![framing::text(&frame)];
+    Ok(Outcome { frames, named: Some(Named::of(view, name.to_owned(), Vec::new(), true)) })
 }
 
 async fn open(door: &HttpDoor, asked: &Asked, name: &str) -> Done {

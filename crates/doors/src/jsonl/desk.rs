@@ -20,13 +20,12 @@ use super::commands::{BadLine, ClientFrame, OfSession, StartSession, read_comman
 use super::dialogs::Dialogs;
 use super::follow::Follower;
 use super::frames::{CloseReason, ModelName, ServerFrame};
-use super::framing::Framed;
 use super::notes::{Note, Question};
-use super::outbox::{Closed, Outbox};
 use super::start::{Defaults, Started, refusal};
 use super::tally::Tally;
 use super::{BY, Options};
 use crate::http::HttpDoor;
+use crate::lines::{Closed, Framed, LineDesk, Outbox};
 
 /// Sessions that one client may have at a time.
 const SESSIONS: usize = 256;
@@ -48,7 +47,7 @@ pub(super) struct Desk {
     followers: JoinSet<()>,
     notes_in: mpsc::Sender<(SessionId, Note)>,
     /// What the sessions have to ask.
-    pub(super) notes: mpsc::Receiver<(SessionId, Note)>,
+    notes: mpsc::Receiver<(SessionId, Note)>,
 }
 
 /// A session of this client.
@@ -67,6 +66,22 @@ struct Open {
 
 /// What becomes of the connection after a command.
 pub(super) type Next = Result<ControlFlow<()>, Closed>;
+
+impl LineDesk for Desk {
+    type Note = (SessionId, Note);
+
+    async fn take(&mut self, framed: Framed) -> Next {
+        self.take_line(framed).await
+    }
+
+    async fn next_note(&mut self) -> Option<(SessionId, Note)> {
+        self.notes.recv().await
+    }
+
+    async fn note(&mut self, note: (SessionId, Note)) -> Result<(), Closed> {
+        self.hear(note).await
+    }
+}
 
 impl Desk {
     pub(super) fn new(door: HttpDoor, options: Options, outbox: Outbox) -> Desk {
@@ -93,7 +108,7 @@ impl Desk {
             session_file: self.options.session_file.clone(),
             ..StartSession::default()
         };
-        let started = match self.defaults(None).start(&asked).await {
+        let started = match Box::pin(self.defaults(None).start(&asked)).await {
             Ok(started) => started,
             Err(refusal) => {
                 let refusal = failed_to_start(refusal);
@@ -122,7 +137,7 @@ impl Desk {
     }
 
     /// Takes a line.
-    pub(super) async fn take(&mut self, framed: Framed) -> Next {
+    async fn take_line(&mut self, framed: Framed) -> Next {
         let line = match framed {
             Framed::Line(line) if line.iter().all(u8::is_ascii_whitespace) => {
                 return Ok(ControlFlow::Continue(()));
@@ -182,7 +197,7 @@ impl Desk {
     }
 
     /// Takes a note of a session.
-    pub(super) async fn note(&mut self, (id, note): (SessionId, Note)) -> Result<(), Closed> {
+    async fn hear(&mut self, (id, note): (SessionId, Note)) -> Result<(), Closed> {
         let Some(place) = self.sessions.iter().position(|open| open.id == id) else { return Ok(()) };
         match note {
             Note::Asked(question) => self.asked(place, question).await,
@@ -251,7 +266,7 @@ impl Desk {
                 format!("failed to start session: a client has at most {SESSIONS} sessions at a time");
             return self.refuse(&Refusal::invalid("too_many", message).hint("close one"), None).await;
         }
-        let started = match self.defaults(model).start(&asked).await {
+        let started = match Box::pin(self.defaults(model).start(&asked)).await {
             Ok(started) => started,
             Err(refusal) => return self.refuse(&failed_to_start(refusal), None).await,
         };

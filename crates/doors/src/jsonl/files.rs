@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use ostler_engine::{Engine, EngineError, Item};
+use ostler_recorder::import::{Imported, read_ndjson};
 use ostler_types::{Record, Refusal, SessionId};
 
 /// Bytes in a line of a session file; a log has no longer ones.
@@ -74,6 +75,24 @@ fn read_now(path: &Path, data_dir: &Path) -> Result<SessionFile, Refusal> {
         Some((id, last)) => SessionFile::Copy { id, last, seq: number },
         None => SessionFile::New,
     })
+}
+
+/// Reads the session in a file that another daemon has written.
+pub(super) async fn import(path: PathBuf) -> Result<Imported, Refusal> {
+    let shown = path.display().to_string();
+    let read = tokio::task::spawn_blocking(move || {
+        let file = std::fs::File::open(&path)?;
+        read_ndjson(BufReader::new(file), None)
+    });
+    let refused = |why: String| {
+        Refusal::invalid("bad_session_file", format!("{shown} cannot be loaded: {why}"))
+            .hint("nothing was changed; name another file, or the session's log as `list_sessions` gives it")
+    };
+    match read.await {
+        Ok(Ok(imported)) => Ok(imported),
+        Ok(Err(error)) => Err(refused(error.to_string())),
+        Err(error) => Err(refused(error.to_string())),
+    }
 }
 
 /// The session whose own log this is.

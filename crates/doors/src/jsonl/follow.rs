@@ -8,8 +8,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::frames::CloseReason;
 use super::notes::Note;
-use super::outbox::{Closed, Outbox};
 use super::translate::Translator;
+use crate::lines::{Closed, Outbox};
 
 /// Bytes of lines that are handed over at a time.
 const BATCH: usize = 64 * 1024;

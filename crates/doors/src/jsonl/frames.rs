@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::messages::{Encoded, WireResult, WireUsage, split_model};
+use crate::lines::{Closed, Outbox};
 
 /// One line to the client.
 #[derive(Serialize, JsonSchema)]
@@ -242,6 +243,13 @@ pub(super) enum Outcome {
     Denied,
     /// There is nothing to answer any more.
     Withdrawn,
+}
+
+impl Outbox {
+    /// Says something, once there is room for it.
+    pub(super) async fn say(&self, frame: &ServerFrame<'_>) -> Result<(), Closed> {
+        self.send(frame.line()).await
+    }
 }
 
 impl ServerFrame<'_> {

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use ostler_engine::EngineError;
-use ostler_types::{Change, Command, Failure, Refusal, SessionId, SessionStatus, SessionView};
+use ostler_types::{Change, Command, Failure, Policy, Refusal, SessionId, SessionStatus, SessionView};
 
 use super::commands::{StartSession, short};
 use super::files::{self, SessionFile};
-use crate::http::{HttpDoor, NewSessionBody, failure, make};
+use crate::http::{HttpDoor, NewSessionBody, failure, make, records_of};
 
 /// What sessions are made with.
 pub(super) struct Defaults<'a> {
@@ -45,7 +45,10 @@ impl Defaults<'_> {
             SessionFile::Log(id) => Ok(Started { view: self.reopen(id, asked).await?, file: None }),
             SessionFile::Copy { id, last, seq } => {
                 let same = match files::is_of(engine, id, &last, seq).await {
-                    Err(EngineError::NotFound) => return Err(elsewhere(&path, id)),
+                    Err(EngineError::NotFound) => {
+                        self.bring_in(&path).await?;
+                        true
+                    }
                     other => other.map_err(refusal)?,
                 };
                 if !same {
@@ -59,6 +62,21 @@ impl Defaults<'_> {
         }
     }
 
+    /// Takes in a session that was made in another data directory, with the id that it has there. It works where it
+    /// did, if there is such a directory here, and may do what sessions may that are made here.
+    async fn bring_in(&self, path: &Path) -> Result<(), Refusal> {
+        let imported = files::import(path.to_owned()).await?;
+        if imported.adopted(Policy::default()).status == SessionStatus::Completed {
+            return Err(closed(imported.session.id));
+        }
+        let recorded = PathBuf::from(&imported.session.workspace_path);
+        let is_here = tokio::fs::metadata(&recorded).await.is_ok_and(|found| found.is_dir());
+        let workspace = if is_here { imported.session.workspace_path.clone() } else { self.cwd.to_owned() };
+        let records = records_of(self.door, imported, workspace).await;
+        let records = records.map_err(|error| of_failure(failure(error)))?;
+        self.door.engine.import(records).await.map_err(refusal).map(drop)
+    }
+
     /// Finds a session of this daemon that can be gone on with.
     pub(super) async fn find(&self, id: SessionId) -> Option<SessionView> {
         let view = self.door.engine.view(id).await.ok()?;
@@ -69,8 +87,7 @@ impl Defaults<'_> {
         let engine = &self.door.engine;
         let view = engine.view(id).await.map_err(refusal)?;
         if view.session.status == SessionStatus::Completed {
-            return Err(Refusal::conflict("session_closed", format!("session {id} is closed"))
-                .hint("start a new session, with it as `parent_session`"));
+            return Err(closed(id));
         }
         match &asked.model {
             Some(model) if *model != view.session.model => {
@@ -140,9 +157,7 @@ fn of_failure(Failure { code, message, hint }: Failure) -> Refusal {
     Refusal { hint, ..Refusal::conflict(&code, message) }
 }
 
-fn elsewhere(path: &Path, id: SessionId) -> Refusal {
-    let message =
-        format!("{} is a copy of session {id}, which is not in this data directory", path.display());
-    Refusal::not_found("session_not_found", message)
-        .hint("use --data-dir to name the directory in which the session was made")
+fn closed(id: SessionId) -> Refusal {
+    Refusal::conflict("session_closed", format!("session {id} is closed"))
+        .hint("start a new session, with it as `parent_session`")
 }

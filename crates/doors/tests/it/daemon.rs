@@ -13,8 +13,8 @@ use ostler_agent::Agent;
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_doors::http::{HttpDoor, HttpSettings};
 use ostler_doors::{
-    Access, Brought, ContextGauge, ContextKind, ContextSection, Listeners, ModelChoices, Token, ToolServers,
-    serve, serve_tcp,
+    Access, Brought, ContextGauge, ContextKind, ContextSection, Listeners, Logins, ModelChoices, Token,
+    ToolServers, serve, serve_tcp,
 };
 use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, RealDisk};
@@ -46,6 +46,7 @@ pub(crate) struct Daemon {
     served: JoinHandle<()>,
     gateway_served: JoinHandle<()>,
     dir: TempDir,
+    logins: Arc<Logins>,
 }
 
 /// What a daemon is made of, where it matters.
@@ -114,7 +115,7 @@ impl Daemon {
             index_opened,
             data_dir: data.clone(),
             agents,
-            clock,
+            clock: clock.clone(),
             checkpoints: None,
             worktrees: None,
             closed: Arc::new(|_| {}),
@@ -124,10 +125,14 @@ impl Daemon {
             at_rest: false,
         });
         let gateway = GatewayDoor::new(engine.clone(), gateway_settings(&dir), limits);
-        let door = HttpDoor::new(engine.clone(), settings(&dir)).with_gateway(gateway.clone());
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listeners = Listeners::bind(Some(any_port), &data.join("ostler.sock")).await.unwrap();
         let address = listeners.address().unwrap();
+        let logins = Logins::open(&data.join("logins.json"), token.clone(), clock, Some(address));
+        let logins = Arc::new(logins);
+        let door = HttpDoor::new(engine.clone(), settings(&dir))
+            .with_gateway(gateway.clone())
+            .with_page(crate::page::file, logins.clone());
         let tcp = door.router(Access::tcp(address, Some(token.clone())));
         let unix = door.router(Access::unix(Some(token.clone())));
         let stop = CancellationToken::new();
@@ -136,7 +141,19 @@ impl Daemon {
         let gateway_address = listener.local_addr().unwrap();
         let router = gateway.router(Access::tcp(gateway_address, Some(token)));
         let gateway_served = tokio::spawn(serve_tcp(listener, router, stop.clone()));
-        Daemon { address, engine, door, gate, gateway, gateway_address, stop, served, gateway_served, dir }
+        Daemon {
+            address,
+            engine,
+            door,
+            gate,
+            gateway,
+            gateway_address,
+            stop,
+            served,
+            gateway_served,
+            dir,
+            logins,
+        }
     }
 
     /// Stops as the real one does.
@@ -152,6 +169,13 @@ impl Daemon {
 
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().join("data")
+    }
+
+    /// A code that lets one browser in.
+    pub(crate) fn code(&self) -> String {
+        let invitation = self.logins.invite().unwrap().unwrap();
+        let start = format!("http://{}/#code=", self.address);
+        invitation.address.strip_prefix(&start).unwrap().to_owned()
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -276,6 +300,7 @@ pub(crate) fn check_headers(head: &Head) {
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
+        ("x-frame-options", "DENY"),
         ("cache-control", kept),
         ("content-security-policy", policy),
         ("cross-origin-resource-policy", "same-origin"),

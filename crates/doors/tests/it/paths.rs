@@ -64,7 +64,7 @@ fn prefix(param: &str) -> &'static str {
         "session_id" => "sess_",
         "turn_id" => "turn_",
         "message_id" => "msg_",
-        "file" | "project_id" => "",
+        "file" | "project_id" | "agent" => "",
         other => panic!("say what the ids of {other} look like"),
     }
 }
@@ -77,7 +77,7 @@ async fn what_cannot_be_an_id_names_nothing() {
     for route in routes() {
         for param in route.params("path") {
             for trick in tricks(prefix(&param)) {
-                let target = with(&route, &scene, &param, &trick);
+                let target = with(&route, &scene, &param, &trick) + &route.query(&scene);
                 let answer = daemon.send(&route.request(&daemon, &scene).target(&target)).await;
                 assert_eq!(answer.status(), 404, "{} {target}: {}", route.method, answer.text());
                 assert!(answer.body.len() < 1024, "the answer repeats the question");
@@ -95,12 +95,13 @@ async fn unknown_ids_are_not_found() {
     for route in routes() {
         for param in route.params("path") {
             let unknown = format!("{}{UNKNOWN}", prefix(&param));
-            let target = with(&route, &scene, &param, &unknown);
+            let target = with(&route, &scene, &param, &unknown) + &route.query(&scene);
             let answer = daemon.send(&route.request(&daemon, &scene).target(&target)).await;
             let code = match param.as_str() {
                 "session_id" => "session_not_found",
                 "turn_id" => "turn_not_found",
                 "project_id" => "project_not_found",
+                "agent" => "unknown_agent",
                 "file" if route.path.contains("/artifacts/") => "artifact_not_found",
                 "file" => "attachment_not_found",
                 _ => "message_not_queued",

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, Options, check_headers};
+use crate::gateway::client::Client;
 use crate::stream::{Stream, data};
 use crate::wire::{Answer, Request};
 
@@ -276,6 +277,41 @@ async fn send_streams_the_sessions_events_and_then_the_result() {
     assert_eq!(text, "You said: hello");
     for name in ["message_added", "turn_started", "model_output_completed", "turn_completed"] {
         assert!(names.iter().any(|known| known == name), "{name} is not in {names:?}");
+    }
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_agent_asks_is_shown_in_its_stream_and_answered_at_another_door() {
+    let daemon = Daemon::start().await;
+    let url = agent(&daemon, "a").await;
+    let body = call("send", &json!({"content": "ask", "request_id": "r"}));
+    let request = daemon.request("POST", &url).add("accept", "text/event-stream").json(&body);
+    let mut stream = Stream::open(daemon.connect().await, &request).await;
+    let mut names = Vec::new();
+    let last = loop {
+        let frame = stream.frame().await.unwrap();
+        let name = frame.lines().find_map(|line| line.strip_prefix("event: ")).unwrap().to_owned();
+        match name.as_str() {
+            "approval_requested" => {
+                assert_eq!(data(&frame)["data"]["tool_call"]["input"], json!({"command": "make test"}));
+                let mut socket = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+                socket.send(&json!({"type": "auth", "token": daemon.token()})).await;
+                socket.frame().await;
+                let list = socket.ask("approvals.list", json!({})).await;
+                let id = &list["approvals"][0]["approvalId"];
+                let told = socket.ask("exec.approve", json!({"approvalId": id})).await;
+                assert_eq!(told, json!({"ok": true}));
+            }
+            "approval_granted" => assert_eq!(data(&frame)["data"]["by"], "gateway"),
+            "result" => break data(&frame),
+            _ => {}
+        }
+        names.push(name);
+    };
+    assert_eq!(last["result"], json!({"content": "done", "request_id": "r"}));
+    for name in ["approval_requested", "approval_granted", "tool_call_completed", "turn_completed"] {
+        assert_eq!(names.iter().filter(|known| *known == name).count(), 1, "{name} in {names:?}");
     }
     daemon.stop().await;
 }

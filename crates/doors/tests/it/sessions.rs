@@ -294,6 +294,7 @@ async fn a_removed_session_is_gone_from_everywhere() {
         request = match route.name() {
             "send_message" => request.json(&crate::daemon::said("hello")),
             "update_session" => request.json(&json!({"title": "x"})),
+            "change_queued" => request.json(&json!({"before": null})),
             "undo" => request.json(&json!({"turn_id": "turn_0190f3c4a5b67c8d9e0f112233445566"})),
             "attach_file" => request.json(&json!({"name": "a.txt", "data": "aGVsbG8="})),
             "run_subtasks" => request.json(&json!({"subtasks": [{"id": "a", "prompt": "x"}]})),

@@ -38,6 +38,8 @@ pub(crate) struct Scene {
     workspace: String,
     /// A project in a directory of its own.
     project: String,
+    /// Lets a browser in.
+    code: String,
 }
 
 impl Scene {
@@ -57,7 +59,7 @@ impl Scene {
         let answer = daemon.post("/v1/projects", &json!({"path": directory})).await;
         assert_eq!(answer.status(), 201, "{}", answer.text());
         let project = answer.json()["id"].as_str().unwrap().to_owned();
-        Scene { session, turn, queued, workspace: daemon.workspace(), project }
+        Scene { session, turn, queued, workspace: daemon.workspace(), project, code: daemon.code() }
     }
 }
 
@@ -85,17 +87,12 @@ impl Route {
             .replace("{message_id}", &scene.queued)
             .replace("{project_id}", &scene.project)
             .replace("{file}", "note.txt")
+            .replace("{agent}", "native")
     }
 
     /// A request to which nothing is wanting.
     pub(crate) fn request(&self, daemon: &Daemon, scene: &Scene) -> Request {
-        // A stream that is let in must not keep the test waiting.
-        let end = match self.name() {
-            "session_events" => "?follow=false".to_owned(),
-            "get_trust" | "import_session" => format!("?workspace_path={}", scene.workspace),
-            _ => String::new(),
-        };
-        let request = daemon.request(&self.method, &(self.target(scene) + &end));
+        let request = daemon.request(&self.method, &(self.target(scene) + &self.query(scene)));
         match self.body(scene) {
             // A file is sent as it is.
             Some(Value::String(file)) => {
@@ -106,6 +103,18 @@ impl Route {
         }
     }
 
+    /// What the path is followed by.
+    pub(crate) fn query(&self, scene: &Scene) -> String {
+        match self.name() {
+            // A stream that is let in must not keep the test waiting.
+            "session_events" => "?follow=false".to_owned(),
+            "get_trust" | "import_session" | "list_agent_sessions" => {
+                format!("?workspace_path={}", scene.workspace)
+            }
+            _ => String::new(),
+        }
+    }
+
     /// A body that is right for the scene.
     pub(crate) fn body(&self, scene: &Scene) -> Option<Value> {
         self.operation.get("requestBody")?;
@@ -113,6 +122,8 @@ impl Route {
             "create_session" => json!({"workspace_path": scene.workspace}),
             "update_session" => json!({"title": "another"}),
             "send_message" => said("hello"),
+            "change_queued" => json!({"parts": [{"type": "text", "text": "another"}]}),
+            "log_in" => json!({"code": scene.code}),
             "attach_file" => json!({"name": "a.txt", "data": "aGVsbG8="}),
             "undo" => json!({"turn_id": scene.turn, "preview": true}),
             "add_project" => json!({"path": scene.workspace}),

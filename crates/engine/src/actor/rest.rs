@@ -52,7 +52,10 @@ impl Actor {
         }
         let shared = self.session.shared.clone();
         let _bed = shared.beds.acquire().await;
-        let written = shared.views.rest(self.session.id).await;
+        let written = match shared.is_crowded() {
+            true => shared.views.rest_in_a_hurry(self.session.id).await,
+            false => shared.views.rest(self.session.id).await,
+        };
         self.settle(written).await;
     }
 

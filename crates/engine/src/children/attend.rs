@@ -1,6 +1,7 @@
 //! Looking after one child from its start to its end: what it asks, who answered, how it ended. The
 //! attendant changes nothing by itself; it tells the parent, and stops the child when it is told to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::NewChild;
@@ -9,9 +10,11 @@ use ostler_types::{
     ChildNews, ChildOutcome, ChildStatus, Command, Event, PendingApproval, Scope, Session, SessionId,
     SessionView, ToolCallId, TurnId,
 };
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::rights::Rights;
 use super::{Reply, outcome, start, worktree};
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -32,6 +35,7 @@ pub(super) struct Attendant {
     heard: Vec<Question>,
     /// Answers that were recorded in the child's log, and not yet told.
     answers: Vec<(Question, Answer)>,
+    rights: Rights,
     /// Fires when the child is to stop.
     pub(super) stop: CancellationToken,
     /// Fires when the parent's actor ends.
@@ -63,11 +67,18 @@ impl Attendant {
         (stop, leaving): (CancellationToken, CancellationToken),
     ) -> Attendant {
         let heard = heard.iter().map(Question::of).collect();
-        Attendant { engine, parent, child, heard, answers: Vec::new(), stop, leaving }
+        let (answers, rights) = (Vec::new(), Rights::default());
+        Attendant { engine, parent, child, heard, answers, rights, stop, leaving }
+    }
+
+    /// Is to be notified when the parent's policy has changed.
+    pub(super) fn policy_changed(&self) -> Arc<Notify> {
+        self.rights.changed()
     }
 
     /// Starts the child, then watches it. The agent is answered when it is at work, or has failed to be.
     pub(super) async fn start(mut self, parent: Session, new: NewChild, reply: Reply<SessionId>) {
+        self.rights.note(&parent);
         let started = start::start(&self, &parent, new).await;
         if self.leaving.is_cancelled() {
             return;
@@ -137,6 +148,7 @@ impl Attendant {
         let view = self.engine.view(self.child).await?;
         let mut records = self.engine.subscribe_quietly(self.child, view.last_seq).await?;
         let orders = orders.get_or_insert_with(|| Orders::of(&self.engine, &view.session));
+        self.rights.limit(&self.engine, self.parent, self.child).await?;
         self.look_back(&view).await?;
         if let Some(outcome) = self.compare(&view).await? {
             return Ok(Some(outcome));
@@ -144,6 +156,7 @@ impl Attendant {
         loop {
             tokio::select! {
                 order = orders.next(&self.stop) => orders.given(self.give(&order).await),
+                () = self.rights.wait() => self.rights.limit(&self.engine, self.parent, self.child).await?,
                 item = records.next() => match item? {
                     Some(Item::Record(line)) if matters(&line) => {
                         self.note_answer(&line);
@@ -187,8 +200,8 @@ impl Attendant {
             return Ok(None);
         }
         let outcome = outcome::of(&self.engine, view).await?;
-        if outcome.status == ChildStatus::Canceled && view.session.worktree.is_some() {
-            worktree::discard_unchanged(&self.engine, self.child).await;
+        if outcome.status == ChildStatus::Canceled && outcome.changed_files == Some(0) {
+            worktree::discard(&self.engine, self.child).await;
         }
         Ok(Some(outcome))
     }

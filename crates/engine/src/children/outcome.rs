@@ -4,6 +4,7 @@ use ostler_types::{
     ChildOutcome, ChildStatus, Event, Role, SessionId, SessionStatus, SessionView, TurnId, TurnStatus, Usage,
 };
 
+use super::worktree;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::history;
@@ -20,6 +21,7 @@ pub(super) fn failed(why: String) -> ChildOutcome {
         text: String::new(),
         error: Some(why),
         usage: Usage::default(),
+        changed_files: None,
     }
 }
 
@@ -38,7 +40,8 @@ pub(super) fn has_ended(view: &SessionView) -> bool {
 
 /// What came of a child that has ended.
 pub(super) async fn of(engine: &Engine, view: &SessionView) -> Result<ChildOutcome, EngineError> {
-    let (id, usage) = (view.session.id, view.session.usage);
+    let (id, mut usage) = (view.session.id, view.session.usage);
+    usage += view.children_usage;
     let Some(turn) = view.turns.last() else {
         return Ok(ChildOutcome { usage, ..canceled("the session was closed".to_owned()) });
     };
@@ -50,7 +53,11 @@ pub(super) async fn of(engine: &Engine, view: &SessionView) -> Result<ChildOutco
             (ChildStatus::Canceled, why_canceled(engine, id, turn.id, view.last_seq).await?)
         }
     };
-    Ok(ChildOutcome { status, text, error, usage })
+    let changed_files = match view.session.worktree {
+        Some(_) => worktree::changed_files(engine, id).await,
+        None => None,
+    };
+    Ok(ChildOutcome { status, text, error, usage, changed_files })
 }
 
 /// The last text that the model wrote in a turn, finished or not.

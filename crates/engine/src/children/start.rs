@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ostler_agent::NewChild;
 use ostler_types::{
-    Budget, ChildOutcome, Command, Delivery, Message, MessageId, NewSession, Part, Policy, Role, Session,
-    SessionId, TurnId, Worktree,
+    Budget, ChildOutcome, Command, Delivery, Message, MessageId, NewSession, Part, Policy, Role, Rule,
+    Session, SessionId, TurnId, Worktree,
 };
 
 use super::attend::Attendant;
@@ -62,9 +62,13 @@ fn session(
 ) -> NewSession {
     let policy = policy(parent, workspace.as_deref());
     let workspace = workspace.unwrap_or_else(|| parent.workspace_path.clone());
+    let agent = new.agent.unwrap_or_else(|| parent.agent.clone());
+    // Another agent does not know the parent's model.
+    let usual = || if agent == parent.agent { parent.model.clone() } else { format!("{agent}:default") };
+    let model = new.model.unwrap_or_else(usual);
     NewSession {
         system_prompt: None,
-        agent: new.agent.unwrap_or_else(|| parent.agent.clone()),
+        agent,
         fallback_models: parent.fallback_models.clone(),
         effort: parent.effort,
         raw_log: parent.raw_log,
@@ -77,12 +81,7 @@ fn session(
         worktree,
         mode: "agent".to_owned(),
         policy,
-        ..NewSession::new(
-            id,
-            engine.clock().now(),
-            workspace,
-            new.model.unwrap_or_else(|| parent.model.clone()),
-        )
+        ..NewSession::new(id, engine.clock().now(), workspace, model)
     }
 }
 
@@ -91,12 +90,17 @@ fn policy(parent: &Session, workspace: Option<&str>) -> Policy {
     let mut policy = parent.policy.clone();
     if let Some(workspace) = workspace {
         for rule in &mut policy.approval.rules {
-            if rule.workspace.as_deref() == Some(parent.workspace_path.as_str()) {
-                rule.workspace = Some(workspace.to_owned());
-            }
+            move_rule(rule, &parent.workspace_path, workspace);
         }
     }
     policy
+}
+
+/// What holds in one workspace holds in another that was made of it.
+pub(super) fn move_rule(rule: &mut Rule, from: &str, to: &str) {
+    if rule.workspace.as_deref() == Some(from) {
+        rule.workspace = Some(to.to_owned());
+    }
 }
 
 /// What a child may spend: no more than its parent.

@@ -36,12 +36,12 @@ pub(super) async fn end(
     }
 }
 
-/// Removes the worktree of a child that was stopped before it changed anything.
-pub(super) async fn discard_unchanged(engine: &Engine, id: SessionId) {
-    let Some(worktrees) = &engine.shared.worktrees else { return };
-    if worktrees.changes(&id.to_string()).await.is_ok_and(|changes| changes.is_empty()) {
-        discard(engine, id).await;
-    }
+/// How many files a child has changed in its worktree, as far as git can tell.
+pub(super) async fn changed_files(engine: &Engine, id: SessionId) -> Option<u64> {
+    let worktrees = engine.shared.worktrees.as_ref()?;
+    let changes = worktrees.changes(&id.to_string()).await;
+    let changes = changes.inspect_err(|error| tracing::debug!(%id, %error, "a worktree cannot be compared"));
+    u64::try_from(changes.ok()?.len()).ok()
 }
 
 /// Removes the worktree of a session that never came to be, or is removed itself.
@@ -83,7 +83,8 @@ fn say(changed: &[Changed]) -> String {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    format!("Merged {} files into the workspace: {}{more}.", changed.len(), named.join(", "))
+    let files = if changed.len() == 1 { "1 file".to_owned() } else { format!("{} files", changed.len()) };
+    format!("Merged {files} into the workspace: {}{more}.", named.join(", "))
 }
 
 fn not_merged(error: GitError) -> ReportError {

@@ -2,13 +2,14 @@
 //! started them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ostler_agent::{Completed, Failed, NewChild, TurnContext};
 use ostler_eventlog::Log;
 use ostler_testing::agent::{ScriptedAgent, done, failed, propose, run_call, say};
 use ostler_types::{
-    Budget, ChildOutcome, ChildStatus, Command, Event, Policy, Report, Role, Scope, SessionId, SessionStatus,
-    ToolCallId, ToolKind, ToolResult, Verdict,
+    Budget, Change, ChildOutcome, ChildStatus, Command, Event, Policy, Report, Role, Rule, Scope, SessionId,
+    SessionStatus, ToolCall, ToolCallId, ToolKind, ToolResult, Verdict,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
@@ -392,4 +393,91 @@ async fn a_session_that_is_closed_or_whose_turn_failed_leaves_none_at_work() {
         assert_eq!(outcome.status, ChildStatus::Canceled);
         agent.ended(before + 2).await;
     }
+}
+
+#[tokio::test]
+async fn what_children_and_theirs_have_spent_is_known_to_the_turn_that_waits() {
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    let parent = daemon.create().await;
+    let (told, heard) = oneshot::channel();
+    agent.push(|turn| async move {
+        let before = turn.children_tokens.load(Ordering::Relaxed);
+        begin_task(&turn, "c1").await?;
+        let id = turn.start_child(child("c1", "delegate")).await?;
+        let outcome = turn.wait_for_child(id).await?;
+        let after = turn.children_tokens.load(Ordering::Relaxed);
+        end_task(&turn, "c1", "x").await?;
+        _ = told.send((before, outcome.usage.tokens(), after));
+        done()
+    });
+    let (ignored, _) = oneshot::channel();
+    agent.push(|turn| delegate(turn, child("c2", "do it"), ignored));
+    agent.push_text("done");
+    daemon.say(parent, "go").await;
+    // A message is 15 tokens: two of the child, one of its own child.
+    assert_eq!(heard.await.unwrap(), (0, 45, 45));
+    daemon.recorded(parent, "turn_completed", 1).await;
+    let view = daemon.engine.view(parent).await.unwrap();
+    assert_eq!((view.children_usage.tokens(), view.session.usage.tokens()), (45, 15));
+    let (told, heard) = oneshot::channel();
+    agent.push(|turn| async move {
+        _ = told.send(turn.children_tokens.load(Ordering::Relaxed));
+        done()
+    });
+    daemon.say(parent, "again").await;
+    assert_eq!(heard.await.unwrap(), 45);
+}
+
+#[tokio::test]
+async fn a_policy_that_is_tightened_holds_for_children_at_work() {
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    let mut new = daemon.new_session();
+    new.policy.approval.require_for_kinds.clear();
+    let call = ToolCall {
+        id: ToolCallId("x".to_owned()),
+        name: "shell".to_owned(),
+        input: json!({"command": "make"}),
+    };
+    new.policy.approval.rules = vec![Rule::of(&call).within(&new.workspace_path)];
+    let parent = daemon.engine.create(new.clone()).await.unwrap().id;
+    let (go, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, heard) = oneshot::channel();
+    agent.push(|turn| delegate(turn, child("c1", "the work"), told));
+    let (going, waits) = (go.clone(), gate.clone());
+    agent.push(|turn| async move {
+        let write = propose(&turn, "w1", "write_file", json!({"path": "a"})).await?;
+        assert!(run_call(&turn, &write, ToolKind::Write).await?);
+        going.notify_one();
+        waits.notified().await;
+        let write = propose(&turn, "w2", "write_file", json!({"path": "a"})).await?;
+        run_call(&turn, &write, ToolKind::Write).await?;
+        done()
+    });
+    daemon.say(parent, "go").await;
+    go.notified().await;
+    let id = only_child(&daemon, parent).await;
+    assert_eq!(daemon.engine.approvals().await.unwrap().len(), 0, "so far it may write");
+
+    let mut policy = new.policy.clone();
+    policy.approval.require_for_kinds = vec![ToolKind::Write];
+    policy.approval.require_for_tools = vec!["web_fetch".to_owned()];
+    policy.approval.rules.clear();
+    let change = Change { policy: Some(policy.clone()), ..Change::default() };
+    daemon.engine.submit(parent, Command::Update(change)).await.unwrap();
+    eventually("the child's policy follows", async || {
+        daemon.engine.view(id).await.unwrap().session.policy.approval == policy.approval
+    })
+    .await;
+    gate.notify_one();
+    let waiting = daemon.approvals(1).await;
+    assert_eq!(waiting[0].session_id, id);
+
+    // What is loosened is loosened for the parent alone.
+    let change = Change { policy: Some(new.policy.clone()), ..Change::default() };
+    daemon.engine.submit(parent, Command::Update(change)).await.unwrap();
+    daemon.answer(&waiting[0], Verdict::Deny, Scope::Once).await.unwrap();
+    assert_eq!(heard.await.unwrap().1.status, ChildStatus::Completed);
+    assert_eq!(daemon.engine.view(id).await.unwrap().session.policy.approval, policy.approval);
 }

@@ -268,6 +268,30 @@ async fn the_next_turn_waits_until_the_agent_before_has_returned() {
 }
 
 #[tokio::test]
+async fn a_second_cancel_does_not_wait_for_an_agent_that_does_not_listen() {
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    agent.push(|_| std::future::pending());
+    agent.push_text("at last");
+    let id = daemon.create().await;
+    let first = daemon.say(id, "go").await;
+    agent.started(1).await;
+    daemon.say(id, "then this").await;
+    daemon.cancel(id).await.unwrap();
+    let cancel = |turn_id| Command::Cancel { turn_id, by: "test".to_owned(), reason: None, partial: None };
+    // Another turn's cancel is none of its business.
+    let other = ostler_types::TurnId::new(daemon.engine.clock().uuid());
+    daemon.engine.submit(id, cancel(Some(other))).await.unwrap();
+    assert_eq!(agent.ended_turns().len(), 0);
+    assert_eq!(daemon.engine.submit(id, cancel(Some(first))).await.unwrap(), Accepted::Unchanged);
+    // By itself it would be dropped after five seconds.
+    let dropped = tokio::time::timeout(std::time::Duration::from_secs(4), agent.ended(1)).await;
+    dropped.expect("the second cancel does not wait");
+    daemon.recorded(id, "turn_completed", 1).await;
+    assert_eq!(turn_statuses(&daemon, id).await, [TurnStatus::Canceled, TurnStatus::Completed]);
+}
+
+#[tokio::test]
 async fn a_failed_turn_can_be_retried() {
     let (place, agent) = (Place::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;

@@ -1,8 +1,8 @@
 //! Views: what can be deleted and comes back, and pages that agree with the whole.
 
 use ostler_index::{Filter, Listing};
-use ostler_testing::agent::ScriptedAgent;
-use ostler_types::{Command, Message};
+use ostler_testing::agent::{ScriptedAgent, done, say};
+use ostler_types::{Command, Message, Part, Report, Role};
 
 use crate::fixture::{Daemon, Place};
 
@@ -41,6 +41,24 @@ fn an_index_that_was_deleted_is_made_again() {
     assert_eq!(after, before);
     let id = before[0].sessions[0].session.id;
     assert!(place.data().join("sessions").join(id.to_string()).join("session.json").exists());
+}
+
+#[tokio::test]
+async fn what_a_model_is_told_of_the_workspace_is_found_by_nobody_who_searches() {
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    agent.push(|turn| async move {
+        let parts = vec![Part::text("a tree, a map, and a needle in it")];
+        let (id, created_at) = (turn.message_id(), turn.clock.now());
+        turn.report(Report::Told { message: Message { id, role: Role::System, parts, created_at } }).await?;
+        say(&turn, "the answer").await?;
+        done()
+    });
+    let id = daemon.create().await;
+    daemon.say(id, "hay").await;
+    daemon.recorded(id, "turn_completed", 1).await;
+    let found: Vec<usize> = lists(&daemon).await.iter().map(|list| list.sessions.len()).collect();
+    assert_eq!(found, [1, 0, 1], "it is there, and no needle, and the answer");
 }
 
 #[tokio::test]

@@ -83,6 +83,7 @@ async fn twenty_children_work_in_twenty_worktrees_at_once() {
         for id in &ids {
             let outcome = turn.wait_for_child(*id).await?;
             assert_eq!((outcome.status, outcome.error), (ChildStatus::Completed, None));
+            assert_eq!(outcome.changed_files, Some(1));
         }
         let refused = turn.end_worktree(turn.session.id, WorktreeEnd::Drop).await;
         assert!(refused.is_err(), "only the worktrees of children are ended");
@@ -136,7 +137,7 @@ async fn a_contradiction_is_told_and_the_worktree_stays() {
     daemon.say(parent, "go").await;
     let refused = heard.recv().await.unwrap();
     assert!(refused.contains("nothing was merged") && refused.contains(": a"), "{refused}");
-    assert_eq!(heard.recv().await.unwrap(), "Merged 1 files into the workspace: modified a.");
+    assert_eq!(heard.recv().await.unwrap(), "Merged 1 file into the workspace: modified a.");
     assert_eq!(std::fs::read_to_string(path.join("a")).unwrap(), "a");
     daemon.recorded(parent, "turn_completed", 1).await;
     assert_eq!(left(&place), 0);
@@ -234,4 +235,43 @@ async fn without_a_repository_there_is_no_worktree_and_the_child_says_why() {
     assert_eq!(outcome.status, ChildStatus::Failed);
     assert!(outcome.error.unwrap().contains("not in a git repository"));
     assert_eq!(left(&place), 0);
+}
+
+#[tokio::test]
+async fn worktrees_of_a_plan_are_merged_or_dropped_by_a_later_turn() {
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    let (path, parent) = session_in_a_repository(&place, &daemon).await;
+    let (told, heard) = oneshot::channel();
+    agent.push(|turn| async move {
+        let mut ids = Vec::new();
+        for name in ["one", "two"] {
+            let new = NewChild { subtask: Some(name.to_owned()), ..in_worktree("c", name) };
+            ids.push(turn.start_child(NewChild { tool_call_id: None, ..new }).await?);
+        }
+        for id in &ids {
+            assert_eq!(turn.wait_for_child(*id).await?.changed_files, Some(1));
+        }
+        _ = told.send(ids);
+        done()
+    });
+    agent.push(write_a_file);
+    agent.push(write_a_file);
+    daemon.say(parent, "the plan").await;
+    let ids = heard.await.unwrap();
+    daemon.recorded(parent, "turn_completed", 1).await;
+    assert!(left(&place) > 0, "they are kept until somebody decides");
+    agent.push(|turn| async move {
+        let merged = turn.end_worktree(ids[0], WorktreeEnd::Merge).await?;
+        assert!(
+            merged.starts_with("Merged 1 file into the workspace: ") && merged.contains("one"),
+            "{merged}"
+        );
+        turn.end_worktree(ids[1], WorktreeEnd::Drop).await?;
+        done()
+    });
+    daemon.say(parent, "merge one, drop two").await;
+    daemon.recorded(parent, "turn_completed", 2).await;
+    assert_eq!((path.join("one").exists(), path.join("two").exists()), (true, false));
+    assert_eq!((left(&place), git(&path, &["worktree", "list"]).lines().count()), (0, 1));
 }

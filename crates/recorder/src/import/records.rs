@@ -30,11 +30,12 @@ pub fn read_ndjson(input: impl BufRead, id: Option<SessionId>) -> Result<Importe
     }
     let session = described(&records).cloned();
     let mut session = session.ok_or_else(|| ImportError::Refused("the file holds no records".to_owned()))?;
+    let origin = session.id;
     if let Some(id) = id {
         records.iter_mut().for_each(|record| adopt(record, id));
         become_another(&mut session, id);
     }
-    Ok(Imported { records, session })
+    Ok(Imported { records, session, origin })
 }
 
 /// What the lines so far say of chains: all have one, or none has.

@@ -51,6 +51,11 @@ impl OpenViews {
         self.remove(session).map_or(Ok(()), Views::close)
     }
 
+    /// Lets go of the views of one session without a sync.
+    pub(super) fn release(&mut self, session: SessionId) {
+        drop(self.remove(session));
+    }
+
     /// Closes those that nobody has used for a while.
     pub(super) fn close_idle(&mut self, now: Instant) {
         while self.open.front().is_some_and(|open| now.duration_since(open.used) >= MAX_IDLE) {

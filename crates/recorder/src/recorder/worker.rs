@@ -8,13 +8,20 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use ostler_types::{Record, SessionId};
+use rustix::process::setpriority_process;
 
 use super::open_views::{OpenViews, folder_of};
 use super::{Ask, Done, Pace, Shared, Source, SourceError};
 use crate::{RecorderError, rebuild};
 
-/// Between two writes of one session, unless one of them hurries.
+/// Between two writes of one session, unless one of them hurries; so much longer for each [`AT_EASE`] sessions
+/// that are written to at a time, since nobody reads along in so many.
 const GAP: Duration = Duration::from_millis(250);
+const AT_EASE: usize = 32;
+/// How many sessions are written before those who ask are heard again.
+const BATCH: usize = 16;
+/// The priority of the thread, as for `nice`.
+const NICE: i32 = 10;
 /// How long a session whose views could not be written is left alone, at first and at most.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
@@ -47,18 +54,20 @@ impl Worker {
     pub(super) fn run(mut self) {
         // What a panic leaves must not keep the daemon from ending.
         let _ended = Ended(Arc::clone(&self.shared));
+        // Turns go first. The priority is this thread's alone; without it, the views only cost turns more.
+        let _ = setpriority_process(None, NICE);
         loop {
             let (asks, stopping) = self.wait();
             if stopping {
                 break;
             }
-            self.write_due(|due, now| due <= now);
+            self.write_due(BATCH, |due, now| due <= now);
             asks.into_iter().for_each(|ask| self.answer(ask));
             self.open.close_idle(Instant::now());
             self.tidy();
         }
         let until = Instant::now() + LAST_WRITES;
-        self.write_due(|_, now| now < until);
+        self.write_due(usize::MAX, |_, now| now < until);
         self.open.close_all(until);
     }
 
@@ -95,13 +104,14 @@ impl Worker {
         pending.due = Some(pending.due.map_or(at, |due| due.min(at)));
     }
 
-    /// Writes the sessions whose time has come.
-    fn write_due(&mut self, is_due: impl Fn(Instant, Instant) -> bool) {
+    /// Writes the sessions whose time has come, so many at most, those first that have waited longest.
+    fn write_due(&mut self, most: usize, is_due: impl Fn(Instant, Instant) -> bool) {
         let now = Instant::now();
-        let due = |pending: &Pending| pending.due.is_some_and(|due| is_due(due, now));
-        let sessions: Vec<SessionId> =
-            self.sessions.iter().filter(|(_, pending)| due(pending)).map(|(id, _)| *id).collect();
-        for session in sessions {
+        let due = |(id, pending): (&SessionId, &Pending)| Some((pending.due?, *id));
+        let mut due: Vec<(Instant, SessionId)> =
+            self.sessions.iter().filter_map(due).filter(|(due, _)| is_due(*due, now)).collect();
+        due.sort_unstable();
+        for (_, session) in due.into_iter().take(most) {
             // Asked again for the last writes, which have only so much time in all.
             let still = self.sessions.get(&session).and_then(|pending| pending.due);
             if still.is_some_and(|due| is_due(due, Instant::now())) {
@@ -129,6 +139,11 @@ impl Worker {
                 self.sessions.remove(&session);
                 answer(done, self.open.close(session));
             }
+            Ask::Release(session, done) => {
+                self.sessions.remove(&session);
+                self.open.release(session);
+                answer(done, Ok(()));
+            }
         }
     }
 
@@ -137,13 +152,15 @@ impl Worker {
         let written = catch_unwind(AssertUnwindSafe(|| self.catch_up(session)))
             .unwrap_or_else(|_| Err(from_source("writing the views panicked".into())));
         let now = Instant::now();
+        let crowd = u32::try_from(self.sessions.len() / AT_EASE).unwrap_or(u32::MAX);
         let pending = self.sessions.entry(session).or_default();
         match &written {
             Ok(()) => {
                 if pending.retry.take().is_some() {
                     tracing::info!(%session, "the views of a session are written again");
                 }
-                (pending.due, pending.rests_until) = (None, Some(now + GAP));
+                (pending.due, pending.rests_until) =
+                    (None, Some(now + GAP.saturating_mul(crowd.saturating_add(1))));
             }
             Err(error) => {
                 let wait = pending.retry.unwrap_or(FIRST_RETRY);

@@ -6,7 +6,7 @@ use std::path::Path;
 use ostler_recorder::Views;
 use ostler_recorder::export::{Folders, write_ndjson, write_zip};
 use ostler_recorder::import::{Archive, ImportError, read_ndjson, read_transcript};
-use ostler_types::{Event, NewRecord, NewSession, Policy, Record, Role, SessionId, State};
+use ostler_types::{Event, NewRecord, NewSession, Policy, Record, Role, SessionId, State, Usage};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -116,8 +116,70 @@ fn a_file_does_not_decide_what_a_session_may_do() {
         ..NewSession::new(session_id(), at(0), "/w", "m")
     });
     let imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
-    let Event::SessionUpdated { session } = imported.adopted(Policy::default()) else { panic!() };
+    let session = imported.adopted(Policy::default());
     assert_eq!((session.policy, session.log_root, session.raw_log), (Policy::default(), None, false));
+}
+
+#[test]
+fn what_the_records_made_of_a_session_stays() {
+    let mut story = Story::eventful(false);
+    story.user("the title").answer("", "hi", &[]);
+    story.end_turn();
+    let imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
+    let stands = State::fold(&story.records).unwrap().session;
+    let adopted = imported.adopted(Policy::default());
+    assert_eq!((&adopted.title, adopted.status, adopted.usage), (&stands.title, stands.status, stands.usage));
+    assert!(adopted.title.is_some() && adopted.usage.input_tokens > 0, "{adopted:?}");
+}
+
+#[test]
+fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
+    let mut story = Story::eventful(true);
+    let last = *story.messages.last().unwrap();
+    story.compact(Some(last), "in short", Vec::new());
+    let mut records = Vec::new();
+    for record in std::mem::take(&mut story.records) {
+        let used = match &record.event {
+            Event::ModelOutputCompleted { message, usage, .. } => Some((Some(message.id), *usage)),
+            Event::TurnFailed { .. } => Some((None, Usage { input_tokens: 7, ..Usage::default() })),
+            _ => None,
+        };
+        records.push(record.clone());
+        if let Some((message_id, usage)) = used {
+            let event = Event::UsageRecorded { model: "test:model".to_owned(), message_id, usage };
+            records.push(Record { event, ..record });
+        }
+    }
+    for (number, record) in records.iter_mut().enumerate() {
+        record.seq = number as u64 + 1;
+    }
+    let ended =
+        records.iter().find(|record| matches!(record.event, Event::TurnCompleted { .. })).unwrap().seq;
+    if let Some(Event::ContextCompacted { compaction }) = records.last_mut().map(|record| &mut record.event) {
+        compaction.first_kept_seq = ended;
+    }
+    story.records = records;
+    let mut imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
+    let before = imported.records.clone();
+    imported.without_usage();
+    let is_use = |record: &&Record| matches!(record.event, Event::UsageRecorded { .. });
+    assert!(
+        before.iter().any(|record| is_use(&record)) && !imported.records.iter().any(|record| is_use(&record))
+    );
+    for (number, record) in imported.records.iter().enumerate() {
+        assert_eq!(record.seq, number as u64 + 1);
+    }
+    // A compaction still names the record that it named.
+    let kept = |records: &[Record]| {
+        let first = records.iter().find_map(|record| match &record.event {
+            Event::ContextCompacted { compaction } => Some(compaction.first_kept_seq),
+            _ => None,
+        });
+        let first = first.expect("the story has a compaction");
+        let from = records.iter().filter(|record| record.seq >= first && !is_use(record));
+        from.map(|record| record.event.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&before), kept(&imported.records));
 }
 
 #[test]

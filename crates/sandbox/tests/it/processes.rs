@@ -116,8 +116,9 @@ async fn a_daemon_that_is_killed_takes_its_sandboxes_with_it() {
     match std::env::var(DAEMON).as_deref() {
         Ok("bubblewrap") => endless_daemon(Choice::Bubblewrap).await,
         Ok("landlock") => endless_daemon(Choice::Landlock).await,
+        Ok("attended") => endless_attended_daemon().await,
         Ok(other) => panic!("{other}"),
-        Err(_) => ["bubblewrap", "landlock"].into_iter().for_each(kill_daemon),
+        Err(_) => ["bubblewrap", "landlock", "attended"].into_iter().for_each(kill_daemon),
     }
 }
 
@@ -148,6 +149,30 @@ async fn endless_daemon(choice: Choice) {
         world.sandbox.command(&world.profile(), "/bin/sh", ["-c", script]).unwrap();
     let _child = command.env("PATH", PATH).spawn().unwrap();
     std::future::pending::<()>().await;
+}
+
+async fn endless_attended_daemon() {
+    let world = World::new(Choice::Best).await;
+    let script = "(setsid sh -c 'while :; do sleep 0.05; done' &); echo started; sleep 1000";
+    let Confined { mut command, confinement: _confinement } =
+        world.sandbox.attended(&world.workspace, "/bin/sh", ["-c", script]).unwrap();
+    let _child = command.env("PATH", PATH).spawn().unwrap();
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+async fn an_attended_program_is_not_confined_but_leaves_nothing_behind() {
+    let world = World::new(Choice::Best).await;
+    let script =
+        "(setsid sh -c 'while :; do sleep 0.05; done' &); cat > ../outside/written; pwd; echo $KEPT; exit 3";
+    let Confined { mut command, confinement } =
+        world.sandbox.attended(&world.workspace, "/bin/sh", ["-c", script]).unwrap();
+    let output = command.envs([("PATH", PATH), ("KEPT", "kept")]).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\nkept\n", world.workspace.display()));
+    assert!(world.outside.join("written").exists());
+    assert_eq!(living_in(&world.workspace), 0);
+    confinement.finish();
 }
 
 /// How many processes work in a directory.

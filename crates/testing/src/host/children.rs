@@ -1,6 +1,7 @@
 //! The sessions that an agent under test starts. There is nobody in them: a test says how each ends.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ostler_agent::{ChildRequest, NewChild, ReportError, WorktreeEnd};
 use ostler_types::{
@@ -21,12 +22,20 @@ pub(super) struct Children {
     started: Vec<(SessionId, NewChild)>,
     waiters: Vec<(SessionId, Waiter)>,
     worktrees: Vec<(SessionId, WorktreeEnd)>,
+    /// What they have spent, for the agent.
+    pub(super) tokens: Arc<AtomicU64>,
 }
 
 /// The outcome of a session that answered this.
 pub fn answered(text: &str) -> ChildOutcome {
     let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
-    ChildOutcome { status: ChildStatus::Completed, text: text.to_owned(), error: None, usage }
+    ChildOutcome {
+        status: ChildStatus::Completed,
+        text: text.to_owned(),
+        error: None,
+        usage,
+        changed_files: None,
+    }
 }
 
 /// The outcome of a session that failed for this reason.
@@ -65,6 +74,8 @@ impl TurnHost {
     pub fn end_child(&self, session_id: SessionId, outcome: ChildOutcome) {
         let news = ChildNews::Ended(outcome);
         self.command(Command::Child { session_id, news }).expect("news are never refused");
+        let spent = self.state().children_usage.tokens();
+        self.held().children.tokens.store(spent, Ordering::Relaxed);
         let known = self.state().children.into_iter().find(|child| child.session_id == session_id);
         let Some(outcome) = known.and_then(|child| child.outcome) else { return };
         let waiters = std::mem::take(&mut self.held().children.waiters);

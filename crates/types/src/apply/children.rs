@@ -38,6 +38,7 @@ impl State {
                 });
             }
             Event::SubagentCompleted { session_id, outcome } => {
+                self.children_usage += outcome.usage;
                 if let Some(child) = self.children.iter_mut().find(|c| c.session_id == *session_id) {
                     child.outcome = Some(outcome.clone());
                     child.approvals.clear();

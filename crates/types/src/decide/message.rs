@@ -1,4 +1,4 @@
-//! What people say: submitting a message, and taking one back.
+//! What people say: submitting a message, changing one that waits, and taking one back.
 
 use super::{label, of_session, of_turn, refuse_if_closed, too_large, turn};
 use crate::{
@@ -32,7 +32,7 @@ pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusa
         Some(running) => {
             let running = running.id;
             let queued = Queued { message, turn_id, delivery };
-            let event = Event::MessageQueued { queued: queued.clone(), idempotency_key: key };
+            let event = Event::MessageQueued { queued: queued.clone(), idempotency_key: key, before: None };
             let mut events = vec![of_turn(turn_id, event)];
             let answered_by = match delivery {
                 Delivery::Queue => turn_id,
@@ -50,12 +50,64 @@ pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusa
 
 /// Takes a message back while it waits.
 pub(super) fn withdraw(state: &State, message_id: MessageId, by: String) -> Result<Decision, Refusal> {
-    let queued = state.queue.iter().find(|queued| queued.message.id == message_id).ok_or_else(|| {
-        Refusal::not_found("message_not_queued", format!("message {message_id} is not in the queue"))
-            .hint("it may have been delivered already; GET the session to see its queue")
-    })?;
+    let queued = &state.queue[place_of(state, message_id)?];
     let event = Event::MessageWithdrawn { message_id, by };
     Ok(Decision::done(vec![of_turn(queued.turn_id, event)]))
+}
+
+/// Changes a message while it waits: what it says, where it stands, how it is delivered.
+pub(super) fn requeue(state: &State, command: Command) -> Result<Decision, Refusal> {
+    let Command::Requeue { message_id, turn_id, parts, delivery, before, by } = command else {
+        unreachable!("decide hands only Requeue to requeue")
+    };
+    let place = place_of(state, message_id)?;
+    if delivery == Some(Delivery::Interrupt) {
+        return Err(Refusal::invalid("delivery_not_allowed", "a message that waits cannot interrupt")
+            .hint("withdraw it and send it again, or cancel the turn"));
+    }
+    let (old, after) = (&state.queue[place], state.queue.get(place + 1).map(|next| next.message.id));
+    let before = match before {
+        Some(Some(id)) if id != message_id => Some(named(state, id)?),
+        Some(None) => None,
+        Some(Some(_)) | None => after,
+    };
+    let mut queued = old.clone();
+    queued.message.parts = parts.unwrap_or(queued.message.parts);
+    queued.delivery = delivery.unwrap_or(queued.delivery);
+    check_message(&queued.message)?;
+    let others = state.queue.iter().filter(|waiting| waiting.message.id != message_id);
+    let bytes: usize = others.map(|waiting| waiting.message.size()).sum();
+    if bytes + queued.message.size() > Limits::QUEUE_BYTES {
+        return Err(queue_full());
+    }
+    if queued == *old && before == after {
+        return Ok(Decision::unchanged());
+    }
+    let mut events = Vec::new();
+    // Whoever waits for the turn that was set aside for it is told that there will be none.
+    if queued.delivery != old.delivery {
+        events.push(of_turn(old.turn_id, Event::MessageWithdrawn { message_id, by }));
+        queued.turn_id = turn_id;
+    }
+    let turn_id = queued.turn_id;
+    events.push(of_turn(turn_id, Event::MessageQueued { queued, idempotency_key: None, before }));
+    Ok(Decision::done(events))
+}
+
+fn place_of(state: &State, message_id: MessageId) -> Result<usize, Refusal> {
+    state.queue.iter().position(|queued| queued.message.id == message_id).ok_or_else(|| {
+        Refusal::not_found("message_not_queued", format!("message {message_id} is not in the queue"))
+            .hint("it may have been delivered already; GET the session to see its queue")
+    })
+}
+
+/// The message that another is to stand before, which must wait too.
+fn named(state: &State, before: MessageId) -> Result<MessageId, Refusal> {
+    let missing = |_| {
+        Refusal::conflict("before_not_queued", format!("message {before} is not in the queue any more"))
+            .hint("GET the session to see its queue")
+    };
+    place_of(state, before).map(|_| before).map_err(missing)
 }
 
 /// The earlier outcome of a request with the same key.
@@ -79,6 +131,19 @@ fn present(state: &State, id: MessageId) -> Option<(MessageId, Option<TurnId>)> 
 fn check(state: &State, message: &Message, key: Option<&str>) -> Result<(), Refusal> {
     refuse_if_closed(state)?;
     label("idempotency_key", key)?;
+    check_message(message)?;
+    let queued: usize = state.queue.iter().map(|queued| queued.message.size()).sum();
+    let full = state.queue.len() >= Limits::QUEUE || queued + message.size() > Limits::QUEUE_BYTES;
+    if full || state.unanswered.len() >= Limits::UNANSWERED { Err(queue_full()) } else { Ok(()) }
+}
+
+fn queue_full() -> Refusal {
+    Refusal::new(RefusalKind::TooMany, "queue_full", "too many messages wait in this session")
+        .hint("wait for a turn to end, or withdraw a queued message")
+}
+
+/// Whether a client can say this.
+fn check_message(message: &Message) -> Result<(), Refusal> {
     if !matches!(message.role, Role::User | Role::System) {
         return Err(Refusal::invalid("role_not_allowed", "a client can only speak as `user` or `system`"));
     }
@@ -96,16 +161,6 @@ fn check(state: &State, message: &Message, key: Option<&str>) -> Result<(), Refu
     }
     if message.size() > Limits::MESSAGE_BYTES {
         return Err(too_large("the message", Limits::MESSAGE_BYTES).hint("attach large content as a file"));
-    }
-    let queued: usize = state.queue.iter().map(|queued| queued.message.size()).sum();
-    let full = state.queue.len() >= Limits::QUEUE || queued + message.size() > Limits::QUEUE_BYTES;
-    if full || state.unanswered.len() >= Limits::UNANSWERED {
-        return Err(Refusal::new(
-            RefusalKind::TooMany,
-            "queue_full",
-            "too many messages wait in this session",
-        )
-        .hint("wait for a turn to end, or withdraw a queued message"));
     }
     Ok(())
 }

@@ -138,9 +138,12 @@ impl Audit {
             }
             Event::SessionFailed { .. } => self.standing = SessionStatus::Failed,
             Event::SessionCanceled { .. } => self.standing = SessionStatus::Canceled,
-            Event::MessageQueued { queued, .. } => self.message_queued(queued.message.id, queued.delivery),
+            Event::MessageQueued { queued, before, .. } => {
+                self.message_queued(queued.message.id, queued.delivery, *before);
+            }
             Event::MessageWithdrawn { message_id, .. } => {
                 let waited = self.take_queued(*message_id).is_some();
+                self.queued.remove(message_id);
                 self.demand(Law::Queue, waited, || format!("{message_id} withdrawn but not waiting"));
             }
             Event::MessageAdded { message, .. } => self.message_added(message.id, record.turn_id),
@@ -178,13 +181,17 @@ impl Audit {
         self.demand(Law::Bounds, is_bounded(state), || "the state is over its limits".to_owned());
     }
 
-    fn message_queued(&mut self, id: MessageId, delivery: Delivery) {
-        let fresh = self.queued.insert(id) && !self.added.contains(&id);
+    fn message_queued(&mut self, id: MessageId, delivery: Delivery, before: Option<MessageId>) {
+        let moved = self.take_queued(id).is_some();
+        let fresh = (self.queued.insert(id) || moved) && !self.added.contains(&id);
         self.demand(Law::Queue, fresh, || format!("{id} queued twice"));
-        match delivery {
-            Delivery::Queue | Delivery::Steer => self.queue.push_back((id, delivery)),
-            Delivery::Interrupt => self.queue.push_front((id, delivery)),
-        }
+        let last = if delivery == Delivery::Interrupt { 0 } else { self.queue.len() };
+        let place = match before {
+            Some(before) => self.queue.iter().position(|(waiting, _)| *waiting == before),
+            None => Some(last),
+        };
+        self.demand(Law::Queue, place.is_some(), || format!("{id} queued before what does not wait"));
+        self.queue.insert(place.unwrap_or(last), (id, delivery));
     }
 
     fn message_added(&mut self, id: MessageId, turn_id: Option<TurnId>) {

@@ -173,7 +173,13 @@ fn started(session_id: SessionId, background: bool) -> Report {
 }
 
 fn ended(status: ChildStatus) -> Command {
-    let outcome = ChildOutcome { status, text: "found it".to_owned(), error: None, usage: Usage::default() };
+    let outcome = ChildOutcome {
+        status,
+        text: "found it".to_owned(),
+        error: None,
+        usage: Usage::default(),
+        changed_files: None,
+    };
     Command::Child { session_id: child(), news: ChildNews::Ended(outcome) }
 }
 

@@ -17,5 +17,6 @@ mod refusals;
 mod reports;
 mod sessions;
 mod turns;
+mod views;
 mod wire;
 mod world;

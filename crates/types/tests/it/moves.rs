@@ -18,6 +18,12 @@ pub(crate) enum Move {
     Withdraw {
         pick: u8,
     },
+    Requeue {
+        pick: u8,
+        before: Option<Option<u8>>,
+        delivery: Option<Delivery>,
+        edit: bool,
+    },
     Answer {
         pick: u8,
         approve: bool,
@@ -91,6 +97,8 @@ fn moves() -> impl Strategy<Value = Move> {
         8 => submissions(),
         1 => Just(Move::Run),
         2 => any::<u8>().prop_map(|pick| Move::Withdraw { pick }),
+        3 => (any::<u8>(), any::<Option<Option<u8>>>(), prop::option::of(delivery()), any::<bool>())
+            .prop_map(|(pick, before, delivery, edit)| Move::Requeue { pick, before, delivery, edit }),
         4 => answers(),
         2 => any::<bool>().prop_map(|partial| Move::Cancel { partial }),
         2 => any::<u8>().prop_map(|pick| Move::Retry { pick }),
@@ -101,12 +109,14 @@ fn moves() -> impl Strategy<Value = Move> {
     ]
 }
 
+fn delivery() -> impl Strategy<Value = Delivery> {
+    prop_oneof![4 => Just(Delivery::Queue), 3 => Just(Delivery::Steer), 1 => Just(Delivery::Interrupt)]
+}
+
 fn submissions() -> impl Strategy<Value = Move> {
-    let delivery =
-        prop_oneof![4 => Just(Delivery::Queue), 3 => Just(Delivery::Steer), 1 => Just(Delivery::Interrupt)];
     let auto_run = prop_oneof![5 => Just(None), 2 => Just(Some(true)), 2 => Just(Some(false))];
     let key = prop::option::weighted(0.3, 0..4_u8);
-    (delivery, auto_run, key, any::<bool>()).prop_map(|(delivery, auto_run, key, partial)| Move::Submit {
+    (delivery(), auto_run, key, any::<bool>()).prop_map(|(delivery, auto_run, key, partial)| Move::Submit {
         delivery,
         auto_run,
         key,

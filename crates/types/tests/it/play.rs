@@ -42,6 +42,22 @@ impl Play {
                 let outcome = self.ask(Command::Withdraw { message_id, by: "ann".to_owned() });
                 self.demand(Law::Queue, outcome.is_ok() == queued, "only what waits can be withdrawn");
             }
+            Move::Requeue { pick, before, delivery, edit } => {
+                let message_id = picked(&self.messages, pick).unwrap_or_else(|| self.world.message_id());
+                let named = |pick| picked(&self.messages, pick).unwrap_or(message_id);
+                let before = before.map(|before| before.map(named));
+                let waits = |id: MessageId| self.world.state.queue.iter().any(|it| it.message.id == id);
+                let places = before.flatten().is_none_or(|before| before == message_id || waits(before));
+                let possible = waits(message_id) && places && delivery != Some(Delivery::Interrupt);
+                let parts = edit.then(|| vec![Part::text("said differently")]);
+                let (turn_id, by) = (self.world.turn_id(), "ann".to_owned());
+                let outcome = self.ask(Command::Requeue { message_id, turn_id, parts, delivery, before, by });
+                self.demand(
+                    Law::Queue,
+                    outcome.is_ok() == possible,
+                    "what waits can be changed, and no other",
+                );
+            }
             Move::Answer { pick, approve, scope, other_turn } => {
                 let tool_call_id = self.call_id(pick);
                 let turn_id = if other_turn { self.world.turn_id() } else { self.last_turn() };

@@ -1,7 +1,9 @@
 //! What clients are refused, by code and kind. Every refusal says something to a person, and none
 //! changes the session. What agents are refused is in [`crate::reports`].
 
-use ostler_types::{Command, Delivery, Event, Limits, Part, Refusal, RefusalKind, Role, ToolCallId, Verdict};
+use ostler_types::{
+    Command, Delivery, Event, Limits, Part, Refusal, RefusalKind, Report, Role, ToolCallId, Verdict,
+};
 use serde_json::json;
 
 use crate::world::{World, answer, call, close, completed, failed, propose, shell};
@@ -96,6 +98,54 @@ fn only_a_queued_message_can_be_withdrawn() {
     expect(&world.refused(withdraw), RefusalKind::NotFound, "message_not_queued");
     world.report(completed());
     assert!(world.state.turn.is_none(), "what was withdrawn does not run");
+}
+
+#[test]
+fn a_queued_message_can_be_edited_moved_and_made_to_steer() {
+    let mut world = World::new();
+    let (delivered, running) = world.submit("go");
+    let [a, b, c] = ["a", "b", "c"].map(|text| world.submit(text).0);
+    let turn_id = world.turn_id();
+    let change = |message_id, parts, delivery, before| {
+        let by = "ann".to_owned();
+        Command::Requeue { message_id, turn_id, parts, delivery, before, by }
+    };
+    let order = |world: &World| -> Vec<String> {
+        world.state.queue.iter().map(|queued| queued.message.text()).collect()
+    };
+    assert_eq!(world.must(change(c, None, None, Some(Some(a)))), ["message_queued"]);
+    assert_eq!(order(&world), ["c", "a", "b"]);
+    let set_aside = world.state.queue[1].turn_id;
+    world.must(change(a, Some(vec![Part::text("A")]), None, None));
+    assert_eq!(order(&world), ["c", "A", "b"]);
+    assert_eq!(world.state.queue[1].turn_id, set_aside, "whoever waits for its turn still does");
+    world.must(change(c, None, None, Some(None)));
+    assert_eq!(order(&world), ["A", "b", "c"]);
+    for same in [
+        change(c, None, None, None),
+        change(c, None, None, Some(Some(c))),
+        change(b, None, None, Some(Some(c))),
+    ] {
+        assert!(world.must(same).is_empty(), "what is so already is not recorded");
+    }
+    let steered = world.must(change(b, None, Some(Delivery::Steer), None));
+    assert_eq!(steered, ["message_withdrawn", "message_queued"]);
+    assert_eq!(
+        (order(&world), world.state.queue[1].turn_id),
+        (vec!["A".into(), "b".into(), "c".into()], turn_id)
+    );
+    world.must(Command::Report { turn_id: running.unwrap(), report: Report::TakeSteering });
+    assert_eq!(order(&world), ["A", "c"]);
+    for (command, kind, code) in [
+        (change(delivered, None, None, None), RefusalKind::NotFound, "message_not_queued"),
+        (change(a, None, None, Some(Some(b))), RefusalKind::Conflict, "before_not_queued"),
+        (change(a, Some(Vec::new()), None, None), RefusalKind::Invalid, "empty_message"),
+        (change(a, None, Some(Delivery::Interrupt), None), RefusalKind::Invalid, "delivery_not_allowed"),
+    ] {
+        expect(&world.refused(command), kind, code);
+    }
+    let long = Some(vec![Part::text("x".repeat(Limits::MESSAGE_BYTES + 1))]);
+    expect(&world.refused(change(a, long, None, None)), RefusalKind::TooLarge, "too_large");
 }
 
 #[test]

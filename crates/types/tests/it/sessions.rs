@@ -104,6 +104,7 @@ fn a_change_changes_what_it_names() {
     let change = Change {
         title: Some("mine".to_owned()),
         archived: Some(true),
+        pinned: Some(true),
         model: Some("demo:large".to_owned()),
         fallback_models: Some(vec!["demo:small".to_owned()]),
         effort: Some(Some(Effort::High)),
@@ -115,8 +116,8 @@ fn a_change_changes_what_it_names() {
     assert_eq!(world.must(Command::Update(change.clone())), ["session_updated"]);
     let after = &world.state.session;
     assert_eq!(
-        (after.title.as_deref(), after.archived, after.model.as_str()),
-        (Some("mine"), true, "demo:large")
+        (after.title.as_deref(), after.archived, after.pinned, after.model.as_str()),
+        (Some("mine"), true, true, "demo:large")
     );
     assert_eq!(after.policy, policy);
     assert_eq!((after.effort, after.raw_log), (Some(Effort::High), true));

@@ -92,7 +92,7 @@ fn events_of_messages() {
     let added = Event::MessageAdded { message: message.clone(), idempotency_key: None };
     expect(&added, "message_added", &json!({"message": shape}));
     let queued = Queued { message, turn_id: turn(), delivery: Delivery::Steer };
-    let queued = Event::MessageQueued { queued, idempotency_key: Some("k".to_owned()) };
+    let queued = Event::MessageQueued { queued, idempotency_key: Some("k".to_owned()), before: None };
     let data =
         json!({"queued": {"message": shape, "turn_id": TURN, "delivery": "steer"}, "idempotency_key": "k"});
     expect(&queued, "message_queued", &data);

@@ -10,9 +10,9 @@ use super::super::frames::{
     ListedModel, ModelName, ModelProvider, RunningSession, SavedSession, ServerFrame, Stats,
 };
 use super::super::messages::{split_model, usage_of};
-use super::super::outbox::Closed;
 use super::super::start::refusal;
 use super::Desk;
+use crate::lines::Closed;
 
 /// Sessions in one list.
 const LISTED: usize = 200;

@@ -11,10 +11,10 @@ use tokio::time::{Instant, timeout};
 
 use super::super::files;
 use super::super::frames::{CloseReason, ServerFrame};
-use super::super::outbox::Closed;
 use super::super::start::refusal;
 use super::super::{BY, Ended};
 use super::{Desk, Open};
+use crate::lines::Closed;
 
 /// How long a client that has said its last has for reading what it is told of that.
 const GRACE: Duration = Duration::from_secs(5);
@@ -147,7 +147,7 @@ impl Desk {
             tokio::select! {
                 note = self.notes.recv() => match note {
                     Some(note) => {
-                        if self.note(note).await.is_err() {
+                        if self.hear(note).await.is_err() {
                             return;
                         }
                     }

@@ -5,9 +5,9 @@ use ostler_types::Refusal;
 use super::super::commands::UiResponse;
 use super::super::dialogs::{self, Response};
 use super::super::notes::Question;
-use super::super::outbox::Closed;
 use super::super::start::refusal;
 use super::Desk;
+use crate::lines::Closed;
 
 impl Desk {
     /// Puts a question of a session to the client, or answers it where nobody is there to ask.

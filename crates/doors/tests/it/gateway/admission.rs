@@ -164,3 +164,28 @@ async fn a_client_that_does_not_answer_a_ping_is_gone() {
     assert_eq!(client.receive().await, Received::Close(1001, "no answer to a ping".to_owned()));
     daemon.stop().await;
 }
+
+#[tokio::test]
+async fn wrong_tokens_are_answered_slowly_and_the_right_one_at_once() {
+    let daemon = Daemon::start().await;
+    let start = tokio::time::Instant::now();
+    let guesses: Vec<_> = (0..26)
+        .map(|number| {
+            let address = daemon.gateway_address;
+            tokio::spawn(async move {
+                let mut client = Client::knock(address, "/", &[]).await.unwrap();
+                client.send(&json!({"type": "auth", "token": format!("guess {number}")})).await;
+                let told = client.frame().await;
+                assert_eq!(told, json!({"type": "auth", "ok": false, "error": "invalid token"}));
+            })
+        })
+        .collect();
+    for guess in guesses {
+        // Whoever has the token does not wait for those who guess.
+        drop(Client::open(&daemon).await);
+        guess.await.unwrap();
+    }
+    // Twenty are answered at once, then five a second, whichever sockets they come from.
+    assert!(start.elapsed() >= std::time::Duration::from_millis(1000), "{:?}", start.elapsed());
+    daemon.stop().await;
+}

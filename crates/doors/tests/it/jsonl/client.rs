@@ -25,6 +25,8 @@ pub(crate) struct Rpc {
     schema: Value,
     /// What has been read so far.
     pub(crate) seen: Vec<Value>,
+    /// The same, byte for byte.
+    pub(crate) lines: Vec<String>,
     pub(crate) primary: String,
 }
 
@@ -54,8 +56,8 @@ impl Rpc {
         let token = stop.clone();
         let served = tokio::spawn(async move { door.serve(options, door_input, door_output, token).await });
         let output = BufReader::new(output).lines();
-        let (seen, primary) = (Vec::new(), String::new());
-        Rpc { input: Some(input), output, served, stop, schema: schema(), seen, primary }
+        let (seen, lines, primary) = (Vec::new(), Vec::new(), String::new());
+        Rpc { input: Some(input), output, served, stop, schema: schema(), seen, lines, primary }
     }
 
     pub(crate) async fn send(&mut self, frame: Value) {
@@ -84,6 +86,7 @@ impl Rpc {
             panic!("{frame} is not in the schema: {error}");
         }
         self.seen.push(frame.clone());
+        self.lines.push(line);
         Some(frame)
     }
 

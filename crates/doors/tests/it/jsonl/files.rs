@@ -76,7 +76,7 @@ async fn damaged_files_are_refused_and_left_as_they_are() {
         (format!("{}\n\u{7}\n", log[0]).into_bytes(), "is damaged at line 2"),
         (b"\xff\xfe\n".to_vec(), "is damaged at line 1: it is not UTF-8"),
         (format!("{}\n", log[0].replace("test:one", "test:two")).into_bytes(), "tells another history"),
-        (format!("{other}\n").into_bytes(), "is not in this data directory"),
+        (format!("{other}\n").into_bytes(), "does not match its chain"),
     ];
     for (content, message) in cases {
         std::fs::write(&path, &content).unwrap();
@@ -94,4 +94,31 @@ async fn damaged_files_are_refused_and_left_as_they_are() {
     rpc.send(json!({"type": "start_session", "session_file": path})).await;
     rpc.until("session_started").await;
     assert!(!std::fs::read(&path).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_session_of_another_daemon_is_taken_in_by_its_file() {
+    let (first, second) = (Daemon::start().await, Daemon::start().await);
+    let session = first.session().await;
+    first.say(&session, "remember this").await;
+    first.until(&session, "turn_completed").await;
+    let exported = first.get(&format!("/v1/sessions/{session}/export?format=ndjson")).await.body;
+    let path = std::path::Path::new(&second.workspace()).join("theirs.jsonl");
+    std::fs::write(&path, &exported).unwrap();
+    let mut rpc = Rpc::start(&second).await;
+    let start = json!({"type": "start_session", "session_file": "theirs.jsonl", "set_active": true});
+    rpc.send(start.clone()).await;
+    assert_eq!(rpc.until("session_started").await["session_id"], session, "it keeps its id");
+    rpc.send(json!({"type": "prompt", "text": "and this", "session_id": session})).await;
+    rpc.event(&session, "agent_end").await;
+    let messages = second.get(&format!("/v1/sessions/{session}/messages")).await.json();
+    assert_eq!(messages["messages"].as_array().unwrap().len(), 4, "{messages}");
+    rpc.send(json!({"type": "save", "session_id": session})).await;
+    assert_eq!(rpc.until("save_result").await["ok"], true);
+    let lines: Vec<String> = std::fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
+    assert_eq!(lines, second.log(&session));
+    assert!(lines.join("\n").starts_with(String::from_utf8(exported).unwrap().trim_end()), "it goes on");
+    // From now on the file leads to the session here.
+    rpc.send(start).await;
+    assert_eq!(rpc.until("session_started").await["session_id"], session);
 }

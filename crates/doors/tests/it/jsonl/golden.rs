@@ -50,10 +50,10 @@ async fn the_transcript_is_as_it_was() {
     say!({"type": "quit"});
     rpc.end().await.unwrap();
     let mut lines = Vec::new();
-    for (place, frame) in rpc.seen.iter().enumerate() {
+    for (place, line) in rpc.lines.iter().enumerate() {
         let before = said.iter().filter(|(at, _)| *at == place);
         lines.extend(before.map(|(_, frame)| format!("> {frame}")));
-        lines.push(format!("< {}", timeless(frame.clone())));
+        lines.push(format!("< {}", timeless(line)));
     }
     lines.extend(said.iter().filter(|(at, _)| *at == rpc.seen.len()).map(|(_, frame)| format!("> {frame}")));
     let workspace = std::fs::canonicalize(daemon.workspace()).unwrap().display().to_string();
@@ -71,16 +71,16 @@ async fn the_transcript_is_as_it_was() {
     assert_eq!(transcript, kept);
 }
 
-/// Times depend on how often the clock was read.
-fn timeless(mut value: Value) -> Value {
-    match &mut value {
-        Value::Object(members) => {
-            for (name, member) in members.iter_mut() {
-                *member = if name == "timestamp" { json!(0) } else { timeless(member.take()) };
-            }
-        }
-        Value::Array(members) => members.iter_mut().for_each(|member| *member = timeless(member.take())),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+/// The bytes that were sent, with every time set to 0: times depend on how often the clock was read. Nothing is read
+/// and written again, so that the order of members and every escape is as it was.
+fn timeless(line: &str) -> String {
+    const NAME: &str = "\"timestamp\":";
+    let mut pieces = line.split(NAME);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let digits = piece.find(|c: char| !c.is_ascii_digit()).unwrap_or(piece.len());
+        assert!(digits > 0, "a time is a number: {piece}");
+        out += &format!("{NAME}0{}", &piece[digits..]);
     }
-    value
+    out
 }

@@ -1,0 +1,169 @@
+//! What an agent tells of a session that it kept, put together: pieces become messages, updates become calls as
+//! they ended. What is recorded of it is left to others.
+
+use std::collections::HashMap;
+
+use agent_client_protocol::v1::schema::{ToolCall, ToolCallUpdate};
+
+use crate::content::Piece;
+use crate::update::Update;
+
+/// How much of a replay is kept, in bytes and in things said.
+const LIMITS: (usize, usize) = (64 << 20, 100_000);
+/// What one update of a call counts for.
+const CALL_BYTES: usize = 1024;
+
+/// What was said in a session before.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Replay {
+    said: Vec<Said>,
+    /// Which message the last thing said is of, where the agent numbers them.
+    message: Option<String>,
+    /// Where each call stands among what was said.
+    calls: HashMap<String, usize>,
+    bytes: usize,
+    is_cut: bool,
+}
+
+/// One thing that was said.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// By the user: one message.
+    User(Vec<Piece>),
+    /// By the agent, as it comes in an answer.
+    Answer(Piece),
+    /// By the agent to itself.
+    Thought(String),
+    /// A call, with all that was told of it.
+    Call(Box<ToolCall>),
+}
+
+impl Replay {
+    /// Takes the next update.
+    pub fn hear(&mut self, update: &Update) {
+        match update {
+            Update::Echo { piece, message } if self.has_room(size(piece)) => self.user(piece, message),
+            Update::Text { piece, message } if self.has_room(size(piece)) => self.answer(piece, message),
+            Update::Thought { text, message } if self.has_room(text.len()) => self.thought(text, message),
+            Update::Call(call) if self.has_room(CALL_BYTES) => self.call((**call).clone().into()),
+            Update::CallUpdate(update) if self.has_room(CALL_BYTES) => self.call((**update).clone()),
+            Update::Echo { .. }
+            | Update::Text { .. }
+            | Update::Thought { .. }
+            | Update::Call(_)
+            | Update::CallUpdate(_) => self.is_cut = true,
+            Update::Plan(_)
+            | Update::Commands(_)
+            | Update::Mode(_)
+            | Update::Options(_)
+            | Update::Usage { .. }
+            | Update::Notice { .. }
+            | Update::Unknown { .. } => {}
+        }
+    }
+
+    fn has_room(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        self.bytes <= LIMITS.0 && self.said.len() < LIMITS.1
+    }
+
+    /// What was said, in order, and whether it was too much to be kept as a whole.
+    pub fn finish(self) -> (Vec<Said>, bool) {
+        (self.said, self.is_cut)
+    }
+
+    fn user(&mut self, piece: &Piece, message: &Option<String>) {
+        let goes_on = self.message == *message;
+        self.message.clone_from(message);
+        match (self.said.last_mut(), piece) {
+            (Some(Said::User(pieces)), piece) if goes_on => match (pieces.last_mut(), piece) {
+                (Some(Piece::Text(said)), Piece::Text(text)) => said.push_str(text),
+                _ => pieces.push(piece.clone()),
+            },
+            _ => self.said.push(Said::User(vec![piece.clone()])),
+        }
+    }
+
+    fn answer(&mut self, piece: &Piece, message: &Option<String>) {
+        let goes_on = self.message == *message;
+        self.message.clone_from(message);
+        match (self.said.last_mut(), piece) {
+            (Some(Said::Answer(Piece::Text(said))), Piece::Text(text)) if goes_on => said.push_str(text),
+            _ => self.said.push(Said::Answer(piece.clone())),
+        }
+    }
+
+    fn thought(&mut self, text: &str, message: &Option<String>) {
+        let goes_on = self.message == *message;
+        self.message.clone_from(message);
+        match self.said.last_mut() {
+            Some(Said::Thought(said)) if goes_on => said.push_str(text),
+            _ => self.said.push(Said::Thought(text.to_owned())),
+        }
+    }
+
+    fn call(&mut self, update: ToolCallUpdate) {
+        let id = update.tool_call_id.0.to_string();
+        if let Some(Said::Call(call)) = self.calls.get(&id).and_then(|at| self.said.get_mut(*at)) {
+            call.update(update.fields);
+            return;
+        }
+        let title = update.fields.title.clone().unwrap_or_default();
+        let mut call = ToolCall::new(update.tool_call_id.clone(), title);
+        call.update(update.fields);
+        self.calls.insert(id, self.said.len());
+        self.said.push(Said::Call(Box::new(call)));
+    }
+}
+
+fn size(piece: &Piece) -> usize {
+    match piece {
+        Piece::Text(text) => text.len(),
+        Piece::Image { bytes, .. } | Piece::Audio { bytes, .. } | Piece::File { bytes, .. } => bytes.len(),
+        Piece::Link { name, uri } => name.len() + uri.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Replay, Said};
+    use crate::content::Piece;
+    use crate::update::from_update;
+
+    fn replay(updates: &[Value]) -> Vec<Said> {
+        let mut replay = Replay::default();
+        for update in updates {
+            let (_, update) = from_update(json!({"sessionId": "s", "update": update})).unwrap();
+            replay.hear(&update);
+        }
+        replay.finish().0
+    }
+
+    fn text(kind: &str, words: &str) -> Value {
+        json!({"sessionUpdate": kind, "content": {"type": "text", "text": words}})
+    }
+
+    #[test]
+    fn pieces_become_messages_and_updates_one_call() {
+        let said = replay(&[
+            text("user_message_chunk", "do "),
+            text("user_message_chunk", "it"),
+            text("agent_thought_chunk", "hm"),
+            text("agent_message_chunk", "I "),
+            text("agent_message_chunk", "will"),
+            json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "A", "status": "pending"}),
+            text("agent_message_chunk", "Done"),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "a", "status": "completed"}),
+            json!({"sessionUpdate": "from_the_future"}),
+        ]);
+        let answer = |words: &str| Said::Answer(Piece::Text(words.to_owned()));
+        assert_eq!(said[0], Said::User(vec![Piece::Text("do it".to_owned())]));
+        assert_eq!(said[1], Said::Thought("hm".to_owned()));
+        assert_eq!((&said[2], &said[4]), (&answer("I will"), &answer("Done")));
+        let Said::Call(call) = &said[3] else { panic!("{said:?}") };
+        assert_eq!(crate::has_ended(call), Some(true));
+        assert_eq!(said.len(), 5);
+    }
+}

@@ -1,0 +1,342 @@
+//! Wiring of agents that others wrote: what the configuration names becomes programs that the engine can have turns
+//! run by, and that doors can tell of. How they are spoken to is left to `agent-acp`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use ostler_acp::{McpDescription, McpTransport};
+use ostler_agent::Agent;
+use ostler_agent_acp::{
+    AcpAgent, AgentProgram, AgentSettings, AgentStatus, Launch, Prepared, Preset, ProcessState, SpawnFn,
+};
+use ostler_checkpoint::Store;
+use ostler_doors::{
+    AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
+};
+use ostler_engine::SystemClock;
+use ostler_sandbox::{Profile, Sandbox};
+use ostler_tools::{Tools, child_environment};
+use ostler_turn_care::OwnChecks;
+use ostler_types::{AgentState, Failure};
+use tokio::sync::watch;
+
+use crate::config::{AgentCommand, Config, Confinement, Environment, McpServer};
+
+/// What agents of others are made of, besides what each is.
+#[derive(Clone)]
+pub struct AgentParts {
+    /// The environment, of which each gets what it is to get.
+    pub environment: Environment,
+    /// Confines those that are to be confined.
+    pub sandbox: Option<Sandbox>,
+    /// Does what they have us do.
+    pub tools: Arc<Tools>,
+    /// Where workspaces are kept as they were.
+    pub checkpoints: Option<Arc<Store>>,
+    /// How trusted workspaces have themselves checked.
+    pub own_checks: Option<OwnChecks>,
+}
+
+/// The agents of others that are configured. They end with it.
+#[derive(Default)]
+pub struct Agents {
+    agents: BTreeMap<String, Configured>,
+}
+
+struct Configured {
+    agent: Arc<AcpAgent>,
+    command: AgentCommand,
+    program: AgentProgram,
+}
+
+impl Agents {
+    /// Those of a configuration. Nothing is started.
+    pub fn of(config: &Config, parts: &AgentParts) -> Agents {
+        let configured = config.agents.iter().map(|(name, command)| {
+            let program = program(name, command, &config.mcp);
+            let agent = Arc::new(acp_agent(program.clone(), AgentSettings::default(), command, parts));
+            (name.clone(), Configured { agent, command: command.clone(), program })
+        });
+        Agents { agents: configured.collect() }
+    }
+
+    /// As the engine has them.
+    pub fn for_engine(&self) -> impl Iterator<Item = (String, Arc<dyn Agent>)> + '_ {
+        self.agents.iter().map(|(name, configured)| {
+            let agent: Arc<dyn Agent> = configured.agent.clone();
+            (name.clone(), agent)
+        })
+    }
+
+    /// Ends all their processes, and waits until they are gone.
+    pub async fn stop(&self) {
+        join_all(self.agents.values().map(|configured| configured.agent.stop())).await;
+    }
+
+    fn find(&self, name: &str) -> Result<&Configured, Failure> {
+        self.agents.get(name).ok_or_else(|| Failure {
+            code: "unknown_agent".to_owned(),
+            message: format!("no agent called `{name}` is configured"),
+            hint: Some("`ostler agents list` shows those that are".to_owned()),
+        })
+    }
+}
+
+impl AgentLinks for Agents {
+    fn described(&self) -> Vec<AgentDescription> {
+        self.agents.iter().map(|(name, configured)| configured.described(name)).collect()
+    }
+
+    fn statuses(&self) -> Vec<(String, AgentLink)> {
+        self.agents.iter().map(|(name, configured)| (name.clone(), configured.link())).collect()
+    }
+
+    fn changes(&self) -> Vec<watch::Receiver<u64>> {
+        self.agents.values().map(|configured| configured.agent.status_changes()).collect()
+    }
+
+    fn connect<'a>(&'a self, agent: &'a str, workspace: PathBuf) -> BoxFuture<'a, Result<(), Failure>> {
+        async move {
+            let probed = self.find(agent)?.agent.probe(&workspace).await;
+            probed.map(drop).map_err(|failed| failed.error)
+        }
+        .boxed()
+    }
+
+    fn settings(&self, agent: &str) -> BTreeMap<String, String> {
+        self.agents.get(agent).map(|configured| configured.command.settings.clone()).unwrap_or_default()
+    }
+
+    fn begin<'a>(&'a self, agent: &'a str, new: BeginSession) -> BoxFuture<'a, Result<AgentState, Failure>> {
+        async move {
+            let agent = &self.find(agent)?.agent;
+            let begun = agent.begin(new.session_id, &new.workspace, &new.settings).await;
+            begun.map_err(|failed| failed.error)
+        }
+        .boxed()
+    }
+
+    fn sessions<'a>(
+        &'a self,
+        agent: &'a str,
+        workspace: PathBuf,
+    ) -> BoxFuture<'a, Result<Vec<AgentSession>, Failure>> {
+        async move {
+            let listed = self.find(agent)?.agent.sessions(&workspace).await.map_err(|failed| failed.error)?;
+            let session = |session: ostler_agent_acp::AgentSession| AgentSession {
+                agent_session_id: session.id,
+                title: session.title,
+                updated_at: session.updated_at,
+                session_id: None,
+            };
+            Ok(listed.into_iter().map(session).collect())
+        }
+        .boxed()
+    }
+
+    fn adopt<'a>(&'a self, agent: &'a str, adopt: AdoptSession) -> BoxFuture<'a, Result<Adopted, Failure>> {
+        async move {
+            let AdoptSession { session_id, workspace, agent_session_id } = adopt;
+            let agent = &self.find(agent)?.agent;
+            let adopted = agent.adopt(session_id, &workspace, &agent_session_id, &SystemClock).await;
+            let ostler_agent_acp::Adopted { state, records, files } =
+                adopted.map_err(|failed| failed.error)?;
+            Ok(Adopted { state, records, files })
+        }
+        .boxed()
+    }
+}
+
+impl Configured {
+    fn described(&self, name: &str) -> AgentDescription {
+        let processes = self.agent.statuses().into_iter().map(|status| AgentProcess {
+            workspace: status.workspace.display().to_string(),
+            status: link(status.state),
+            error: status.error,
+            stderr: status.stderr_tail,
+        });
+        AgentDescription {
+            name: name.to_owned(),
+            kind: "acp".to_owned(),
+            title: self.command.preset().map(|preset| preset.title.to_owned()),
+            program: Some(self.program.program.clone()),
+            status: self.link(),
+            install: self.program.install.clone(),
+            login: self.program.login.clone(),
+            settings: self.command.settings.clone(),
+            processes: processes.collect(),
+        }
+    }
+
+    /// How its best process stands.
+    fn link(&self) -> AgentLink {
+        let rank = |link: &AgentLink| match link {
+            AgentLink::Connected => 3,
+            AgentLink::Starting => 2,
+            AgentLink::Reconnecting => 1,
+            AgentLink::Disconnected => 0,
+        };
+        let links = self.agent.statuses().into_iter().map(|status: AgentStatus| link(status.state));
+        links.max_by_key(rank).unwrap_or(AgentLink::Disconnected)
+    }
+}
+
+fn link(state: ProcessState) -> AgentLink {
+    match state {
+        ProcessState::Starting => AgentLink::Starting,
+        ProcessState::Connected => AgentLink::Connected,
+        ProcessState::Reconnecting => AgentLink::Reconnecting,
+        ProcessState::Disconnected => AgentLink::Disconnected,
+    }
+}
+
+/// An agent that is ready to be asked.
+pub fn acp_agent(
+    program: AgentProgram,
+    settings: AgentSettings,
+    command: &AgentCommand,
+    parts: &AgentParts,
+) -> AcpAgent {
+    let agent = AcpAgent::new(program, settings, spawn(command, parts), Arc::clone(&parts.tools));
+    let agent = match &parts.own_checks {
+        Some(own_checks) => agent.with_own_checks(Arc::clone(own_checks)),
+        None => agent,
+    };
+    match &parts.checkpoints {
+        Some(store) => agent.with_checkpoints(Arc::clone(store)),
+        None => agent,
+    }
+}
+
+/// The program that a section of the configuration describes.
+pub fn program(name: &str, command: &AgentCommand, servers: &BTreeMap<String, McpServer>) -> AgentProgram {
+    let mut program = command.preset().map_or_else(
+        || AgentProgram::new(name, "", [""; 0]).with_network(),
+        |preset: &Preset| AgentProgram { name: name.to_owned(), ..preset.program() },
+    );
+    if let Some((first, rest)) = command.command.split_first() {
+        (program.program, program.arguments) = (first.clone(), rest.to_vec());
+    }
+    program.env.clone_from(&command.env);
+    program.pass_env.extend(command.pass_env.iter().cloned());
+    let handed_on = |server: &String| {
+        let described = servers.get(server)?;
+        let transport = match &described.url {
+            Some(url) => McpTransport::Http { url: url.clone(), headers: described.headers.clone() },
+            None => McpTransport::Stdio { command: described.command.clone(), env: described.env.clone() },
+        };
+        Some(McpDescription { name: server.clone(), transport })
+    };
+    program.mcp_servers = command.mcp_servers.iter().filter_map(handed_on).collect();
+    program
+}
+
+/// Prepares its process: found in the daemon's own path, with little of its environment, and confined if it is to be.
+fn spawn(command: &AgentCommand, parts: &AgentParts) -> SpawnFn {
+    let (command, parts) = (command.clone(), parts.clone());
+    Arc::new(move |launch: &Launch| {
+        let found = find_program(&launch.program, &parts.environment)
+            .ok_or_else(|| format!("there is no program `{}` in the daemon's PATH", launch.program))?;
+        let mut prepared = match command.sandbox {
+            Confinement::Off => in_the_open(&found, launch, parts.sandbox.as_ref())?,
+            Confinement::On => confined(&found, launch, &command, parts.sandbox.as_ref())?,
+        };
+        let all: Vec<(OsString, OsString)> = parts.environment.variables().collect();
+        prepared.command.envs(child_environment(all.iter().cloned()));
+        let is_named = |name: &OsString| launch.pass_env.iter().any(|wanted| name == wanted.as_str());
+        prepared.command.envs(all.into_iter().filter(|(name, _)| is_named(name)));
+        Ok(prepared)
+    })
+}
+
+/// Unconfined; where the sandbox's helper is used at all, it sees to it that nothing of an agent outlives the daemon.
+fn in_the_open(program: &Path, launch: &Launch, sandbox: Option<&Sandbox>) -> Result<Prepared, String> {
+    if let Some(sandbox) = sandbox {
+        let attended = sandbox.attended(&launch.workspace, program, &launch.arguments);
+        let attended = attended.map_err(|error| error.to_string())?;
+        return Ok(Prepared { command: attended.command, keep: Box::new(attended.confinement) });
+    }
+    let mut process = tokio::process::Command::new(program);
+    process.args(&launch.arguments).current_dir(&launch.workspace).env_clear();
+    Ok(Prepared { command: process, keep: Box::new(()) })
+}
+
+fn confined(
+    program: &Path,
+    launch: &Launch,
+    command: &AgentCommand,
+    sandbox: Option<&Sandbox>,
+) -> Result<Prepared, String> {
+    let Some(sandbox) = sandbox.filter(|sandbox| sandbox.is_available()) else {
+        return Err(
+            "nothing on this machine confines it, and it is to be confined; `ostler doctor` says more"
+                .to_owned(),
+        );
+    };
+    let mut profile = Profile::new(&launch.workspace);
+    // It has to reach its provider, and many confine their own commands.
+    (profile.network, profile.nested) = (true, true);
+    profile.writable = command.writable.iter().map(PathBuf::from).collect();
+    let readable = command.readable.iter().chain(&command.writable);
+    profile.readable = readable.map(PathBuf::from).collect();
+    let confined = sandbox.command(&profile, program, &launch.arguments);
+    let confined = confined.map_err(|error| error.to_string())?;
+    Ok(Prepared { command: confined.command, keep: Box::new(confined.confinement) })
+}
+
+/// Where a program lies. Only absolute directories count: another one may be a repository's.
+pub fn find_program(program: &str, environment: &Environment) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        let found = std::fs::metadata(path);
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if program.starts_with('/') {
+        return Some(PathBuf::from(program)).filter(is_program);
+    }
+    let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
+    let path = environment.get("PATH").map_or(usual, OsString::from);
+    let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
+    places.map(|place| place.join(program)).find(is_program)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{find_program, program};
+    use crate::config::{AgentCommand, Environment, McpServer};
+
+    #[test]
+    fn a_program_is_found_in_absolute_directories_only() {
+        let usual = Environment::of(&[("PATH", ".:bin:/usr/bin:/bin")]);
+        assert!(find_program("sh", &usual).is_some_and(|path| path.is_absolute()));
+        assert_eq!(find_program("no-such-program-here", &usual), None);
+        assert_eq!(find_program("sh", &Environment::of(&[("PATH", ".:bin")])), None);
+        assert_eq!(find_program("/etc/passwd", &usual), None, "it cannot be run");
+    }
+
+    #[test]
+    fn a_preset_is_changed_key_by_key() {
+        let command = AgentCommand {
+            preset: Some("claude".to_owned()),
+            env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+            pass_env: vec!["MINE".to_owned()],
+            mcp_servers: vec!["time".to_owned()],
+            ..AgentCommand::default()
+        };
+        let server = McpServer { command: vec!["clock".to_owned()], ..McpServer::default() };
+        let made = program("work", &command, &BTreeMap::from([("time".to_owned(), server)]));
+        assert_eq!((made.name.as_str(), made.program.as_str()), ("work", "claude-agent-acp"));
+        assert!(made.pass_env.iter().any(|name| name == "ANTHROPIC_API_KEY"));
+        assert!(made.pass_env.iter().any(|name| name == "MINE") && made.install.is_some());
+        assert_eq!(made.mcp_servers[0].name, "time");
+        let own = AgentCommand { command: vec!["/opt/agent".to_owned(), "acp".to_owned()], ..command };
+        let made = program("work", &own, &BTreeMap::new());
+        assert_eq!((made.program.as_str(), made.arguments), ("/opt/agent", vec!["acp".to_owned()]));
+    }
+}

@@ -1,0 +1,11 @@
+//! What `ostler open` understands.
+
+use clap::Args;
+
+/// `ostler open`.
+#[derive(Debug, Clone, Args)]
+pub struct Open {
+    /// Only print the address; it lets one browser in, within ten minutes
+    #[arg(long)]
+    pub print: bool,
+}

@@ -1,0 +1,313 @@
+//! `ostler agents`: which agents sessions can have, and whether those that others wrote work on this machine.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use ostler_agent_acp::{AgentInfo, AgentSettings, Preset, presets};
+use ostler_client::CreateSession;
+use ostler_tools::{ToolSettings, Tools};
+use ostler_types::{AgentState, Failure, LoginMethod, SessionId};
+use serde::Serialize;
+
+use super::Setting;
+use crate::agents::{AgentParts, acp_agent, find_program, program};
+use crate::args::Agents;
+use crate::config::{AgentCommand, Confinement};
+use crate::exit::Exit;
+use crate::reach::{Purpose, reach};
+use crate::render::clean;
+use crate::workshop::sandbox;
+
+pub(super) async fn agents(setting: Setting, command: Agents) -> anyhow::Result<Exit> {
+    match command {
+        Agents::List { json } => list(&setting, json).await,
+        Agents::Doctor { names, workspace, json } => doctor(&setting, &names, workspace, json).await,
+        Agents::Sessions { name, workspace, json } => sessions(&setting, &name, workspace, json).await,
+        Agents::Adopt { name, id, workspace } => adopt(&setting, name, id, workspace).await,
+        Agents::Login { name, method } => login(&setting, &name, &method).await,
+    }
+}
+
+/// A directory as it really is; the current one when none is named.
+fn real(workspace: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let workspace = workspace.unwrap_or_else(|| PathBuf::from("."));
+    workspace.canonicalize().with_context(|| format!("{} cannot be used", workspace.display()))
+}
+
+async fn sessions(
+    setting: &Setting,
+    name: &str,
+    workspace: Option<PathBuf>,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let workspace = real(workspace)?.to_string_lossy().into_owned();
+    let config = &setting.loaded.config;
+    let reached = reach(&setting.data_dir, config, &setting.environment, Purpose::Run).await?;
+    let listed = reached.client.agent_sessions(name, &workspace).await;
+    reached.leave().await;
+    let listed = listed?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&listed)?);
+        return Ok(Exit::Success);
+    }
+    for session in listed {
+        let known = session.session_id.map(|id| format!("  = {id}")).unwrap_or_default();
+        let (id, title) = (clean(&session.agent_session_id), session.title.unwrap_or_default());
+        println!("{id}  {}  {}{known}", clean(&session.updated_at.unwrap_or_default()), clean(&title));
+    }
+    Ok(Exit::Success)
+}
+
+async fn adopt(
+    setting: &Setting,
+    name: String,
+    id: String,
+    workspace: Option<PathBuf>,
+) -> anyhow::Result<Exit> {
+    let workspace_path = real(workspace)?.to_string_lossy().into_owned();
+    let config = &setting.loaded.config;
+    let reached = reach(&setting.data_dir, config, &setting.environment, Purpose::Run).await?;
+    let new =
+        CreateSession { workspace_path, agent: Some(name), adopt: Some(id), ..CreateSession::default() };
+    let adopted = reached.client.create_session(&new).await;
+    reached.leave().await;
+    println!("{}", adopted?);
+    Ok(Exit::Success)
+}
+
+/// Logs in with a process of its own: what an agent knows of its user it keeps in files, where the daemon's processes
+/// find it too.
+async fn login(setting: &Setting, name: &str, method: &str) -> anyhow::Result<Exit> {
+    let (workspace, names) = (real(None)?, [name.to_owned()]);
+    let command = commands(setting, &names)?.remove(name).context("the agent was just found")?;
+    let parts = parts(setting, [&command]).await;
+    let program = program(name, &command, &setting.loaded.config.mcp);
+    let agent = acp_agent(program, AgentSettings { tries: 0, ..Default::default() }, &command, &parts);
+    let done = agent.login(&workspace, method).await;
+    agent.stop().await;
+    if let Err(failed) = done {
+        anyhow::bail!("{}", clean(&failed.error.message));
+    }
+    println!("logged in to {}; a process of it that runs already may have to be ended", clean(name));
+    Ok(Exit::Success)
+}
+
+/// What agents are made of that are only looked at.
+async fn parts<'a>(setting: &Setting, commands: impl IntoIterator<Item = &'a AgentCommand>) -> AgentParts {
+    let is_confined = commands.into_iter().any(|command| command.sandbox == Confinement::On);
+    let sandbox = match is_confined {
+        true => sandbox(&setting.loaded.config, &setting.environment, &setting.data_dir, false).await,
+        false => None,
+    };
+    let tools = Arc::new(Tools::new(ToolSettings::default()));
+    let (environment, checkpoints, own_checks) = (setting.environment.clone(), None, None);
+    AgentParts { environment, sandbox, tools, checkpoints, own_checks }
+}
+
+async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+    let listed = reached.client.agent_infos().await;
+    reached.leave().await;
+    let listed = listed?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&listed)?);
+        return Ok(Exit::Success);
+    }
+    let mut text = String::new();
+    for agent in &listed {
+        let program = agent.program.as_deref().map(clean).unwrap_or_default();
+        let line = format!("{:<16}  {:<12}  {program}", clean(&agent.name), clean(&agent.status));
+        _ = writeln!(text, "{}", line.trim_end());
+    }
+    let configured = &setting.loaded.config.agents;
+    let is_used = |preset: &&Preset| {
+        !configured.values().any(|agent| agent.preset().is_some_and(|used| used.name == preset.name))
+    };
+    let others: Vec<&Preset> = presets().iter().filter(is_used).collect();
+    if !others.is_empty() {
+        text.push_str(
+            "\nNot configured; a section such as `[agents.claude]` with `preset = \"claude\"` adds one:\n",
+        );
+    }
+    for preset in others {
+        let found = find_program(preset.command[0], &setting.environment);
+        let how =
+            found.map_or_else(|| preset.install.to_owned(), |path| format!("installed: {}", path.display()));
+        _ = writeln!(text, "{:<16}  {:<12}  {how}", preset.name, preset.title);
+    }
+    print!("{text}");
+    Ok(Exit::Success)
+}
+
+/// What was found out about an agent.
+#[derive(Debug, Serialize)]
+struct Report {
+    name: String,
+    /// Whether a session could be begun.
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// What it can do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    abilities: Vec<&'static str>,
+    /// How a person can log in, by its own words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    login: Vec<LoginMethod>,
+    /// What can be chosen in its sessions, and what is chosen.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    settings: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+}
+
+async fn doctor(
+    setting: &Setting,
+    names: &[String],
+    workspace: Option<PathBuf>,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let workspace = real(workspace)?;
+    let commands = commands(setting, names)?;
+    let parts = parts(setting, commands.values()).await;
+    let mut reports = Vec::new();
+    for (name, command) in &commands {
+        if !json {
+            eprintln!("starting {name} …");
+        }
+        reports.push(examine(setting, name, command, &parts, &workspace).await);
+    }
+    if json {
+        println!("{}", serde_json::to_string_pretty(&reports)?);
+    } else if reports.is_empty() {
+        println!("no agent of others is configured or installed; `ostler agents list` says how to get one");
+    } else {
+        print!("{}", reports.iter().map(Report::text).collect::<Vec<_>>().join("\n"));
+    }
+    Ok(if reports.iter().all(|report| report.ok) { Exit::Success } else { Exit::Failure })
+}
+
+/// The agents to be looked at.
+fn commands(setting: &Setting, names: &[String]) -> anyhow::Result<BTreeMap<String, AgentCommand>> {
+    let configured = &setting.loaded.config.agents;
+    let like =
+        |preset: &Preset| AgentCommand { preset: Some(preset.name.to_owned()), ..AgentCommand::default() };
+    if names.is_empty() {
+        let installed = presets().iter().filter(|preset| {
+            let is_used = configured.values().any(|agent| agent.preset() == Some(*preset));
+            !is_used && find_program(preset.command[0], &setting.environment).is_some()
+        });
+        let installed = installed.map(|preset| (preset.name.to_owned(), like(preset)));
+        return Ok(installed.chain(configured.clone()).collect());
+    }
+    let find = |name: &String| {
+        let known = configured.get(name).cloned().or_else(|| Preset::find(name).map(like));
+        let known =
+            known.with_context(|| format!("no agent called `{}` is configured or known", clean(name)))?;
+        Ok((name.clone(), known))
+    };
+    names.iter().map(find).collect()
+}
+
+/// Starts an agent, has it begin a session, and ends it.
+async fn examine(
+    setting: &Setting,
+    name: &str,
+    command: &AgentCommand,
+    parts: &AgentParts,
+    workspace: &Path,
+) -> Report {
+    let program = program(name, command, &setting.loaded.config.mcp);
+    let settings = AgentSettings { tries: 0, ..Default::default() };
+    let agent = acp_agent(program, settings, command, parts);
+    let mut report = Report::new(name);
+    match agent.probe(workspace).await {
+        Ok(info) => report.take(info),
+        Err(failed) => report.error = Some(failed.error),
+    }
+    if report.error.is_none() {
+        let session = SessionId::new(ostler_types::Clock::uuid(&ostler_engine::SystemClock));
+        match agent.begin(session, workspace, &command.settings).await {
+            Ok(state) => report.begun(&state),
+            Err(failed) => report.error = Some(failed.error),
+        }
+    }
+    agent.stop().await;
+    report
+}
+
+impl Report {
+    fn new(name: &str) -> Report {
+        Report {
+            name: name.to_owned(),
+            ok: false,
+            title: None,
+            version: None,
+            abilities: Vec::new(),
+            login: Vec::new(),
+            settings: BTreeMap::new(),
+            error: None,
+        }
+    }
+
+    fn take(&mut self, info: AgentInfo) {
+        self.title = Some(info.name).filter(|name| !name.is_empty());
+        self.version = Some(info.version).filter(|version| !version.is_empty());
+        self.abilities = [
+            (info.loads_sessions, "keeps sessions and tells what was said"),
+            (info.resumes_sessions, "goes on with sessions"),
+            (info.lists_sessions, "lists its sessions"),
+            (info.accepts.images, "takes pictures"),
+            (info.accepts.audio, "takes sounds"),
+            (info.accepts.files, "takes files"),
+            (info.mcp_over_http, "uses tool servers over HTTP"),
+        ]
+        .into_iter()
+        .filter_map(|(can, what)| can.then_some(what))
+        .collect();
+        self.login = info.login;
+    }
+
+    fn begun(&mut self, state: &AgentState) {
+        self.ok = true;
+        let chosen = state.settings.iter().map(|setting| {
+            let choices: Vec<&str> = setting.choices.iter().map(|choice| choice.id.as_str()).collect();
+            let current = setting.current.as_deref().unwrap_or("–");
+            (setting.id.clone(), format!("{current} (of {})", choices.join(", ")))
+        });
+        self.settings = chosen.collect();
+    }
+
+    fn text(&self) -> String {
+        let what = self.title.as_deref().map(clean).unwrap_or_default();
+        let version = self.version.as_deref().map(clean).unwrap_or_default();
+        let state = if self.ok { "works" } else { "does not work" };
+        let who = format!("{what} {version}");
+        let who = who.trim();
+        let who = if who.is_empty() { String::new() } else { format!(" ({who})") };
+        let mut text = format!("{}{who}: {state}\n", clean(&self.name));
+        if let Some(error) = &self.error {
+            _ = writeln!(text, "  why: {}", clean(&error.message));
+            if let Some(hint) = &error.hint {
+                _ = writeln!(text, "  what to do: {}", clean(hint));
+            }
+        }
+        if !self.abilities.is_empty() {
+            _ = writeln!(text, "  it {}", self.abilities.join(", "));
+        }
+        for (setting, choices) in &self.settings {
+            _ = writeln!(text, "  {}: {}", clean(setting), clean(choices));
+        }
+        if !self.login.is_empty() {
+            let ways: Vec<String> =
+                self.login.iter().map(|way| format!("{} ({})", clean(&way.id), clean(&way.name))).collect();
+            _ = writeln!(text, "  ways to log in: {}", ways.join(", "));
+        }
+        text
+    }
+}

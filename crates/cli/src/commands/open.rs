@@ -1,0 +1,52 @@
+//! `ostler open`: the page of a running daemon in a browser. Opening one is left to the system; where it has none, the
+//! address that was printed does.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::Context;
+
+use super::Setting;
+use crate::args::Open;
+use crate::exit::Exit;
+use crate::reach::find;
+
+pub(super) async fn open(setting: Setting, args: Open) -> anyhow::Result<Exit> {
+    let client = find(&setting.data_dir).await.with_context(|| {
+        format!("no daemon answers at {}; start one with `ostler serve --open`", setting.data_dir.display())
+    })?;
+    let code = client.login_code().await?;
+    writeln!(std::io::stdout(), "{}", code.address)?;
+    if !args.print {
+        browse(&setting.data_dir, &code.address);
+    }
+    Ok(Exit::Success)
+}
+
+/// Asks the system to show an address. The code in it is not for the list of processes, which everybody on the machine
+/// can read: the browser is given a private file that leads on. Some systems become the browser, so nobody waits for
+/// the end of that.
+pub(super) fn browse(data_dir: &Path, address: &str) {
+    if let Err(error) = try_browse(data_dir, address) {
+        eprintln!("no browser could be opened ({error}); open the address yourself");
+    }
+}
+
+fn try_browse(data_dir: &Path, address: &str) -> std::io::Result<()> {
+    let path = data_dir.join("open.html");
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    write!(
+        file,
+        "<!doctype html><title>Ostler</title><meta http-equiv=refresh content=\"0;url={address}\">"
+    )?;
+    let mut command = tokio::process::Command::new("xdg-open");
+    let quiet = command.arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.process_group(0).spawn().map(drop)
+}

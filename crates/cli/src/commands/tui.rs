@@ -1,0 +1,111 @@
+//! `ostler`: the terminal client in the current directory, with a daemon in the background if there is none.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use ostler_client::SessionFilter;
+use ostler_tui::{Depth, Options, Reach};
+
+use super::Setting;
+use crate::args::{Global, Tui};
+use crate::exit::Exit;
+use crate::reach::find;
+
+/// How long a daemon may take to answer after it was started, and how often it is looked for.
+const LOOKS: u32 = 400;
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
+pub(super) async fn tui(setting: &Setting, global: &Global, args: Tui) -> anyhow::Result<Exit> {
+    if !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
+        eprintln!(
+            "error: there is no terminal to draw on; `ostler run` works without one, `ostler --help` lists the rest"
+        );
+        return Ok(Exit::Usage);
+    }
+    let workspace = match args.directory {
+        Some(directory) => std::fs::canonicalize(&directory)
+            .map_err(|error| anyhow::anyhow!("{}: {error}", directory.display()))?,
+        None => std::env::current_dir()?,
+    };
+    let workspace = workspace
+        .to_str()
+        .ok_or_else(|| anyhow::anyhow!("the path of this directory is not text; rename it"))?
+        .to_owned();
+    let variable = |name: &str| setting.environment.get(name).and_then(|value| value.to_str());
+    let session = match (args.session, args.continue_last) {
+        (Some(id), _) => Some(id),
+        (None, true) => newest(setting, &workspace).await,
+        (None, false) => None,
+    };
+    let editor = variable("VISUAL").or_else(|| variable("EDITOR")).filter(|editor| !editor.is_empty());
+    std::fs::create_dir_all(&setting.data_dir)?;
+    let options = Options {
+        session,
+        theme: args.theme.or_else(|| variable("OSTLER_THEME").map(str::to_owned)).unwrap_or_default(),
+        depth: Depth::of(variable("NO_COLOR"), variable("COLORTERM"), variable("TERM")),
+        mouse: args.mouse,
+        home: variable("HOME").map(str::to_owned),
+        editor: editor.unwrap_or("vi").to_owned(),
+        history: Some(setting.data_dir.join("history.jsonl")),
+        reach: reach(setting.data_dir.clone(), global),
+        workspace,
+    };
+    ostler_tui::run(options).await?;
+    Ok(Exit::Success)
+}
+
+/// The session of this directory in which something happened last, if a daemon can be asked.
+async fn newest(setting: &Setting, workspace: &str) -> Option<ostler_types::SessionId> {
+    let client = find(&setting.data_dir).await.ok()?;
+    let workspace = Some(workspace.to_owned());
+    let filter =
+        SessionFilter { workspace, archived: Some(false), limit: Some(1), ..SessionFilter::default() };
+    Some(client.list_sessions(&filter).await.ok()?.sessions.first()?.session.id)
+}
+
+fn reach(data_dir: PathBuf, global: &Global) -> Reach {
+    let config = global.config.clone();
+    let data_dir = Arc::new(data_dir);
+    let looked_for = Arc::clone(&data_dir);
+    Reach {
+        find: Box::new(move || {
+            let data_dir = Arc::clone(&looked_for);
+            async move { find(&data_dir).await }.boxed()
+        }),
+        start: Box::new(move || start(Arc::clone(&data_dir), config.clone()).boxed()),
+    }
+}
+
+/// Starts a daemon that outlives us, and waits until it answers.
+async fn start(data_dir: Arc<PathBuf>, config: Option<PathBuf>) -> Result<String, String> {
+    let failed = |why: String| format!("the daemon could not be started: {why}; `ostler serve` says more");
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let log = data_dir.join("daemon.log");
+    let output =
+        std::fs::File::create(&log).map_err(|error| failed(format!("{}: {error}", log.display())))?;
+    let mut command = tokio::process::Command::new(program);
+    command.args(["serve", "--background"]).arg("--data-dir").arg(data_dir.as_path());
+    if let Some(config) = config {
+        command.arg("--config").arg(config);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let pid = child.id().unwrap_or_default();
+    for _ in 0..LOOKS {
+        if find(&data_dir).await.is_ok() {
+            return Ok(format!(
+                "no daemon was running, so one was started in the background (process {pid}); it goes on when you leave"
+            ));
+        }
+        if let Ok(Some(_)) = child.try_wait() {
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            return Err(failed(said.trim().to_owned()));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Err(failed(format!("it does not answer; see {}", log.display())))
+}

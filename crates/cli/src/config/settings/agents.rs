@@ -1,0 +1,68 @@
+//! The sections `agents.NAME`: agents that others wrote, each a program that is run as a child process.
+
+use std::collections::BTreeMap;
+
+use ostler_agent_acp::Preset;
+use serde::{Deserialize, Serialize};
+
+/// Someone else's agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentCommand {
+    /// The agent that is known by this name, whose command and variables are taken where none are given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// The protocol that it speaks.
+    pub kind: AgentKind,
+    /// The program and its arguments; the preset's when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Variables that it is given with these values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Variables that it is given as the daemon has them, besides those of the preset.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
+    /// What new sessions choose of its settings, such as its `model` and its `mode`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// The tool servers of the section `mcp` that it is told of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<String>,
+    /// Whether its process is confined.
+    pub sandbox: Confinement,
+    /// Directories beside the workspace that it may change when it is confined.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<String>,
+    /// Places that it may read though others may not, such as its login, when it is confined.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readable: Vec<String>,
+}
+
+impl AgentCommand {
+    /// The preset that it is like, if there is one of that name.
+    pub fn preset(&self) -> Option<&'static Preset> {
+        self.preset.as_deref().and_then(Preset::find)
+    }
+}
+
+/// The protocols that agents speak.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// The Agent Client Protocol, on the child's stdin and stdout.
+    #[default]
+    Acp,
+}
+
+/// Whether an agent's process is confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confinement {
+    /// It has the rights of the daemon's user.
+    #[default]
+    Off,
+    /// It writes nothing but the workspace and what is named, and sees no secrets but what is named. It has the
+    /// network, since it has to reach its provider.
+    On,
+}

@@ -1,0 +1,46 @@
+//! What the gateway makes of the bytes of a socket, without a socket and without carrying anything out. For fuzzing:
+//! whatever comes, there is one answer to it, and how it was cut does not matter.
+
+use super::params::request;
+use crate::websocket::Incoming;
+use crate::websocket::framing::Decoder;
+
+/// What came of some bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// A request that would be carried out.
+    Request,
+    /// A message that is answered by an error, with its code and its text.
+    Refused(i32, String),
+    /// A message that is too large, and was passed over.
+    TooLarge,
+    /// A ping, a pong or a close.
+    Control,
+    /// The connection ends with this code.
+    Broken(u16),
+}
+
+/// What a socket would be told that sends these bytes after its token, in these pieces, when messages may have so
+/// many bytes.
+pub fn dry_run<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Vec<Heard> {
+    let (mut decoder, mut heard) = (Decoder::new(limit), Vec::new());
+    for piece in pieces {
+        decoder.feed(piece);
+        loop {
+            match decoder.next() {
+                Ok(Some(Incoming::Message(message))) => heard.push(match request(&message) {
+                    Ok(_) => Heard::Request,
+                    Err((_, error)) => Heard::Refused(error.code, error.message),
+                }),
+                Ok(Some(Incoming::TooLarge)) => heard.push(Heard::TooLarge),
+                Ok(Some(Incoming::Ping(_) | Incoming::Pong | Incoming::Close)) => heard.push(Heard::Control),
+                Ok(None) => break,
+                Err(violation) => {
+                    heard.push(Heard::Broken(violation.code));
+                    return heard;
+                }
+            }
+        }
+    }
+    heard
+}

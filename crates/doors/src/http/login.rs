@@ -1,0 +1,100 @@
+//! Logging in and out: a code becomes a cookie, the token makes codes, and a cookie is made void. What a cookie is
+//! enough for is decided by the guard.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::HttpDoor;
+use super::error::ApiError;
+use super::extract::Body;
+use crate::access::Pass;
+use crate::login::{Invitation, Logins};
+
+/// A code from the daemon's terminal.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LoginBody {
+    /// The code. It is good for one login.
+    code: String,
+}
+
+/// A way in for a browser.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LoginCode {
+    /// What to open: the page, with a one-time code behind the `#`.
+    address: String,
+    /// Until when the code can be used.
+    expires_at: Timestamp,
+}
+
+pub(super) async fn log_in(
+    State(door): State<HttpDoor>,
+    Body(body): Body<LoginBody>,
+) -> Result<Response, ApiError> {
+    let logins = logins(&door)?;
+    let trading = Arc::clone(&logins);
+    let traded = tokio::task::spawn_blocking(move || trading.log_in(&body.code)).await;
+    let cookie = traded.map_err(|_| failed())?.map_err(|_| failed())?.ok_or_else(bad_code)?;
+    let seconds = Logins::cookie_seconds();
+    Ok(with_cookie(&format!("{}={cookie}; Max-Age={seconds}", logins.cookie_name())))
+}
+
+pub(super) async fn invite(
+    State(door): State<HttpDoor>,
+    Extension(pass): Extension<Pass>,
+) -> Result<(StatusCode, Json<LoginCode>), ApiError> {
+    if let Pass::Login(..) = pass {
+        let message = "a browser that was let in cannot let in another";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "token_needed", message)
+            .hint("run `ostler open` in a terminal"));
+    }
+    let Invitation { address, expires_at } =
+        logins(&door)?.invite().map_err(|_| failed())?.ok_or_else(no_page)?;
+    Ok((StatusCode::CREATED, Json(LoginCode { address, expires_at })))
+}
+
+pub(super) async fn log_out(
+    State(door): State<HttpDoor>,
+    Extension(pass): Extension<Pass>,
+) -> Result<Response, ApiError> {
+    let logins = logins(&door)?;
+    let name = logins.cookie_name();
+    if let Pass::Login(logins, digest) = pass {
+        let done = tokio::task::spawn_blocking(move || logins.log_out(&digest)).await;
+        done.map_err(|_| failed())?;
+    }
+    Ok(with_cookie(&format!("{name}=; Max-Age=0")))
+}
+
+/// An empty answer that sets the cookie. A page cannot read it, and other sites cannot have it sent.
+fn with_cookie(cookie: &str) -> Response {
+    let cookie = HeaderValue::from_str(&format!("{cookie}; Path=/; HttpOnly; SameSite=Strict"));
+    let cookie = cookie.expect("a name, hex digits and a number are visible letters");
+    (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response()
+}
+
+fn logins(door: &HttpDoor) -> Result<Arc<Logins>, ApiError> {
+    door.logins.clone().ok_or_else(no_page)
+}
+
+fn no_page() -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "no_page", "this daemon has no address for a page")
+        .hint("start one with `ostler serve`")
+}
+
+fn bad_code() -> ApiError {
+    let message = "the code is wrong, too old, or was used before";
+    ApiError::new(StatusCode::UNAUTHORIZED, "bad_code", message).hint("`ostler open` makes a new one")
+}
+
+fn failed() -> ApiError {
+    let message = "the system gave no random numbers";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "login_failed", message).hint("try again")
+}

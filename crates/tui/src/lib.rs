@@ -1,0 +1,24 @@
+//! The terminal client: a client of the http door, at home in a terminal.
+//!
+//! Its core is pure: a [`Model`] that is changed by [`update`] alone, from keys and from what the daemon says, and drawn
+//! by [`view`]. Around it is a thin shell that owns the terminal, the connection and the clock. It holds no session
+//! state that could not be fetched again: a session is followed by its cursor, whatever happens to the connection.
+
+pub mod composer;
+pub mod input;
+pub mod line;
+pub mod model;
+mod shell;
+pub mod text;
+pub mod theme;
+pub mod transcript;
+mod update;
+mod view;
+mod words;
+
+pub use input::{Effect, Input, News};
+pub use model::Model;
+pub use shell::{Options, Reach, run};
+pub use theme::Depth;
+pub use update::{COMMANDS, update};
+pub use view::{Clicked, view};

@@ -1,0 +1,312 @@
+//! What the terminal client knows and shows. It is changed by [`crate::update`] alone, and drawn by [`crate::view`],
+//! which adds nothing but where things stand on the screen.
+
+mod dock;
+mod overlay;
+mod session;
+
+use std::collections::HashMap;
+
+use ostler_client::{ListedSession, SendMessage};
+use ostler_types::{Session, SessionId};
+use ratatui::layout::Rect;
+
+use crate::composer::Composer;
+use crate::theme::Theme;
+use crate::transcript::Tone;
+use crate::view::Clicked;
+
+pub use dock::{Answer, Dock, GRACE_MS, choices};
+pub(crate) use overlay::score;
+pub use overlay::{Choice, Overlay, Picker, Picking};
+pub use session::{OpenSession, Outgoing, Place};
+
+/// How many sessions are followed at once; the others are opened again when they are looked at.
+pub const MAX_OPEN: usize = 6;
+/// How many messages are remembered for the history.
+pub const MAX_HISTORY: usize = 500;
+/// How many drafts are kept.
+const MAX_DRAFTS: usize = 100;
+/// How long a notice is shown, in milliseconds.
+const NOTICE_MS: u64 = 6000;
+
+/// Everything.
+#[derive(Debug)]
+pub struct Model {
+    /// The directory that it was opened in.
+    pub workspace: String,
+    /// The person's home, for shortening paths.
+    pub home: Option<String>,
+    /// Columns and rows.
+    pub size: (u16, u16),
+    /// Milliseconds since some moment.
+    pub now: u64,
+    /// Seconds since 1970.
+    pub unix: i64,
+    /// The colours.
+    pub theme: Theme,
+    /// Whether there is a daemon.
+    pub link: Link,
+    /// The sessions that there are.
+    pub list: Vec<Listed>,
+    /// The sessions that are followed.
+    pub open: Vec<OpenSession>,
+    /// The session that is looked at; none while a new one is being begun.
+    pub focus: Option<SessionId>,
+    /// What keys go to.
+    pub area: Area,
+    /// What lies over everything.
+    pub overlay: Option<Overlay>,
+    /// What could complete the word at the cursor.
+    pub completion: Option<Completion>,
+    /// The last thing worth a line.
+    pub notice: Option<Notice>,
+    /// What was sent before.
+    pub history: Vec<String>,
+    /// What the next session is to be made with.
+    pub next: NextSession,
+    /// The first message of a session that is being made.
+    pub creating: Option<Creating>,
+    /// Whether sessions are listed beside the transcript, once somebody has said so.
+    pub sidebar: Option<bool>,
+    /// Whether the mouse is listened to.
+    pub mouse: bool,
+    /// What is searched for in the transcript.
+    pub find: String,
+    /// When leaving was last asked for.
+    pub leaving: Option<u64>,
+    /// When stopping was last asked for.
+    pub stopping: Option<u64>,
+    /// What can be clicked on the screen as it was last drawn.
+    pub(crate) hits: Vec<(Rect, Clicked)>,
+    composers: HashMap<Option<SessionId>, Composer>,
+    /// What makes keys unlike those of other clients.
+    seed: u64,
+    counter: u64,
+}
+
+/// Whether there is a daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// Not yet.
+    Connecting,
+    /// Yes.
+    Live,
+    /// Not any more.
+    Lost {
+        /// Why.
+        why: String,
+        /// Whether one is being started.
+        starting: bool,
+    },
+}
+
+/// What keys go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Area {
+    /// The text that is being written.
+    Composer,
+    /// The question that waits.
+    Dock,
+    /// What was said, where the entry of this key is chosen.
+    Transcript(u64),
+}
+
+/// A session in the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The session.
+    pub session: Session,
+    /// Whether a turn runs.
+    pub running: bool,
+    /// How many of its calls wait for an answer.
+    pub waiting: usize,
+    /// Whether something happened that nobody has looked at.
+    pub unread: bool,
+}
+
+/// Something worth a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The line.
+    pub text: String,
+    /// How it is to be taken.
+    pub tone: Tone,
+    /// Until when it is shown.
+    pub until: u64,
+}
+
+/// What the next session is to be made with; what is absent is the daemon's to choose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NextSession {
+    /// Its model.
+    pub model: Option<String>,
+    /// Its agent.
+    pub agent: Option<String>,
+}
+
+/// A session that is being made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Creating {
+    /// The first message's key.
+    pub key: String,
+    /// The first message.
+    pub message: SendMessage,
+    /// The session, once it is made.
+    pub session: Option<SessionId>,
+    /// Whether there was no daemon to take it.
+    pub held: bool,
+}
+
+/// What could complete the word at the cursor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// Where the word begins in the raw text.
+    pub from: usize,
+    /// The word, with what marks it.
+    pub word: String,
+    /// What could stand there instead, and what it is.
+    pub items: Vec<(String, String)>,
+    /// Which one is chosen.
+    pub selected: usize,
+}
+
+impl Model {
+    /// What is known at first.
+    pub fn new(workspace: impl Into<String>, theme: Theme, seed: u64) -> Model {
+        Model {
+            workspace: workspace.into(),
+            home: None,
+            size: (80, 24),
+            now: 0,
+            unix: 0,
+            theme,
+            link: Link::Connecting,
+            list: Vec::new(),
+            open: Vec::new(),
+            focus: None,
+            area: Area::Composer,
+            overlay: None,
+            completion: None,
+            notice: None,
+            history: Vec::new(),
+            next: NextSession::default(),
+            creating: None,
+            sidebar: None,
+            mouse: false,
+            find: String::new(),
+            leaving: None,
+            stopping: None,
+            hits: Vec::new(),
+            composers: HashMap::new(),
+            seed,
+            counter: 0,
+        }
+    }
+
+    /// The session that is looked at, if it is open.
+    pub fn focused(&self) -> Option<&OpenSession> {
+        self.session(self.focus?)
+    }
+
+    /// The same, to be changed.
+    pub fn focused_mut(&mut self) -> Option<&mut OpenSession> {
+        self.session_mut(self.focus?)
+    }
+
+    /// An open session.
+    pub fn session(&self, id: SessionId) -> Option<&OpenSession> {
+        self.open.iter().find(|session| session.id == id)
+    }
+
+    /// The same, to be changed.
+    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut OpenSession> {
+        self.open.iter_mut().find(|session| session.id == id)
+    }
+
+    /// A session of the list.
+    pub fn listed_mut(&mut self, id: SessionId) -> Option<&mut Listed> {
+        self.list.iter_mut().find(|listed| listed.session.id == id)
+    }
+
+    /// What is being written in the place that is looked at.
+    pub fn composer(&self) -> &Composer {
+        static NOTHING: std::sync::LazyLock<Composer> = std::sync::LazyLock::new(Composer::default);
+        self.composers.get(&self.focus).unwrap_or(&NOTHING)
+    }
+
+    /// The same, to be changed.
+    pub fn composer_mut(&mut self) -> &mut Composer {
+        self.composers.entry(self.focus).or_default()
+    }
+
+    /// What is being written in a session.
+    pub fn draft(&self, id: Option<SessionId>) -> Option<&Composer> {
+        self.composers.get(&id).filter(|composer| !composer.is_empty())
+    }
+
+    /// The draft of a session, to be changed.
+    pub fn draft_mut(&mut self, id: Option<SessionId>) -> &mut Composer {
+        self.composers.entry(id).or_default()
+    }
+
+    /// Forgets drafts that hold nothing, and some when there are very many.
+    pub fn tidy_drafts(&mut self) {
+        let focus = self.focus;
+        self.composers.retain(|id, composer| *id == focus || !composer.is_empty());
+        while self.composers.len() > MAX_DRAFTS {
+            let Some(id) = self.composers.keys().find(|id| **id != focus).copied() else { return };
+            self.composers.remove(&id);
+        }
+    }
+
+    /// Where new work is done: the workspace of the session that is looked at, or the one it was opened in.
+    pub fn workspace_here(&self) -> String {
+        let focused = self.focused().map(|session| session.session.workspace_path.clone());
+        focused.unwrap_or_else(|| self.workspace.clone())
+    }
+
+    /// Shows a line for a while.
+    pub fn notify(&mut self, tone: Tone, text: impl Into<String>) {
+        let text = crate::text::clean::in_one_line(&text.into(), 400);
+        self.notice = Some(Notice { text, tone, until: self.now + NOTICE_MS });
+    }
+
+    /// A key under which something is asked for once.
+    pub fn key(&mut self) -> String {
+        self.counter += 1;
+        format!("tui-{:x}-{}", self.seed, self.counter)
+    }
+
+    /// Whether sessions are listed beside the transcript.
+    pub fn shows_sidebar(&self) -> bool {
+        self.size.0 >= 70 && self.sidebar.unwrap_or(self.size.0 >= 120)
+    }
+
+    /// Approvals that wait in sessions other than the one that is looked at.
+    pub fn waiting_elsewhere(&self) -> usize {
+        self.list
+            .iter()
+            .filter(|listed| Some(listed.session.id) != self.focus)
+            .map(|listed| listed.waiting)
+            .sum()
+    }
+}
+
+impl Listed {
+    /// A session of which nothing else is known.
+    pub fn new(listed: ListedSession) -> Listed {
+        Listed { session: listed.session, running: false, waiting: 0, unread: false }
+    }
+
+    /// What it is called.
+    pub fn title(&self) -> String {
+        title(&self.session)
+    }
+}
+
+/// What a session is called.
+pub fn title(session: &Session) -> String {
+    let title = session.title.as_deref().or(session.name.as_deref()).unwrap_or("untitled");
+    crate::text::clean::in_one_line(title, 200)
+}

@@ -1,0 +1,155 @@
+//! The question that waits at the foot of a session, and the answers that it can be given. An answer names its
+//! question by id: one that has gone in the meantime gets none.
+
+use ostler_client::Approve;
+use ostler_types::{
+    OptionKind, PATCH_REVIEW, PendingApproval, RejectedFile, ReviewAnswer, ReviewComment, Scope, ToolCallId,
+    Verdict,
+};
+
+use crate::composer::Composer;
+
+/// For so long after it appears a question takes no answer, so that nothing is allowed by a key that was meant for
+/// something else; in milliseconds.
+pub const GRACE_MS: u64 = 400;
+
+/// How the question is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dock {
+    /// The call that is asked about.
+    pub showing: Option<ToolCallId>,
+    /// Since when.
+    pub since: u64,
+    /// Which answer is chosen.
+    pub selected: usize,
+    /// The answer that words go with, by its key, and the words while they are being written.
+    pub reason: Option<(char, Composer)>,
+    /// Whether the reader has turned away from it.
+    pub left: bool,
+    /// The call that was answered; the daemon has not said so yet.
+    pub sent: Option<ToolCallId>,
+    /// Why the last answer was not taken.
+    pub error: Option<String>,
+    /// Files of a review that are to be put back.
+    pub rejected: Vec<String>,
+    /// The file of a review that is looked at.
+    pub file: usize,
+    /// How far its text is scrolled.
+    pub scroll: u16,
+}
+
+/// An answer that can be given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The key that gives it.
+    pub key: char,
+    /// What it is, in words.
+    pub label: String,
+    /// Yes or no.
+    pub verdict: Verdict,
+    /// For how long.
+    pub scope: Scope,
+    /// Which of the answers that the agent offers.
+    pub option: Option<String>,
+    /// Whether words go with it.
+    pub words: bool,
+}
+
+impl Dock {
+    /// Shows the oldest question that waits. One that is shown stays until it is answered.
+    pub fn settle(&mut self, approvals: &[PendingApproval], now: u64) {
+        let waits = |id: &ToolCallId| approvals.iter().any(|approval| approval.tool_call_id == *id);
+        if self.sent.as_ref().is_some_and(|id| !waits(id)) {
+            self.sent = None;
+        }
+        if self.showing.as_ref().is_some_and(waits) {
+            return;
+        }
+        let showing = approvals.first().map(|approval| approval.tool_call_id.clone());
+        *self = Dock { showing, since: now, sent: self.sent.take(), ..Dock::default() };
+    }
+
+    /// The question that is shown and not answered yet.
+    pub fn question<'a>(&self, approvals: &'a [PendingApproval]) -> Option<&'a PendingApproval> {
+        let showing = self.showing.as_ref()?;
+        approvals.iter().find(|approval| approval.tool_call_id == *showing)
+    }
+
+    /// Whether the question that is shown was answered, and nothing is known of that yet.
+    pub fn is_sent(&self) -> bool {
+        self.sent.is_some() && self.sent == self.showing
+    }
+
+    /// The request that gives an answer to the question that is shown.
+    pub fn request(&self, question: &PendingApproval, answer: &Answer, reason: Option<String>) -> Approve {
+        let of_file = |path: &String| RejectedFile { path: path.clone(), hunks: None };
+        let is_review = question.tool == PATCH_REVIEW;
+        let comments: Vec<ReviewComment> = match (&reason, is_review && answer.verdict == Verdict::Approve) {
+            (Some(text), true) => vec![ReviewComment { path: None, line: None, text: text.clone() }],
+            _ => Vec::new(),
+        };
+        let reject: Vec<RejectedFile> = match answer.verdict {
+            Verdict::Approve => self.rejected.iter().map(of_file).collect(),
+            Verdict::Deny => Vec::new(),
+        };
+        let review = (is_review && !(reject.is_empty() && comments.is_empty()))
+            .then_some(ReviewAnswer { reject, comments });
+        Approve {
+            turn_id: question.turn_id,
+            tool_call_id: question.tool_call_id.clone(),
+            action: answer.verdict,
+            scope: Some(answer.scope),
+            reason,
+            review,
+        }
+    }
+}
+
+/// The answers to a question: those that its agent offers, or our own.
+pub fn choices(question: &PendingApproval) -> Vec<Answer> {
+    let answer = |key, label: &str, verdict, scope, words| Answer {
+        key,
+        label: label.to_owned(),
+        verdict,
+        scope,
+        option: None,
+        words,
+    };
+    let refuse = answer('w', "no, and say why", Verdict::Deny, Scope::Once, true);
+    if question.tool == PATCH_REVIEW {
+        return vec![
+            answer('y', "keep the changes", Verdict::Approve, Scope::Once, false),
+            answer('c', "keep them, with a remark", Verdict::Approve, Scope::Once, true),
+            answer('n', "put everything back", Verdict::Deny, Scope::Once, false),
+            Answer { label: "put everything back, and say why".to_owned(), ..refuse },
+        ];
+    }
+    if !question.options.is_empty() {
+        let keys = "123456789".chars();
+        let offered = question.options.iter().zip(keys).map(|(option, key)| {
+            let verdict = if option.kind.allows() { Verdict::Approve } else { Verdict::Deny };
+            let scope = match option.kind {
+                OptionKind::AllowAlways | OptionKind::RejectAlways => Scope::Session,
+                OptionKind::AllowOnce | OptionKind::RejectOnce => Scope::Once,
+            };
+            Answer { option: Some(option.id.clone()), ..answer(key, &option.name, verdict, scope, false) }
+        });
+        return offered.collect();
+    }
+    let always = match question.rule.commands.is_empty() {
+        true => format!("always: {} {}", question.rule.tool, question.rule.subject),
+        false => {
+            let line = |pattern: &ostler_types::CommandPattern| {
+                format!("{}{}", pattern.argv.join(" "), if pattern.open { " …" } else { "" })
+            };
+            format!("always: {}", question.rule.commands.iter().map(line).collect::<Vec<_>>().join(", "))
+        }
+    };
+    vec![
+        answer('y', "yes, this time", Verdict::Approve, Scope::Once, false),
+        answer('s', "yes, in this session", Verdict::Approve, Scope::Session, false),
+        answer('a', &crate::text::clean::in_one_line(&always, 200), Verdict::Approve, Scope::Always, false),
+        answer('n', "no", Verdict::Deny, Scope::Once, false),
+        refuse,
+    ]
+}

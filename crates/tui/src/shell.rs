@@ -1,0 +1,336 @@
+//! The shell around the pure core: it waits for keys, time and the daemon, draws, and does what is to be done. What
+//! should happen when is not decided here.
+
+mod effects;
+mod files;
+mod history;
+mod link;
+mod network;
+mod terminal;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crossterm::event::{Event, EventStream, KeyEventKind, MouseEventKind};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use ostler_client::{Client, ClientError};
+use ostler_types::SessionId;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::input::{Effect, Input};
+use crate::model::{Link, Model};
+use crate::theme::{Depth, Theme};
+use crate::{update, view};
+use network::Network;
+use terminal::Screen;
+
+/// What the terminal client is handed; it reads neither arguments nor the environment.
+pub struct Options {
+    /// The directory in which new sessions work, as an absolute path.
+    pub workspace: String,
+    /// The person's home, for shortening paths.
+    pub home: Option<String>,
+    /// The name of a theme.
+    pub theme: String,
+    /// How many colours the terminal has.
+    pub depth: Depth,
+    /// Whether to listen to the mouse.
+    pub mouse: bool,
+    /// The session to look at first.
+    pub session: Option<SessionId>,
+    /// The program in which longer texts are written.
+    pub editor: String,
+    /// Where what was sent is remembered; nowhere when absent.
+    pub history: Option<PathBuf>,
+    /// How to reach a daemon.
+    pub reach: Reach,
+}
+
+/// How to reach a daemon, or to come by one.
+pub struct Reach {
+    /// Finds the one that runs.
+    pub find: Box<dyn Fn() -> BoxFuture<'static, Result<Client, ClientError>> + Send + Sync>,
+    /// Starts one in the background and waits until it answers; says what there is to say about it.
+    pub start: Box<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>,
+}
+
+/// How often the screen is drawn while text streams.
+const FRAME: Duration = Duration::from_millis(50);
+/// How often time is looked at while something moves, and while nothing does.
+const MOVING: Duration = Duration::from_millis(120);
+const RESTING: Duration = Duration::from_millis(1000);
+/// How much may wait to be taken in; who brings more waits.
+const INPUTS: usize = 256;
+
+/// Runs until the person leaves. The terminal is left as it was found, whatever happens.
+pub async fn run(options: Options) -> io::Result<()> {
+    let mut model = Model::new(options.workspace, Theme::new(&options.theme, options.depth), seed());
+    model.home = options.home;
+    model.mouse = options.mouse;
+    model.focus = options.session;
+    model.history = options.history.as_deref().map(history::load).unwrap_or_default();
+    let screen = Screen::enter(options.mouse)?;
+    let (sender, receiver) = mpsc::channel(INPUTS);
+    let network = Network::start(options.reach, sender);
+    let now = Instant::now();
+    let mut shell = Shell {
+        model,
+        screen,
+        network,
+        receiver,
+        keys: Some(EventStream::new()),
+        signals: Signals::new()?,
+        begun: now,
+        drawn: now,
+        draw_at: Some(now),
+        editor: options.editor,
+        history: options.history,
+        resumed: false,
+    };
+    shell.run().await
+}
+
+struct Shell {
+    model: Model,
+    screen: Screen,
+    network: Network,
+    receiver: mpsc::Receiver<Input>,
+    /// Reads keys; not while another program has the terminal.
+    keys: Option<EventStream>,
+    signals: Signals,
+    begun: Instant,
+    drawn: Instant,
+    /// When to draw next, if something has changed.
+    draw_at: Option<Instant>,
+    editor: String,
+    history: Option<PathBuf>,
+    /// Whether it has just gone on after it suspended itself.
+    resumed: bool,
+}
+
+/// What wakes the shell.
+enum Woken {
+    Key(Option<io::Result<Event>>),
+    Input(Option<Input>),
+    Signal(Asked),
+    Draw,
+    Time,
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy)]
+enum Asked {
+    Leave,
+    Suspend,
+    Continue,
+}
+
+impl Shell {
+    async fn run(&mut self) -> io::Result<()> {
+        self.take_in(Input::Tick { now: 0, unix: unix() }).await?;
+        loop {
+            match self.wait().await {
+                Woken::Key(Some(Ok(event))) => {
+                    self.tick().await?;
+                    let mut next = Some(event);
+                    let mut left = INPUTS;
+                    while let Some(event) = next.take() {
+                        if let Some(input) = of_terminal(event)
+                            && self.take_in(input).await?
+                        {
+                            return Ok(());
+                        }
+                        left -= 1;
+                        next = if left > 0 { self.ready_event() } else { None };
+                    }
+                    // A key is answered at once, and many of them together.
+                    self.draw().await?;
+                }
+                // Without a terminal there is nobody.
+                Woken::Key(Some(Err(_)) | None) => return Ok(()),
+                Woken::Input(Some(input)) => {
+                    self.soon();
+                    if self.take_in(input).await? || self.take_in_ready().await? {
+                        return Ok(());
+                    }
+                }
+                Woken::Input(None) => return Err(io::Error::other("the connection's task has ended")),
+                Woken::Signal(Asked::Leave) => return Ok(()),
+                Woken::Signal(Asked::Suspend) => self.suspend()?,
+                // Whoever suspended itself has the terminal again already.
+                Woken::Signal(Asked::Continue) if std::mem::take(&mut self.resumed) => self.soon(),
+                Woken::Signal(Asked::Continue) => self.again()?,
+                Woken::Draw => self.draw().await?,
+                Woken::Time => {
+                    let notice = self.model.notice.is_some();
+                    self.tick().await?;
+                    if self.moves() || notice {
+                        self.soon();
+                    }
+                }
+            }
+        }
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let draw = self.draw_at.map(tokio::time::Instant::from_std);
+        let pause = if self.moves() { MOVING } else { RESTING };
+        let keys = async {
+            match &mut self.keys {
+                Some(keys) => keys.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let drawing = async {
+            match draw {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            asked = self.signals.next() => Woken::Signal(asked),
+            event = keys => Woken::Key(event),
+            () = drawing => Woken::Draw,
+            input = self.receiver.recv() => Woken::Input(input),
+            () = tokio::time::sleep(pause) => Woken::Time,
+        }
+    }
+
+    /// What the terminal has said already.
+    fn ready_event(&mut self) -> Option<Event> {
+        self.keys.as_mut()?.next().now_or_never()??.ok()
+    }
+
+    /// Takes in all that waits, up to a limit, so that a burst is drawn once.
+    async fn take_in_ready(&mut self) -> io::Result<bool> {
+        for _ in 0..INPUTS {
+            match self.receiver.try_recv() {
+                Ok(input) => {
+                    if self.take_in(input).await? {
+                        return Ok(true);
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Says whether it is time to leave.
+    async fn take_in(&mut self, input: Input) -> io::Result<bool> {
+        for effect in update(&mut self.model, input) {
+            if effect == Effect::Quit {
+                return Ok(true);
+            }
+            self.perform(effect).await?;
+        }
+        Ok(false)
+    }
+
+    async fn tick(&mut self) -> io::Result<()> {
+        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.take_in(Input::Tick { now, unix: unix() }).await.map(drop)
+    }
+
+    async fn draw(&mut self) -> io::Result<()> {
+        // While text streams nothing else wakes us, and the time on the screen goes on all the same.
+        self.tick().await?;
+        self.draw_at = None;
+        self.drawn = Instant::now();
+        let model = &mut self.model;
+        self.screen.draw(|frame| view(model, frame))?;
+        self.take_in(Input::Drawn).await.map(drop)
+    }
+
+    /// Draws when the next frame is due.
+    fn soon(&mut self) {
+        self.draw_at.get_or_insert(self.drawn + FRAME);
+    }
+
+    /// Whether something on the screen moves by itself.
+    fn moves(&self) -> bool {
+        let working = self.model.focused().is_some_and(|session| session.running.is_some());
+        working || self.model.link != Link::Live || self.model.notice.is_some()
+    }
+
+    /// Lets the shell that started us have the terminal until it lets us go on.
+    fn suspend(&mut self) -> io::Result<()> {
+        self.keys = None;
+        self.screen.leave();
+        terminal::stop_process()?;
+        self.resumed = true;
+        self.again()
+    }
+
+    /// Takes the terminal again.
+    fn again(&mut self) -> io::Result<()> {
+        self.screen.take_again()?;
+        self.keys = Some(EventStream::new());
+        self.draw_at = Some(Instant::now());
+        Ok(())
+    }
+}
+
+/// What the terminal says, as far as it matters.
+fn of_terminal(event: Event) -> Option<Input> {
+    match event {
+        Event::Key(key) if key.kind == KeyEventKind::Release => None,
+        Event::Key(key) => Some(Input::Key(key)),
+        Event::Paste(text) => Some(Input::Paste(text)),
+        Event::Resize(columns, rows) => Some(Input::Resize { columns, rows }),
+        Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::ScrollUp => Some(Input::Wheel { up: true }),
+            MouseEventKind::ScrollDown => Some(Input::Wheel { up: false }),
+            MouseEventKind::Down(_) => Some(Input::Click { column: mouse.column, row: mouse.row }),
+            _ => None,
+        },
+        Event::FocusGained | Event::FocusLost => None,
+    }
+}
+
+struct Signals {
+    terminate: Signal,
+    hang_up: Signal,
+    interrupt: Signal,
+    stop: Signal,
+    go_on: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        let of = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            stop: signal(of(rustix::process::Signal::TSTP))?,
+            go_on: signal(of(rustix::process::Signal::CONT))?,
+        })
+    }
+
+    async fn next(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.terminate.recv() => Asked::Leave,
+            _ = self.hang_up.recv() => Asked::Leave,
+            _ = self.interrupt.recv() => Asked::Leave,
+            _ = self.stop.recv() => Asked::Suspend,
+            _ = self.go_on.recv() => Asked::Continue,
+        }
+    }
+}
+
+fn unix() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Makes the keys of this client unlike those of another one.
+fn seed() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanos = u64::try_from(since.as_nanos() & u128::from(u64::MAX)).unwrap_or(0);
+    nanos ^ (u64::from(std::process::id()) << 32)
+}

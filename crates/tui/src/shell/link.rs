@@ -1,0 +1,122 @@
+//! The connection: found, lost, found again. Only this decides whether there is one; sessions are followed while
+//! there is.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ostler_client::{Client, EventStream};
+use tokio::sync::mpsc;
+
+use super::Reach;
+use crate::input::{Input, News};
+use crate::line::Line;
+
+/// What of all sessions is worth hearing for whoever does not look at them.
+const HEARD: [&str; 13] = [
+    "session_created",
+    "session_updated",
+    "session_completed",
+    "session_failed",
+    "session_canceled",
+    "turn_started",
+    "turn_completed",
+    "turn_failed",
+    "turn_canceled",
+    "approval_requested",
+    "approval_granted",
+    "approval_denied",
+    "patch_review_requested",
+];
+/// How long to wait between tries, at first and at most.
+const FIRST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// The client, while there is a connection.
+#[derive(Clone, Default)]
+pub(super) struct Held(Arc<Mutex<Option<Client>>>);
+
+impl Held {
+    pub(super) fn get(&self) -> Option<Client> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, client: Option<Client>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    }
+}
+
+/// Keeps the connection for as long as somebody listens. The first time nobody is found, a daemon is started; later
+/// that is done on request only, since somebody may have stopped it on purpose.
+pub(super) async fn keep(
+    reach: Reach,
+    held: Held,
+    out: mpsc::Sender<Input>,
+    mut asked: mpsc::Receiver<bool>,
+) {
+    let mut start = true;
+    let mut wait = FIRST;
+    let mut note = None;
+    loop {
+        let opened = match (reach.find)().await {
+            Ok(client) => client.feed(&HEARD).await.map(|feed| (client, feed)),
+            Err(error) => Err(error),
+        };
+        let why = match opened {
+            Ok((client, feed)) => {
+                held.set(Some(client));
+                (start, wait) = (false, FIRST);
+                if out.send(Input::News(News::Connected { note: note.take() })).await.is_err() {
+                    return;
+                }
+                let why = listen(feed, &out).await;
+                held.set(None);
+                why
+            }
+            Err(error) => error.to_string(),
+        };
+        let lost = News::Lost { why, starting: start };
+        if out.send(Input::News(lost)).await.is_err() {
+            return;
+        }
+        if std::mem::take(&mut start) {
+            match (reach.start)().await {
+                Ok(said) => note = Some(said),
+                Err(why) => {
+                    let failed = News::Lost { why: why.clone(), starting: false };
+                    if out.send(Input::News(failed)).await.is_err() {
+                        return;
+                    }
+                    _ = out.send(Input::News(News::Failed(why))).await;
+                }
+            }
+            continue;
+        }
+        tokio::select! {
+            asked = asked.recv() => match asked {
+                Some(wanted) => start = wanted,
+                None => return,
+            },
+            () = tokio::time::sleep(wait) => wait = (wait * 2).min(LONGEST),
+        }
+        if start && (reach.find)().await.is_ok() {
+            start = false;
+        }
+    }
+}
+
+/// Passes on what is heard until the connection ends; says why.
+async fn listen(mut feed: EventStream, out: &mpsc::Sender<Input>) -> String {
+    while let Some(line) = feed.next().await {
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => return error.to_string(),
+        };
+        if let Some(Line::Record(record)) = Line::read(line.seq, &line.name, &line.raw)
+            && out.send(Input::News(News::Feed(record))).await.is_err()
+        {
+            break;
+        }
+    }
+    "the connection was closed".to_owned()
+}

@@ -1,0 +1,141 @@
+//! The terminal: taken for as long as we draw, and given back however that ends. Knows nothing of what is drawn.
+
+use std::io::{self, Stdout, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use crossterm::cursor::Show;
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+};
+use crossterm::execute;
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::backend::CrosstermBackend;
+use ratatui::{Frame, Terminal};
+
+/// How much can be put on the clipboard; terminals take no more.
+const MAX_COPY: usize = 74_000;
+
+/// Whether the terminal is ours now, for the hook that gives it back when something breaks.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// A terminal that is drawn on. Dropping it gives it back.
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    mouse: bool,
+}
+
+impl Screen {
+    pub(super) fn enter(mouse: bool) -> io::Result<Screen> {
+        give_back_on_panic();
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        let mut screen = Screen { terminal, mouse };
+        screen.take_again()?;
+        Ok(screen)
+    }
+
+    /// Takes the terminal, also when it is ours already but somebody else has changed it.
+    pub(super) fn take_again(&mut self) -> io::Result<()> {
+        TAKEN.store(true, Ordering::SeqCst);
+        enable_raw_mode()?;
+        let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+        // Terminals that do not know the keyboard's finer points pass over that.
+        execute!(
+            io::stdout(),
+            EnterAlternateScreen,
+            EnableBracketedPaste,
+            PushKeyboardEnhancementFlags(flags)
+        )?;
+        self.listen_to_mouse(self.mouse)?;
+        self.redraw()
+    }
+
+    /// Gives the terminal back for a while.
+    pub(super) fn leave(&mut self) {
+        give_back();
+    }
+
+    pub(super) fn listen_to_mouse(&mut self, mouse: bool) -> io::Result<()> {
+        self.mouse = mouse;
+        if mouse {
+            execute!(io::stdout(), EnableMouseCapture)
+        } else {
+            execute!(io::stdout(), DisableMouseCapture)
+        }
+    }
+
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.terminal.draw(draw).map(drop)
+    }
+
+    /// Draws everything anew with the next frame. A new terminal remembers nothing of what is on the screen;
+    /// clearing the old one would ask where the cursor is, and the answer comes in among the keys.
+    pub(super) fn redraw(&mut self) -> io::Result<()> {
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
+    }
+
+    pub(super) fn bell(&mut self) -> io::Result<()> {
+        write_all(b"\x07")
+    }
+
+    /// Asks the terminal to put a text on the clipboard; this works through ssh too.
+    pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
+        let mut end = text.len().min(MAX_COPY);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        write_all(format!("\x1b]52;c;{}\x07", STANDARD.encode(&text[..end])).as_bytes())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Stops this process until somebody continues it.
+pub(super) fn stop_process() -> io::Result<()> {
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
+    Ok(())
+}
+
+fn write_all(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+/// Puts the terminal back as it was. Nobody is left to hear of it when that fails.
+fn give_back() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        _ = execute!(
+            io::stdout(),
+            DisableMouseCapture,
+            DisableBracketedPaste,
+            PopKeyboardEnhancementFlags,
+            LeaveAlternateScreen,
+            Show
+        );
+        _ = disable_raw_mode();
+    }
+}
+
+/// A message about what broke is of no use on a screen that is about to vanish.
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+    });
+}

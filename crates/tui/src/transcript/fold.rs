@@ -1,0 +1,400 @@
+//! The fold: what each event adds to a transcript, or changes in it.
+
+use ostler_types::{
+    ChildStatus, CommandResult, Cost, Event, Failure, Message, Part, Record, Role, SessionId, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+};
+use serde_json::Value;
+
+use super::{Call, CallStatus, Entry, Kind, REMEMBERED, Spoken, Tone, Transcript, is_call};
+
+/// How much of a result is held: its head and its tail.
+const RESULT_BYTES: usize = 32 << 10;
+
+impl Transcript {
+    /// What an event means for the transcript. Its place in the log has been looked at.
+    pub(super) fn fold(&mut self, record: &Record) {
+        let (seq, turn) = (record.seq, record.turn_id);
+        match &record.event {
+            Event::MessageAdded { message, .. } => self.message(seq, turn, message),
+            Event::ModelOutputCompleted { message, .. } => self.completed(seq, turn, message),
+            Event::ToolCallStarted { tool_call, kind } => {
+                self.call(seq, turn, tool_call, Some(*kind), CallStatus::Running);
+            }
+            Event::ApprovalRequested { tool_call, kind, child: None, .. } => {
+                self.call(seq, turn, tool_call, Some(*kind), CallStatus::Waiting);
+            }
+            Event::ApprovalGranted { tool_call_id, child: None, by, .. } => {
+                self.answered(seq, turn, tool_call_id, &format!("allowed by {by}"), Tone::Plain);
+            }
+            Event::ApprovalDenied { tool_call_id, child: None, by, reason, .. } => {
+                let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                self.answered(seq, turn, tool_call_id, &format!("refused by {by}{reason}"), Tone::Warn);
+            }
+            Event::ToolCallCompleted { tool_call, tool_result, duration_ms, .. } => {
+                self.result(seq, turn, &tool_call.id, &tool_call.name, tool_result, *duration_ms);
+            }
+            Event::VerificationStarted { round, commands } => {
+                self.push(
+                    seq,
+                    turn,
+                    Kind::Check { round: *round, commands: commands.clone(), results: None },
+                );
+            }
+            Event::VerificationCompleted { round, results, .. } => self.checked(seq, turn, *round, results),
+            Event::PatchReviewRequested { tool_call_id, files, more, .. } => {
+                let kind = Kind::Review { id: tool_call_id.clone(), files: files.clone(), more: *more };
+                self.push(seq, turn, kind);
+            }
+            Event::SubagentStarted { session_id, tool_call_id, description, .. } => {
+                self.child(seq, turn, *session_id, tool_call_id.as_ref(), description);
+            }
+            Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
+                self.turn_over(seq, turn, &record.event);
+            }
+            event => {
+                if let Some((tone, text)) = note(event) {
+                    self.push(seq, turn, Kind::Note { tone, text });
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, seq: u64, turn: Option<TurnId>, message: &Message) {
+        let known = |entry: &Entry| matches!(&entry.kind, Kind::User { id, .. } | Kind::Told { id, .. } if *id == message.id);
+        if self.entries.iter().any(known) {
+            return;
+        }
+        let (id, text) = (message.id, message.text());
+        let kind = match message.role {
+            Role::User => Kind::User { id, text, files: files(message) },
+            Role::System | Role::Assistant | Role::Tool => Kind::Told { id, text },
+        };
+        self.push(seq, turn, kind);
+    }
+
+    /// The whole message takes the place of what was seen of it, in its own order.
+    fn completed(&mut self, seq: u64, turn: Option<TurnId>, message: &Message) {
+        if self.completed.contains(&message.id) {
+            return;
+        }
+        self.completed.push_back(message.id);
+        if self.completed.len() > REMEMBERED {
+            self.completed.pop_front();
+        }
+        let is_part = |entry: &Entry| matches!(&entry.kind, Kind::Answer(spoken) | Kind::Thinking(spoken) if spoken.id == message.id);
+        let at = self.entries.iter().position(is_part).unwrap_or(self.entries.len());
+        let mut seen: Vec<Entry> = Vec::new();
+        while let Some(index) = self.entries.iter().rposition(is_part) {
+            if let Some(entry) = self.entries.remove(index) {
+                self.bytes = self.bytes.saturating_sub(entry.size());
+                seen.push(entry);
+            }
+        }
+        let mut at = at;
+        for (part, content) in (0u32..).zip(&message.parts) {
+            let spoken = |text: &String| Spoken { id: message.id, part, text: text.clone(), done: true };
+            let kind = match content {
+                Part::Text { text } if !text.trim().is_empty() => Kind::Answer(spoken(text)),
+                Part::Reasoning { text, .. } if !text.trim().is_empty() => Kind::Thinking(spoken(text)),
+                Part::Image { reference, .. }
+                | Part::Audio { reference, .. }
+                | Part::File { reference, .. } => {
+                    Kind::Note { tone: Tone::Plain, text: format!("[file: {reference}]") }
+                }
+                Part::ToolCall { call } => {
+                    self.call(seq, turn, call, None, CallStatus::Proposed);
+                    continue;
+                }
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult { .. } => continue,
+            };
+            let before = seen.iter().find(|entry| same_part(&entry.kind, &kind));
+            let (key, folded) = before.map_or((None, None), |entry| (Some(entry.key), entry.folded));
+            self.insert(at, seq, turn, kind);
+            let entry = &mut self.entries[at];
+            // It is the same thing to the reader, who may have it at the top of the screen.
+            entry.key = key.unwrap_or(entry.key);
+            entry.folded = folded;
+            entry.revision = before.map_or(0, |entry| entry.revision + 1);
+            at += 1;
+        }
+    }
+
+    /// A call that is new, or that moves on.
+    fn call(
+        &mut self,
+        seq: u64,
+        turn: Option<TurnId>,
+        call: &ToolCall,
+        kind: Option<ToolKind>,
+        status: CallStatus,
+    ) {
+        let found = self.change(
+            |entry| is_call(entry, turn, &call.id),
+            |entry| {
+                if let Kind::Call(known) = &mut entry.kind {
+                    if known.input.is_null() {
+                        known.input.clone_from(&call.input);
+                    }
+                    known.kind = known.kind.or(kind);
+                    known.orphan = false;
+                    known.advance(status);
+                }
+            },
+        );
+        if !found {
+            let mut known = Call::new(call.id.clone(), call.name.clone());
+            (known.input, known.kind, known.status) = (call.input.clone(), kind, status);
+            self.push(seq, turn, Kind::Call(Box::new(known)));
+        }
+    }
+
+    fn answered(&mut self, seq: u64, turn: Option<TurnId>, id: &ToolCallId, text: &str, tone: Tone) {
+        let granted = tone == Tone::Plain;
+        self.change(
+            |entry| is_call(entry, turn, id),
+            |entry| {
+                if let (Kind::Call(call), true) = (&mut entry.kind, granted) {
+                    call.advance(CallStatus::Granted);
+                }
+            },
+        );
+        self.push(seq, turn, Kind::Note { tone, text: text.to_owned() });
+    }
+
+    fn result(
+        &mut self,
+        seq: u64,
+        turn: Option<TurnId>,
+        id: &ToolCallId,
+        name: &str,
+        result: &ToolResult,
+        duration_ms: u64,
+    ) {
+        if !self.entries.iter().any(|entry| is_call(entry, turn, id)) {
+            let mut call = Call::new(id.clone(), name);
+            call.orphan = true;
+            self.push(seq, turn, Kind::Call(Box::new(call)));
+        }
+        self.change(
+            |entry| is_call(entry, turn, id),
+            |entry| {
+                let Kind::Call(call) = &mut entry.kind else { return };
+                if call.status.is_over() {
+                    return;
+                }
+                call.advance(if result.ok { CallStatus::Done } else { CallStatus::Failed });
+                call.result = Some(shortened(&result.text()));
+                call.duration_ms = Some(duration_ms);
+                call.output = String::new();
+                call.diffs = diffs(result.details.as_ref());
+                call.exit_code =
+                    result.details.as_ref().and_then(|details| details.get("exit_code")?.as_i64());
+                call.pictures = result.pictures().map(|picture| picture.reference).collect();
+            },
+        );
+    }
+
+    fn checked(&mut self, seq: u64, turn: Option<TurnId>, round: u32, results: &[CommandResult]) {
+        let found = self.change(
+            |entry| {
+                entry.turn == turn
+                    && matches!(&entry.kind, Kind::Check { round: known, .. } if *known == round)
+            },
+            |entry| {
+                if let Kind::Check { results: known, .. } = &mut entry.kind {
+                    *known = Some(results.to_vec());
+                }
+            },
+        );
+        if !found {
+            let commands = results.iter().map(|result| result.command.clone()).collect();
+            self.push(seq, turn, Kind::Check { round, commands, results: Some(results.to_vec()) });
+        }
+    }
+
+    fn child(
+        &mut self,
+        seq: u64,
+        turn: Option<TurnId>,
+        session: SessionId,
+        call: Option<&ToolCallId>,
+        description: &str,
+    ) {
+        let attached = call.is_some_and(|id| {
+            self.change(
+                |entry| is_call(entry, turn, id),
+                |entry| {
+                    if let Kind::Call(call) = &mut entry.kind {
+                        call.child = Some(session);
+                    }
+                },
+            )
+        });
+        if !attached {
+            let text = format!("started {session}: {description}");
+            self.push(seq, turn, Kind::Note { tone: Tone::Plain, text });
+        }
+    }
+
+    /// Nothing of a turn that is over is still on its way.
+    fn turn_over(&mut self, seq: u64, turn: Option<TurnId>, event: &Event) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.turn == turn) {
+            match &mut entry.kind {
+                Kind::Answer(spoken) | Kind::Thinking(spoken) if !spoken.done => spoken.done = true,
+                Kind::Call(call) if !call.status.is_over() => call.status = CallStatus::Failed,
+                _ => continue,
+            }
+            entry.revision += 1;
+        }
+        let (tone, text, hint) = end(event);
+        self.push(seq, turn, Kind::End { tone, text, hint });
+    }
+}
+
+fn same_part(one: &Kind, other: &Kind) -> bool {
+    match (one, other) {
+        (Kind::Answer(one), Kind::Answer(other)) | (Kind::Thinking(one), Kind::Thinking(other)) => {
+            one.part == other.part
+        }
+        _ => false,
+    }
+}
+
+fn files(message: &Message) -> Vec<String> {
+    let file = |part: &Part| match part {
+        Part::Image { reference, .. } | Part::Audio { reference, .. } | Part::File { reference, .. } => {
+            Some(reference.clone())
+        }
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => None,
+    };
+    message.parts.iter().filter_map(file).collect()
+}
+
+/// The diffs that a tool shows in its details.
+fn diffs(details: Option<&Value>) -> Vec<(String, String)> {
+    let files = details.and_then(|details| details.get("files")?.as_array());
+    let of_file = |file: &Value| {
+        let diff = file.get("diff")?.as_str().filter(|diff| !diff.is_empty())?;
+        Some((file.get("path")?.as_str()?.to_owned(), diff.to_owned()))
+    };
+    files.into_iter().flatten().filter_map(of_file).collect()
+}
+
+/// The head and the tail of a long text.
+fn shortened(text: &str) -> String {
+    if text.len() <= RESULT_BYTES {
+        return text.to_owned();
+    }
+    let (mut head, mut tail) = (RESULT_BYTES / 2, text.len() - RESULT_BYTES / 2);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// How a turn ended, in a line.
+fn end(event: &Event) -> (Tone, String, Option<String>) {
+    match event {
+        Event::TurnCompleted { usage, verified, stop_reason, .. } => {
+            let (tone, word) = match verified {
+                Some(true) => (Tone::Good, "✓ done, verified"),
+                Some(false) => (Tone::Warn, "! done, not verified"),
+                None if stop_reason == "nothing_to_compact" => (Tone::Plain, "✓ there is nothing to shorten"),
+                None => (Tone::Plain, "✓ done"),
+            };
+            (tone, format!("{word}{}", spent(usage)), None)
+        }
+        Event::TurnFailed { error: Failure { message, hint, .. }, .. } => {
+            let hint = hint.clone().unwrap_or_else(|| "/retry tries again".to_owned());
+            (Tone::Bad, format!("✗ failed: {message}"), Some(hint))
+        }
+        Event::TurnCanceled { by, reason } => {
+            let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            (Tone::Warn, format!("■ canceled by {by}{reason}"), Some("/retry tries again".to_owned()))
+        }
+        _ => (Tone::Plain, String::new(), None),
+    }
+}
+
+/// What something took, in a few words.
+fn spent(usage: &Usage) -> String {
+    let tokens = usage.input_tokens + usage.output_tokens;
+    match (tokens, usage.cost_usd) {
+        (0, _) => String::new(),
+        (tokens, Some(cost)) if cost > Cost::default() => {
+            format!(" · {} · {}", crate::words::tokens(tokens), crate::words::money(cost))
+        }
+        (tokens, _) => format!(" · {}", crate::words::tokens(tokens)),
+    }
+}
+
+/// Events that are told in a line.
+fn note(event: &Event) -> Option<(Tone, String)> {
+    Some(match event {
+        Event::SessionCompleted { by } => (Tone::Plain, format!("■ session closed by {by}")),
+        Event::TurnRetried { .. } => (Tone::Plain, "↻ once more".to_owned()),
+        Event::ModelResolved { resolution } => (Tone::Plain, format!("◦ {}", resolution.detail)),
+        Event::ModelWaiting { attempt, attempts, wait_ms, error, .. } => {
+            let text = format!("… {} (asked {attempt} of {attempts} times)", error.message);
+            (Tone::Warn, format!("{text}; again in {}", crate::words::duration(*wait_ms)))
+        }
+        Event::CheckpointFailed { reason, .. } => {
+            (Tone::Warn, format!("! this turn cannot be undone: {reason}"))
+        }
+        Event::ContextCompacted { compaction } => {
+            let (before, after) = (compaction.tokens_before, compaction.tokens_after);
+            let (before, after) = (crate::words::tokens(before), crate::words::tokens(after));
+            (Tone::Plain, format!("≡ the conversation was made shorter: {before} → {after}"))
+        }
+        Event::SubagentCompleted { session_id, outcome } => {
+            let (tone, word) = match outcome.status {
+                ChildStatus::Completed => (Tone::Good, "✓ finished"),
+                ChildStatus::Failed => (Tone::Bad, "✗ failed"),
+                ChildStatus::Canceled => (Tone::Warn, "■ was canceled"),
+            };
+            (tone, format!("{word}: {session_id}"))
+        }
+        Event::ApprovalRequested { child: Some(child), summary, .. } => {
+            (Tone::Warn, format!("? {} asks: {summary}", child.session_id))
+        }
+        Event::ApprovalGranted { child: Some(_), tool, by, .. } => {
+            (Tone::Plain, format!("{tool} allowed by {by}"))
+        }
+        Event::ApprovalDenied { child: Some(_), tool, by, .. } => {
+            (Tone::Warn, format!("{tool} refused by {by}"))
+        }
+        // The rest is told by another event, by what stands around the composer, or is nothing to look at.
+        Event::SessionCreated { .. }
+        | Event::SessionUpdated { .. }
+        | Event::SessionFailed { .. }
+        | Event::SessionCanceled { .. }
+        | Event::MessageAdded { .. }
+        | Event::MessageQueued { .. }
+        | Event::MessageWithdrawn { .. }
+        | Event::TurnStarted { .. }
+        | Event::TurnCompleted { .. }
+        | Event::TurnFailed { .. }
+        | Event::TurnCanceled { .. }
+        | Event::UsageRecorded { .. }
+        | Event::ReasoningCompleted { .. }
+        | Event::ModelOutputCompleted { .. }
+        | Event::ToolBatchStarted { .. }
+        | Event::ToolBatchHalted { .. }
+        | Event::ToolBatchCompleted {}
+        | Event::ToolCallStarted { .. }
+        | Event::ToolCallCompleted { .. }
+        | Event::ApprovalRequested { child: None, .. }
+        | Event::ApprovalGranted { child: None, .. }
+        | Event::ApprovalDenied { child: None, .. }
+        | Event::CheckpointCreated { .. }
+        | Event::PatchReviewRequested { .. }
+        | Event::VerificationStarted { .. }
+        | Event::VerificationCompleted { .. }
+        | Event::AgentUpdated { .. }
+        | Event::SubagentStarted { .. } => return None,
+    })
+}

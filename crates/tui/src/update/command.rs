@@ -1,0 +1,221 @@
+//! Commands that begin with a slash, by name: also what the command list shows and what completes them.
+
+use ostler_client::{UndoTurn, UpdateSession};
+use ostler_types::{Delivery, Part};
+
+use super::{compose, needs_link, overlays, sessions};
+use crate::input::Effect;
+use crate::model::{Model, Overlay, Picking};
+use crate::theme::{NAMES, Theme};
+use crate::transcript::{Kind, Tone};
+
+/// The commands: name, what follows it, what it does.
+pub const COMMANDS: &[(&str, &str, &str)] = &[
+    ("new", "", "begin a session (ctrl+n)"),
+    ("sessions", "", "go to another session (ctrl+o)"),
+    ("search", "WORDS", "find sessions in which something was said"),
+    ("find", "WORDS", "find something in this transcript (ctrl+f)"),
+    ("model", "NAME", "choose the model"),
+    ("agent", "NAME", "choose the agent of the next session"),
+    ("mode", "", "choose what this session's agent offers, such as its mode"),
+    ("steer", "TEXT", "tell the model before its next step (ctrl+t)"),
+    ("now", "TEXT", "stop the turn and say this instead (ctrl+x)"),
+    ("note", "TEXT", "tell the model with the next turn, without starting one"),
+    ("queue", "", "see what waits, and take it back"),
+    ("stop", "", "stop the turn (esc esc)"),
+    ("retry", "", "repeat the last turn"),
+    ("undo", "", "bring the files back to before the last turn that changed them"),
+    ("compact", "", "make the conversation shorter for the model"),
+    ("context", "", "see what the model is shown, and what it costs"),
+    ("fork", "", "go another way from here, in a session of its own"),
+    ("rename", "TITLE", "give this session a title"),
+    ("archive", "", "put this session away"),
+    ("close", "", "close this session; it can still be read"),
+    ("attach", "FILE", "send a file or a picture with the next message"),
+    ("copy", "", "copy the last answer"),
+    ("expand", "", "spell out what was pasted (alt+e)"),
+    ("editor", "", "write in an editor (ctrl+g)"),
+    ("fold", "", "fold everything"),
+    ("unfold", "", "unfold everything"),
+    ("theme", "NAME", "choose the colours"),
+    ("mouse", "", "listen to the mouse, or no longer"),
+    ("trust", "", "trust this workspace: its own settings and checks count"),
+    ("help", "", "the keys (F1)"),
+    ("quit", "", "leave; sessions go on (ctrl+d)"),
+];
+
+/// Commands that begin so, as completions: first ours, then those that the session's agent understands.
+pub(super) fn matching(model: &Model, word: &str) -> Vec<(String, String)> {
+    let ours = COMMANDS.iter().filter(|(name, _, _)| name.starts_with(word));
+    let mut items: Vec<(String, String)> = ours
+        .map(|(name, follows, what)| {
+            let space = if follows.is_empty() { "" } else { " " };
+            (format!("/{name}{space}"), (*what).to_owned())
+        })
+        .collect();
+    let agent = model.focused().and_then(|session| session.agent.as_deref());
+    let theirs =
+        agent.into_iter().flat_map(|agent| &agent.commands).filter(|known| known.name.starts_with(word));
+    items.extend(theirs.map(|known| {
+        let what = crate::text::clean::in_one_line(&known.description, 120);
+        (format!("/{} ", crate::text::clean::in_one_line(&known.name, 60)), what)
+    }));
+    items
+}
+
+/// Does what a line that begins with a slash says; false when it is no command of ours.
+pub(super) fn run(model: &mut Model, line: &str, effects: &mut Vec<Effect>) -> bool {
+    let (name, rest) = line[1..].split_once(char::is_whitespace).unwrap_or((&line[1..], ""));
+    let rest = rest.trim().to_owned();
+    if !COMMANDS.iter().any(|(known, _, _)| *known == name) {
+        let agent = model.focused().and_then(|session| session.agent.as_deref());
+        let theirs = agent.is_some_and(|agent| agent.commands.iter().any(|known| known.name == name));
+        let path = name.contains('/');
+        if !theirs && !path {
+            model.notify(Tone::Warn, format!("there is no command /{name}; /help lists what there is"));
+            return true;
+        }
+        return false;
+    }
+    model.composer_mut().take();
+    match name {
+        "new" => sessions::focus(model, None, effects),
+        "sessions" => overlays::pick_session(model, effects),
+        "search" => search(model, &rest, effects),
+        "find" if rest.is_empty() => model.overlay = Some(Overlay::Find),
+        "find" => {
+            model.find = rest;
+            overlays::find_next(model, true);
+        }
+        "agent" if rest.is_empty() => overlays::ask(model, Picking::Agent, Effect::Agents, effects),
+        "agent" => {
+            model.next.agent = Some(rest);
+            sessions::focus(model, None, effects);
+        }
+        "model" if rest.is_empty() => overlays::ask(model, Picking::Model, Effect::Models, effects),
+        "model" => set_model(model, rest, effects),
+        "mode" => overlays::pick_mode(model),
+        "theme" if NAMES.contains(&rest.as_str()) => model.theme = Theme::new(&rest, model.theme.depth),
+        "theme" => overlays::pick_theme(model),
+        "expand" => model.composer_mut().expand_chips(),
+        "editor" => effects.push(Effect::Edit(String::new())),
+        "mouse" => {
+            model.mouse = !model.mouse;
+            effects.push(Effect::Mouse(model.mouse));
+        }
+        "trust" => effects.push(Effect::Trust(model.workspace_here())),
+        "help" => overlays::help(model),
+        "quit" => effects.push(Effect::Quit),
+        _ => of_session(model, name, rest, effects),
+    }
+    true
+}
+
+/// Commands about the session that is looked at.
+fn of_session(model: &mut Model, name: &str, rest: String, effects: &mut Vec<Effect>) {
+    let Some(session) = model.focused() else {
+        model.notify(Tone::Warn, format!("/{name} is about a session, and there is none here yet"));
+        return;
+    };
+    let id = session.id;
+    match name {
+        "steer" | "now" | "note" if rest.is_empty() => {
+            model.notify(Tone::Warn, format!("say what: /{name} TEXT"));
+        }
+        "steer" => compose::submit(model, vec![Part::text(rest)], Some(Delivery::Steer), None, effects),
+        "now" => compose::submit(model, vec![Part::text(rest)], Some(Delivery::Interrupt), None, effects),
+        "note" => compose::submit(model, vec![Part::text(rest)], None, Some(false), effects),
+        "queue" => overlays::pick_queued(model),
+        "copy" => {
+            let text = session.transcript.last_answer().unwrap_or_default().to_owned();
+            effects.push(Effect::Copy(text));
+            model.notify(Tone::Plain, "copied the last answer");
+        }
+        "fold" | "unfold" => {
+            let fold = name == "fold";
+            if let Some(session) = model.focused_mut() {
+                session.transcript.fold_all(fold, |_| true);
+            }
+        }
+        _ => asked_of_daemon(model, name, rest, id, effects),
+    }
+}
+
+/// Commands that the daemon carries out.
+fn asked_of_daemon(
+    model: &mut Model,
+    name: &str,
+    rest: String,
+    id: ostler_types::SessionId,
+    effects: &mut Vec<Effect>,
+) {
+    if !needs_link(model) {
+        return;
+    }
+    let Some(session) = model.focused() else { return };
+    let (repeatable, undoable) = (session.repeatable(), session.undoable());
+    match name {
+        "stop" => effects.push(Effect::Cancel(id)),
+        "retry" => match repeatable {
+            Some(turn) => effects.push(Effect::Retry(id, turn)),
+            None => model.notify(Tone::Warn, "the last turn neither failed nor was canceled"),
+        },
+        "undo" => match undoable {
+            Some(turn_id) => {
+                effects.push(Effect::Undo { id, undo: UndoTurn { turn_id, preview: true, force: false } });
+            }
+            None => model.notify(Tone::Warn, "no turn of this session has changed the workspace"),
+        },
+        "compact" => effects.push(Effect::Compact(id)),
+        "context" => effects.push(Effect::Context(id)),
+        "fork" => effects.push(Effect::Fork(id)),
+        "rename" => {
+            effects.push(Effect::Update(
+                id,
+                Box::new(UpdateSession { title: Some(rest), ..UpdateSession::default() }),
+            ));
+        }
+        "archive" => {
+            effects.push(Effect::Update(
+                id,
+                Box::new(UpdateSession { archived: Some(true), ..UpdateSession::default() }),
+            ));
+            sessions::forget(model, id, effects);
+        }
+        "close" => effects.push(Effect::Close(id)),
+        "attach" if rest.is_empty() => model.notify(Tone::Warn, "say which file: /attach FILE"),
+        "attach" => effects.push(Effect::Attach { id, path: rest }),
+        _ => {}
+    }
+}
+
+/// Chooses the model of the session that is looked at, or of the next one.
+pub(super) fn set_model(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
+    let focus = model.focus;
+    match focus {
+        Some(id) if needs_link(model) => {
+            let update = UpdateSession { model: Some(name.clone()), ..UpdateSession::default() };
+            effects.push(Effect::Update(id, Box::new(update)));
+            model.notify(Tone::Plain, format!("{name} from the next turn on"));
+        }
+        Some(_) => {}
+        None => model.next.model = Some(name),
+    }
+}
+
+fn search(model: &mut Model, words: &str, effects: &mut Vec<Effect>) {
+    if words.is_empty() {
+        model.notify(Tone::Warn, "say what to look for: /search WORDS");
+    } else if needs_link(model) {
+        overlays::ask(model, Picking::Found, Effect::Search(words.to_owned()), effects);
+    }
+}
+
+/// Folds all thinking, or unfolds it if all of it is folded.
+pub(super) fn toggle_thinking(model: &mut Model) {
+    let Some(session) = model.focused_mut() else { return };
+    let is_thinking = |kind: &Kind| matches!(kind, Kind::Thinking(_));
+    let open =
+        session.transcript.entries().iter().any(|entry| is_thinking(&entry.kind) && !entry.is_folded());
+    session.transcript.fold_all(open, is_thinking);
+}

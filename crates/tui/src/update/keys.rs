@@ -1,0 +1,207 @@
+//! Keys, by what they go to: what lies over everything first, then what completes the word, then what holds
+//! everywhere, and last the area that is worked in.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ostler_types::Delivery;
+
+use super::{TWICE_MS, command, compose, docked, overlays, scroll, sessions, settle_area};
+use crate::input::Effect;
+use crate::model::{Area, Link, Model, Overlay, Place};
+use crate::transcript::{Kind, Tone};
+
+/// Takes in a key.
+pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+    if key.kind == KeyEventKind::Release {
+        return;
+    }
+    let taken = overlays::key(model, key, effects)
+        || docked::reason_key(model, key, effects)
+        || compose::completion_key(model, key, effects)
+        || everywhere(model, key, effects);
+    if !taken {
+        let area = model.area;
+        match area {
+            Area::Dock if docked::key(model, key, effects) => {}
+            Area::Transcript(at) if transcript_key(model, at, key, effects) => {}
+            Area::Composer | Area::Dock | Area::Transcript(_) => compose::key(model, key, effects),
+        }
+    }
+    settle_area(model);
+}
+
+/// Takes in what was pasted.
+pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    match &mut model.overlay {
+        Some(Overlay::Picker(picker)) => {
+            picker.query.push_str(&crate::text::clean::in_one_line(text, 200));
+            picker.selected = 0;
+        }
+        Some(Overlay::Find) => model.find.push_str(&crate::text::clean::in_one_line(text, 200)),
+        Some(Overlay::Page { .. } | Overlay::Undo { .. }) => {}
+        None => {
+            if let Some((_, reason)) = model.focused_mut().and_then(|session| session.dock.reason.as_mut()) {
+                reason.paste(text);
+                return;
+            }
+            model.area = Area::Composer;
+            model.composer_mut().paste(text);
+            compose::complete(model, effects);
+        }
+    }
+}
+
+fn everywhere(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    let page = isize::try_from(model.size.1 / 2).unwrap_or(10).max(1);
+    match key.code {
+        KeyCode::Char('c') if control => interrupt(model, effects),
+        KeyCode::Char('d') if control && model.composer().is_empty() => effects.push(Effect::Quit),
+        KeyCode::Char('z') if control => effects.push(Effect::Suspend),
+        KeyCode::Char('l') if control => effects.push(Effect::Redraw),
+        KeyCode::Char('n') if control => sessions::focus(model, None, effects),
+        KeyCode::Char('o') if control => overlays::pick_session(model, effects),
+        KeyCode::Char('p') if control => overlays::pick_command(model),
+        KeyCode::Char('f') if control => model.overlay = Some(Overlay::Find),
+        KeyCode::Char('b') if control => model.sidebar = Some(!model.shows_sidebar()),
+        KeyCode::Char('g') if control => effects.push(Effect::Edit(model.composer().expanded())),
+        KeyCode::Char('r') if control => reconnect(model, effects),
+        KeyCode::Char('t') if control => compose::send(model, Delivery::Steer, effects),
+        KeyCode::Char('x') if control => compose::send(model, Delivery::Interrupt, effects),
+        KeyCode::Char('n') if alt => sessions::next_waiting(model, effects),
+        KeyCode::Up if alt => sessions::neighbour(model, true, effects),
+        KeyCode::Down if alt => sessions::neighbour(model, false, effects),
+        KeyCode::Char('e') if alt => model.composer_mut().expand_chips(),
+        KeyCode::Char('t') if alt => command::toggle_thinking(model),
+        KeyCode::F(1) => overlays::help(model),
+        KeyCode::PageUp => scroll(model, page),
+        KeyCode::PageDown => scroll(model, -page),
+        KeyCode::Home if control => scroll(model, isize::MAX / 2),
+        KeyCode::End if control => to_the_end(model),
+        KeyCode::Tab | KeyCode::BackTab => next_area(model, key.code == KeyCode::BackTab),
+        KeyCode::Esc => escape(model, effects),
+        _ => return false,
+    }
+    true
+}
+
+/// Ctrl+C: clears what is written, else stops the turn, else leaves when it is pressed twice.
+fn interrupt(model: &mut Model, effects: &mut Vec<Effect>) {
+    if !model.composer().is_empty() {
+        let text = model.composer_mut().take();
+        compose::remember(model, &text, effects);
+        model.completion = None;
+        return;
+    }
+    if let Some(session) = model.focused().filter(|session| session.running.is_some()) {
+        effects.push(Effect::Cancel(session.id));
+        model.notify(Tone::Plain, "stopping the turn; what was written is kept");
+        return;
+    }
+    if model.leaving.is_some_and(|since| model.now.saturating_sub(since) < TWICE_MS) {
+        effects.push(Effect::Quit);
+        return;
+    }
+    model.leaving = Some(model.now);
+    model.notify(Tone::Plain, "ctrl+c once more to leave; sessions go on without you");
+}
+
+/// Esc: back to what is being written, and from there, pressed twice, it stops the turn.
+fn escape(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.area != Area::Composer {
+        model.area = Area::Composer;
+        if let Some(session) = model.focused_mut() {
+            session.dock.left = true;
+        }
+        return;
+    }
+    if !model.find.is_empty() {
+        model.find.clear();
+        return;
+    }
+    let Some(id) = model.focused().filter(|session| session.running.is_some()).map(|session| session.id)
+    else {
+        to_the_end(model);
+        return;
+    };
+    if model.stopping.take().is_some() {
+        effects.push(Effect::Cancel(id));
+        model.notify(Tone::Plain, "stopping the turn; what was written is kept");
+    } else {
+        model.stopping = Some(model.now);
+        model.notify(Tone::Plain, "esc once more to stop the turn");
+    }
+}
+
+fn reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
+    match &model.link {
+        Link::Live => effects.push(Effect::List),
+        Link::Connecting | Link::Lost { .. } => effects.push(Effect::Connect { start: true }),
+    }
+}
+
+fn to_the_end(model: &mut Model) {
+    if let Some(session) = model.focused_mut() {
+        (session.place, session.scroll) = (Place::Tail, 0);
+    }
+}
+
+/// Tab: from what is written to the question, to what was said, and around.
+fn next_area(model: &mut Model, back: bool) {
+    let Some(session) = model.focused() else { return };
+    let asks = session.dock.question(&session.approvals).is_some();
+    let last = session.transcript.entries().back().map(|entry| entry.key);
+    let transcript = last.map_or(Area::Composer, Area::Transcript);
+    model.area = match (model.area, back) {
+        (Area::Composer, false) if asks => Area::Dock,
+        (Area::Composer, false) | (Area::Dock, false) => transcript,
+        (Area::Composer, true) => transcript,
+        (Area::Transcript(_), true) if asks => Area::Dock,
+        (Area::Transcript(_), _) | (Area::Dock, true) => Area::Composer,
+    };
+}
+
+/// Keys while an entry of the transcript is chosen.
+fn transcript_key(model: &mut Model, at: u64, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+    let third = isize::try_from(model.size.1 / 3).unwrap_or(3);
+    let Some(session) = model.focused_mut() else { return false };
+    let entries = session.transcript.entries();
+    let Some(index) = session.transcript.position(at) else { return false };
+    let go = |index: usize| entries.get(index).map(|entry| entry.key);
+    let next = match key.code {
+        KeyCode::Up | KeyCode::Char('k') => go(index.saturating_sub(1)),
+        KeyCode::Down | KeyCode::Char('j') => go(index + 1),
+        KeyCode::Home | KeyCode::Char('g') => go(0),
+        KeyCode::End | KeyCode::Char('G') => go(entries.len().saturating_sub(1)),
+        KeyCode::Enter | KeyCode::Char(' ') => {
+            session.transcript.toggle(at);
+            return true;
+        }
+        KeyCode::Char('y') => {
+            let text = session.transcript.get(at).map(|entry| entry.text()).unwrap_or_default();
+            effects.push(Effect::Copy(text));
+            model.notify(Tone::Plain, "copied");
+            return true;
+        }
+        KeyCode::Char('c') => {
+            let child = session.transcript.get(at).and_then(|entry| match &entry.kind {
+                Kind::Call(call) => call.child,
+                _ => None,
+            });
+            if let Some(child) = child {
+                sessions::focus(model, Some(child), effects);
+            }
+            return true;
+        }
+        _ => return false,
+    };
+    if let Some(next) = next {
+        session.place = Place::At { key: next, line: 0 };
+        session.scroll = third;
+        model.area = Area::Transcript(next);
+    } else if key.code == KeyCode::Down {
+        model.area = Area::Composer;
+        to_the_end(model);
+    }
+    true
+}

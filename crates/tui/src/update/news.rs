@@ -1,0 +1,367 @@
+//! What the daemon says: how sessions stand, what happens in them, and what came of requests.
+//!
+//! What concerns a session that nobody looks at changes that session and its place in the list, and nothing else:
+//! it moves no focus, opens nothing and touches nothing that is being written.
+
+use ostler_client::{ListedSession, SessionShown};
+use ostler_types::{Event, PendingApproval, Record, SessionId, SessionStatus};
+
+use super::{PAGE, compose, docked, overlays, sessions, settle_area};
+use crate::composer::AttachedFile;
+use crate::input::{Effect, News};
+use crate::line::Line;
+use crate::model::{Choice, Link, Listed, Model, OpenSession, Outgoing, Overlay, Picking};
+use crate::transcript::Tone;
+
+/// Who was away for longer than so many records is shown the end rather than everything between.
+const FAR: u64 = 2000;
+/// How long to wait before a stream is opened again, in milliseconds.
+const AGAIN_MS: u64 = 500;
+
+/// Takes in what the daemon says.
+pub(super) fn news(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
+    match news {
+        News::Connected { note } => connected(model, note, effects),
+        News::Lost { why, starting } => lost(model, &why, starting),
+        News::Listed { sessions, approvals } => listed(model, sessions, &approvals),
+        News::Feed(record) => feed(model, &record, effects),
+        News::Loaded(shown) => loaded(model, *shown, effects),
+        News::Lines { id, lines } => self::lines(model, id, lines, effects),
+        News::Ended { id, refused } => ended(model, id, refused),
+        News::Older { id, first, records } => {
+            if let Some(session) = model.session_mut(id) {
+                session.loading = false;
+                let reaches = records.last().is_none_or(|last| last.seq + 1 >= session.transcript.first());
+                if !records.is_empty() && reaches {
+                    session.transcript.prepend(first, &records);
+                }
+            }
+        }
+        News::Created { key, id } => created(model, &key, id, effects),
+        News::Sent { id, key } => {
+            // The record says that it is in; this says that it need not be sent again.
+            if let Some(outgoing) = outgoing(model, id, &key) {
+                outgoing.held = false;
+            }
+        }
+        News::NotSent { id, key, why, later } => not_sent(model, id, &key, &why, later),
+        News::NotAnswered { id, call, why, over } => docked::not_answered(model, id, &call, why, over),
+        News::Models(models) => {
+            let of = |info: ostler_types::ModelInfo| Choice {
+                detail: info.unavailable.clone().unwrap_or_else(|| match info.context_window {
+                    Some(window) => crate::words::tokens(window),
+                    None => String::new(),
+                }),
+                label: info.name.clone(),
+                value: info.name,
+            };
+            overlays::fill(model, Picking::Model, models.models.into_iter().map(of).collect());
+        }
+        News::Agents(names) => {
+            let of = |name: String| Choice { value: name.clone(), label: name, detail: String::new() };
+            overlays::fill(model, Picking::Agent, names.into_iter().map(of).collect());
+        }
+        News::Files { query, paths } => compose::found_files(model, &query, paths),
+        News::Found { sessions, .. } => overlays::found(model, sessions),
+        News::Undone { id, turn, preview, undone } => overlays_undone(model, id, turn, preview, &undone),
+        News::Context(context) => {
+            let lines = crate::view::context_lines(&context);
+            model.overlay = Some(Overlay::Page { title: "context".to_owned(), lines, scroll: 0 });
+        }
+        News::Attached { id, file } => {
+            let name = crate::text::clean::in_one_line(&file.name, 80);
+            model.notify(Tone::Plain, format!("{name} goes with the next message"));
+            let file = AttachedFile { name, reference: file.reference, mime_type: file.mime_type };
+            model.draft_mut(Some(id)).files.push(file);
+        }
+        News::Told(text) => model.notify(Tone::Plain, text),
+        News::Failed(why) => {
+            if let Some(Overlay::Picker(picker)) = &model.overlay
+                && picker.loading
+            {
+                model.overlay = None;
+            }
+            model.notify(Tone::Bad, why);
+        }
+    }
+}
+
+fn connected(model: &mut Model, note: Option<String>, effects: &mut Vec<Effect>) {
+    let again = matches!(model.link, Link::Lost { .. });
+    model.link = Link::Live;
+    if let Some(note) = note {
+        model.notify(Tone::Good, note);
+    } else if again {
+        model.notify(Tone::Good, "connected again");
+    }
+    effects.push(Effect::List);
+    effects.extend(model.open.iter().map(|session| Effect::Load(session.id)));
+    if let Some(id) = model.focus.filter(|id| model.session(*id).is_none()) {
+        effects.push(Effect::Load(id));
+    }
+    for session in &mut model.open {
+        let id = session.id;
+        for Outgoing { key, message, held } in session.outbox.iter_mut().filter(|outgoing| outgoing.held) {
+            *held = false;
+            effects.push(Effect::Send { id, message: Box::new(message.clone()), key: key.clone() });
+        }
+    }
+    match &mut model.creating {
+        Some(creating) if creating.session.is_some() => effects.extend(creating.session.map(Effect::Load)),
+        Some(creating) if creating.held => {
+            creating.held = false;
+            compose::create(model, effects);
+        }
+        Some(_) | None => {}
+    }
+}
+
+fn lost(model: &mut Model, why: &str, starting: bool) {
+    model.link = Link::Lost { why: crate::text::clean::in_one_line(why, 200), starting };
+    for session in &mut model.open {
+        (session.following, session.loading) = (false, false);
+        session.dock.sent = None;
+    }
+}
+
+fn listed(model: &mut Model, sessions: Vec<ListedSession>, approvals: &[PendingApproval]) {
+    let before = std::mem::take(&mut model.list);
+    model.list = sessions.into_iter().map(Listed::new).collect();
+    for row in &mut model.list {
+        let id = row.session.id;
+        row.waiting = approvals.iter().filter(|approval| approval.session_id == id).count();
+        if let Some(known) = before.iter().find(|known| known.session.id == id) {
+            (row.running, row.unread) = (known.running, known.unread);
+        }
+        if row.session.status != SessionStatus::Active && row.session.status != SessionStatus::WaitingApproval
+        {
+            row.running = false;
+        }
+    }
+    for session in &model.open {
+        if let Some(row) = model.list.iter_mut().find(|row| row.session.id == session.id) {
+            row.running = session.running.is_some();
+        }
+    }
+    if let Some(Overlay::Picker(picker)) = &model.overlay
+        && picker.picking == Picking::Session
+    {
+        let items = overlays::session_choices(model);
+        overlays::fill(model, Picking::Session, items);
+    }
+}
+
+/// What happened in some session, for the list and for whoever looks elsewhere.
+fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
+    let id = record.session_id;
+    let away = model.focus != Some(id);
+    if let Event::SessionCreated { session } = &record.event {
+        if session.parent_session_id.is_none() && model.listed_mut(id).is_none() {
+            let row = Listed { session: session.clone(), running: false, waiting: 0, unread: false };
+            model.list.insert(0, row);
+        }
+        return;
+    }
+    let Some(row) = model.listed_mut(id) else { return };
+    row.session.updated_at = record.ts;
+    let title = row.title();
+    match &record.event {
+        Event::SessionUpdated { session } => {
+            let status = row.session.status;
+            row.session = session.clone();
+            row.session.status = status;
+            if session.archived {
+                sessions::forget(model, id, effects);
+            }
+        }
+        Event::TurnStarted { .. } => {
+            row.running = true;
+            row.session.status = SessionStatus::Active;
+        }
+        Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
+            (row.running, row.waiting) = (false, 0);
+            row.unread |= away;
+            if away {
+                effects.push(Effect::Bell);
+            }
+        }
+        Event::SessionFailed { .. } => row.session.status = SessionStatus::Failed,
+        Event::SessionCanceled { .. } => row.session.status = SessionStatus::Canceled,
+        Event::SessionCompleted { .. } => row.session.status = SessionStatus::Completed,
+        Event::ApprovalRequested { summary, .. } => {
+            row.waiting += 1;
+            row.unread |= away;
+            effects.push(Effect::Bell);
+            if away {
+                let summary = crate::text::clean::in_one_line(summary, 80);
+                model.notify(Tone::Warn, format!("{title} asks: {summary} (alt+n goes there)"));
+            }
+        }
+        Event::PatchReviewRequested { waits: true, .. } => {
+            row.waiting += 1;
+            row.unread |= away;
+            effects.push(Effect::Bell);
+        }
+        Event::ApprovalGranted { .. } | Event::ApprovalDenied { .. } => {
+            row.waiting = row.waiting.saturating_sub(1);
+        }
+        _ => {}
+    }
+}
+
+fn loaded(model: &mut Model, shown: SessionShown, effects: &mut Vec<Effect>) {
+    let (id, last) = (shown.view.session.id, shown.view.last_seq);
+    let now = model.now;
+    if let Some(session) = model.session_mut(id) {
+        let cursor = session.transcript.cursor();
+        // Behind what was seen there is another history; far ahead of it the end is what matters.
+        if last < cursor.min(session.transcript.first()) || last > cursor + FAR {
+            session.begin_after(last.saturating_sub(PAGE));
+            session.following = false;
+        }
+        session.refresh(shown, now);
+        if !session.following {
+            session.following = true;
+            effects.push(Effect::Follow { id, after: session.transcript.cursor() });
+        }
+    } else {
+        let mut session = OpenSession::new(shown, PAGE, now);
+        session.following = true;
+        effects.push(Effect::Follow { id, after: session.transcript.cursor() });
+        if let Some(creating) = model.creating.take_if(|creating| creating.session == Some(id)) {
+            let (key, message) = (creating.key.clone(), Box::new(creating.message.clone()));
+            effects.push(Effect::Send { id, message, key });
+            session.outbox.push_back(Outgoing { key: creating.key, message: creating.message, held: false });
+        }
+        model.open.push(session);
+        sessions::evict(model, effects);
+    }
+    settle_area(model);
+}
+
+fn lines(model: &mut Model, id: SessionId, lines: Vec<Line>, effects: &mut Vec<Effect>) {
+    let now = model.now;
+    let Some(session) = model.session_mut(id) else { return };
+    let mut over = false;
+    for line in lines {
+        match line {
+            Line::Record(record) => {
+                let new = record.session_id == id && session.apply(&record, now);
+                let ends = matches!(
+                    record.event,
+                    Event::TurnCompleted { .. }
+                        | Event::TurnFailed { .. }
+                        | Event::TurnCanceled { .. }
+                        | Event::CheckpointCreated { .. }
+                        | Event::ContextCompacted { .. }
+                );
+                over |= new && ends;
+            }
+            Line::Delta { session_id, delta } if session_id == id => {
+                let turn = session.running.map(|(turn, _)| turn);
+                session.transcript.splice(turn, &delta);
+            }
+            Line::Delta { .. } => {}
+            Line::Unknown { seq } => session.transcript.skip(seq),
+        }
+    }
+    if over {
+        effects.push(Effect::Load(id));
+    }
+    settle_area(model);
+}
+
+fn ended(model: &mut Model, id: SessionId, refused: Option<String>) {
+    let again = model.now + AGAIN_MS;
+    if let Some(session) = model.session_mut(id) {
+        (session.following, session.follow_at) = (false, again);
+        if refused.is_some() {
+            // Nothing that waits would help; looking at it anew may.
+            session.follow_at = u64::MAX;
+        }
+    }
+    if let Some(why) = refused {
+        model.notify(Tone::Bad, why);
+    }
+}
+
+fn created(model: &mut Model, key: &str, id: SessionId, effects: &mut Vec<Effect>) {
+    let here = model.focus.is_none();
+    let Some(creating) = model.creating.as_mut().filter(|creating| creating.key == key) else { return };
+    creating.session = Some(id);
+    // Whoever has gone elsewhere in the meantime is left there.
+    if here {
+        let draft = std::mem::take(model.draft_mut(None));
+        *model.draft_mut(Some(id)) = draft;
+        sessions::focus(model, Some(id), effects);
+    } else {
+        effects.push(Effect::Load(id));
+    }
+    model.next = crate::model::NextSession::default();
+}
+
+fn outgoing<'a>(model: &'a mut Model, id: SessionId, key: &str) -> Option<&'a mut Outgoing> {
+    model.session_mut(id)?.outbox.iter_mut().find(|outgoing| outgoing.key == key)
+}
+
+/// A message that could not be delivered waits for a connection; one that was refused is given back.
+fn not_sent(model: &mut Model, id: Option<SessionId>, key: &str, why: &str, later: bool) {
+    let mut refused = None;
+    match id {
+        Some(id) if later => {
+            if let Some(outgoing) = outgoing(model, id, key) {
+                outgoing.held = true;
+            }
+        }
+        Some(id) => {
+            let outbox = model.session_mut(id).map(|session| &mut session.outbox);
+            refused = outbox.and_then(|outbox| {
+                let at = outbox.iter().position(|outgoing| outgoing.key == key)?;
+                outbox.remove(at).map(|outgoing| outgoing.message)
+            });
+        }
+        None if later => {
+            if let Some(creating) = model.creating.as_mut().filter(|creating| creating.key == key) {
+                creating.held = true;
+            }
+        }
+        None => {
+            refused = model.creating.take_if(|creating| creating.key == key).map(|creating| creating.message)
+        }
+    }
+    if let Some(message) = refused {
+        let texts: Vec<&str> = message
+            .parts
+            .iter()
+            .filter_map(
+                |part| if let ostler_types::Part::Text { text } = part { Some(text.as_str()) } else { None },
+            )
+            .collect();
+        let draft = model.draft_mut(id);
+        if draft.is_empty() {
+            draft.insert(&texts.join("\n"));
+        }
+    }
+    if !later {
+        model.notify(Tone::Bad, format!("not sent: {why}"));
+    }
+}
+
+fn overlays_undone(
+    model: &mut Model,
+    id: SessionId,
+    turn_id: ostler_types::TurnId,
+    preview: bool,
+    undone: &ostler_client::Undone,
+) {
+    if !preview {
+        let files = undone.restored.len() + undone.recreated.len() + undone.deleted.len();
+        let left = undone.conflicts.len() + undone.left_out.len();
+        let left = if left > 0 { format!("; {left} left alone") } else { String::new() };
+        model.notify(Tone::Good, format!("undone: {files} files are as they were{left}"));
+        return;
+    }
+    let undo = ostler_client::UndoTurn { turn_id, preview: false, force: false };
+    let lines = crate::view::undo_lines(undone);
+    model.overlay = Some(Overlay::Undo { id, undo, lines });
+}

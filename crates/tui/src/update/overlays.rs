@@ -1,0 +1,295 @@
+//! What lies over everything: opening it, its keys, and what is picked.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ostler_client::UndoTurn;
+use ostler_types::SessionId;
+
+use super::{command, compose, needs_link, sessions};
+use crate::input::Effect;
+use crate::model::{Choice, Model, Overlay, Picker, Picking, Place, title};
+use crate::theme::{NAMES, Theme};
+use crate::transcript::Tone;
+
+/// Takes a key for what lies over everything; says whether there is something.
+pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+    let Some(overlay) = &mut model.overlay else { return false };
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c')) {
+        if matches!(overlay, Overlay::Find) {
+            model.find.clear();
+        }
+        model.overlay = None;
+        return true;
+    }
+    match overlay {
+        Overlay::Picker(picker) => {
+            if picker_key(picker, key) {
+                let (picking, chosen) = (picker.picking, picker.chosen());
+                model.overlay = None;
+                if let Some(choice) = chosen {
+                    picked(model, picking, &choice, effects);
+                }
+            }
+        }
+        Overlay::Page { scroll, lines, .. } => match key.code {
+            KeyCode::Up | KeyCode::Char('k') => *scroll = scroll.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => *scroll = (*scroll + 1).min(lines.len().saturating_sub(1)),
+            KeyCode::PageUp => *scroll = scroll.saturating_sub(10),
+            KeyCode::PageDown | KeyCode::Char(' ') => {
+                *scroll = (*scroll + 10).min(lines.len().saturating_sub(1))
+            }
+            _ => model.overlay = None,
+        },
+        Overlay::Undo { id, undo, .. } => {
+            let (id, turn_id) = (*id, undo.turn_id);
+            let force = key.code == KeyCode::Char('f');
+            if force || matches!(key.code, KeyCode::Char('y') | KeyCode::Enter) {
+                effects.push(Effect::Undo { id, undo: UndoTurn { turn_id, preview: false, force } });
+            }
+            if force || matches!(key.code, KeyCode::Char('y' | 'n') | KeyCode::Enter) {
+                model.overlay = None;
+            }
+        }
+        Overlay::Find => find_key(model, key),
+    }
+    true
+}
+
+/// Takes a key for a list; says whether something is picked.
+fn picker_key(picker: &mut Picker, key: KeyEvent) -> bool {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let count = picker.matches().len().max(1);
+    match key.code {
+        KeyCode::Enter => return true,
+        KeyCode::Up => picker.selected = picker.selected.checked_sub(1).unwrap_or(count - 1),
+        KeyCode::Down | KeyCode::Tab => picker.selected = (picker.selected + 1) % count,
+        KeyCode::PageUp => picker.selected = picker.selected.saturating_sub(10),
+        KeyCode::PageDown => picker.selected = (picker.selected + 10).min(count - 1),
+        KeyCode::Char('o' | 'n') if control => picker.selected = (picker.selected + 1) % count,
+        KeyCode::Char('u') if control => picker.query.clear(),
+        KeyCode::Backspace => {
+            picker.query.pop();
+            picker.selected = 0;
+        }
+        KeyCode::Char(letter) if !control => {
+            picker.query.push(letter);
+            picker.selected = 0;
+        }
+        _ => {}
+    }
+    false
+}
+
+fn picked(model: &mut Model, picking: Picking, choice: &Choice, effects: &mut Vec<Effect>) {
+    match picking {
+        Picking::Session | Picking::Found => match choice.value.parse::<SessionId>() {
+            Ok(id) => sessions::focus(model, Some(id), effects),
+            Err(_) => sessions::focus(model, None, effects),
+        },
+        Picking::Model => command::set_model(model, choice.value.clone(), effects),
+        Picking::Agent => {
+            model.next.agent = Some(choice.value.clone());
+            sessions::focus(model, None, effects);
+            model.notify(Tone::Plain, format!("the next session is run by {}", choice.value));
+        }
+        Picking::Mode => {
+            let chosen = choice.value.split_once('\n');
+            if let (Some((setting, chosen)), Some(id)) = (chosen, model.focus)
+                && needs_link(model)
+            {
+                let (setting, choice) = (setting.to_owned(), chosen.to_owned());
+                effects.push(Effect::Choose { id, setting, choice });
+            }
+        }
+        Picking::Theme => model.theme = Theme::new(&choice.value, model.theme.depth),
+        Picking::Command => {
+            let line = format!("/{}", choice.value);
+            if choice.value.ends_with(' ') {
+                model.composer_mut().take();
+                model.composer_mut().insert(&line);
+            } else {
+                // What is being written is not lost to a command.
+                let kept = model.composer().clone();
+                command::run(model, &line, effects);
+                if model.composer().is_empty() && !matches!(choice.value.as_str(), "new" | "expand") {
+                    *model.composer_mut() = kept;
+                }
+            }
+            compose::complete(model, effects);
+        }
+        Picking::Queued => {
+            if let (Ok(message), Some(id)) = (choice.value.parse(), model.focus)
+                && needs_link(model)
+            {
+                let text = model.focused().and_then(|session| {
+                    session.queue.iter().find(|queued| queued.message.id == message).map(|q| q.message.text())
+                });
+                // It can be changed and sent again.
+                if let Some(text) = text.filter(|_| model.composer().is_empty()) {
+                    model.composer_mut().insert(&text);
+                }
+                effects.push(Effect::Withdraw(id, message));
+            }
+        }
+    }
+}
+
+/// Opens a list that is still to come, and asks for it.
+pub(super) fn ask(model: &mut Model, picking: Picking, effect: Effect, effects: &mut Vec<Effect>) {
+    model.overlay = Some(Overlay::Picker(Picker { loading: true, ..Picker::new(picking, Vec::new()) }));
+    effects.push(effect);
+}
+
+/// What was asked for is here, if it is still wanted.
+pub(super) fn fill(model: &mut Model, picking: Picking, items: Vec<Choice>) {
+    if let Some(Overlay::Picker(picker)) = &mut model.overlay
+        && picker.picking == picking
+    {
+        (picker.items, picker.loading) = (items, false);
+    }
+}
+
+/// The list of sessions, those that want something first.
+pub(super) fn pick_session(model: &mut Model, effects: &mut Vec<Effect>) {
+    effects.push(Effect::List);
+    let mut picker = Picker::new(Picking::Session, session_choices(model));
+    // The one that is looked at is the last to be wanted.
+    picker.selected = usize::from(picker.items.len() > 1 && model.focus.is_some());
+    model.overlay = Some(Overlay::Picker(picker));
+}
+
+/// The sessions as choices.
+pub(super) fn session_choices(model: &Model) -> Vec<Choice> {
+    let new = Choice { value: String::new(), label: "+ new session".to_owned(), detail: "ctrl+n".to_owned() };
+    let of = |listed: &crate::model::Listed| {
+        let id = listed.session.id;
+        let place = crate::words::place(&listed.session.workspace_path, model.home.as_deref());
+        let ago = crate::words::ago(model.unix - listed.session.updated_at.as_second());
+        let draft = if model.draft(Some(id)).is_some() { " · draft" } else { "" };
+        let label = format!("{} {}", crate::view::status_mark(listed), listed.title());
+        Choice { value: id.to_string(), label, detail: format!("{place} · {ago}{draft}") }
+    };
+    std::iter::once(new).chain(model.list.iter().map(of)).collect()
+}
+
+/// The commands.
+pub(super) fn pick_command(model: &mut Model) {
+    let of = |(name, follows, what): &(&str, &str, &str)| Choice {
+        value: if follows.is_empty() { (*name).to_owned() } else { format!("{name} ") },
+        label: format!("/{name} {follows}"),
+        detail: (*what).to_owned(),
+    };
+    let items = super::COMMANDS.iter().map(of).collect();
+    model.overlay = Some(Overlay::Picker(Picker::new(Picking::Command, items)));
+}
+
+/// The themes.
+pub(super) fn pick_theme(model: &mut Model) {
+    let about = ["for dark screens", "for light screens", "the terminal's own sixteen", "without colours"];
+    let of = |(name, about): (&str, &str)| Choice {
+        value: name.to_owned(),
+        label: name.to_owned(),
+        detail: about.to_owned(),
+    };
+    let items = NAMES.into_iter().zip(about).map(of).collect();
+    model.overlay = Some(Overlay::Picker(Picker::new(Picking::Theme, items)));
+}
+
+/// What the session's agent lets one choose.
+pub(super) fn pick_mode(model: &mut Model) {
+    let settings = model.focused().and_then(|session| session.agent.as_deref()).map(|agent| &agent.settings);
+    let items: Vec<Choice> = settings
+        .into_iter()
+        .flatten()
+        .flat_map(|setting| setting.choices.iter().map(move |choice| (setting, choice)))
+        .map(|(setting, choice)| {
+            let now = if setting.current.as_ref() == Some(&choice.id) { " (now)" } else { "" };
+            let name = crate::text::clean::in_one_line(&choice.name, 80);
+            Choice {
+                value: format!("{}\n{}", setting.id, choice.id),
+                label: format!("{}: {name}{now}", crate::text::clean::in_one_line(&setting.name, 80)),
+                detail: crate::text::clean::in_one_line(choice.description.as_deref().unwrap_or(""), 120),
+            }
+        })
+        .collect();
+    if items.is_empty() {
+        model.notify(Tone::Plain, "this session's agent offers nothing to choose");
+    } else {
+        model.overlay = Some(Overlay::Picker(Picker::new(Picking::Mode, items)));
+    }
+}
+
+/// What waits in the queue.
+pub(super) fn pick_queued(model: &mut Model) {
+    let queue = model.focused().map(|session| session.queue.as_slice()).unwrap_or_default();
+    let of = |queued: &ostler_types::Queued| Choice {
+        value: queued.message.id.to_string(),
+        label: crate::text::clean::in_one_line(&queued.message.text(), 200),
+        detail: "enter takes it back".to_owned(),
+    };
+    let items: Vec<Choice> = queue.iter().map(of).collect();
+    if items.is_empty() {
+        model.notify(Tone::Plain, "nothing waits");
+    } else {
+        model.overlay = Some(Overlay::Picker(Picker::new(Picking::Queued, items)));
+    }
+}
+
+/// The keys.
+pub(super) fn help(model: &mut Model) {
+    let lines = crate::view::HELP.lines().map(str::to_owned).collect();
+    model.overlay = Some(Overlay::Page { title: "keys".to_owned(), lines, scroll: 0 });
+}
+
+fn find_key(model: &mut Model, key: KeyEvent) {
+    match key.code {
+        KeyCode::Enter | KeyCode::Up => find_next(model, true),
+        KeyCode::Down => find_next(model, false),
+        KeyCode::Backspace => _ = model.find.pop(),
+        KeyCode::Char(letter) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+            model.find.push(letter);
+        }
+        _ => {}
+    }
+}
+
+/// Goes to the next place, upwards or downwards, at which what is searched for stands.
+pub(super) fn find_next(model: &mut Model, up: bool) {
+    let query = model.find.to_lowercase();
+    let Some(session) = model.focused_mut().filter(|_| !query.is_empty()) else { return };
+    let entries = session.transcript.entries();
+    let at = match session.place {
+        Place::At { key, .. } => session.transcript.position(key),
+        Place::Tail => None,
+    };
+    let has = |index: &usize| entries[*index].text().to_lowercase().contains(&query);
+    let found = match (at, up) {
+        (at, true) => (0..at.unwrap_or(entries.len())).rev().find(has),
+        (Some(at), false) => (at + 1..entries.len()).find(has),
+        (None, false) => None,
+    };
+    match found.map(|index| entries[index].key) {
+        Some(key) => {
+            session.transcript.unfold(key);
+            session.place = Place::At { key, line: 0 };
+        }
+        None if up && session.transcript.has_older() => {
+            session.wants_older = true;
+            model.notify(
+                Tone::Plain,
+                "not in what is loaded; older messages are being fetched, enter goes on",
+            );
+        }
+        None => model.notify(Tone::Plain, "nothing more is found"),
+    }
+}
+
+/// Sessions in which something was said, as choices.
+pub(super) fn found(model: &mut Model, sessions: Vec<ostler_client::ListedSession>) {
+    let of = |listed: ostler_client::ListedSession| Choice {
+        value: listed.session.id.to_string(),
+        label: title(&listed.session),
+        detail: crate::text::clean::in_one_line(listed.snippet.as_deref().unwrap_or(""), 200),
+    };
+    fill(model, Picking::Found, sessions.into_iter().map(of).collect());
+}

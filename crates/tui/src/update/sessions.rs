@@ -1,0 +1,90 @@
+//! Going from one session to another, and letting go of those that nobody looks at.
+
+use ostler_types::SessionId;
+
+use super::settle_area;
+use crate::input::Effect;
+use crate::model::{Area, Link, MAX_OPEN, Model};
+use crate::view::Clicked;
+
+/// Looks at a session, or at the page that begins one. What was being written stays where it was.
+pub(super) fn focus(model: &mut Model, id: Option<SessionId>, effects: &mut Vec<Effect>) {
+    model.focus = id;
+    model.overlay = None;
+    model.completion = None;
+    model.area = Area::Composer;
+    model.find.clear();
+    model.tidy_drafts();
+    let Some(id) = id else { return };
+    if let Some(listed) = model.listed_mut(id) {
+        listed.unread = false;
+    }
+    let (now, live) = (model.now, model.link == Link::Live);
+    match model.session_mut(id) {
+        Some(session) => {
+            session.used = now;
+            session.dock.since = now;
+        }
+        None if live => effects.push(Effect::Load(id)),
+        None => {}
+    }
+    settle_area(model);
+}
+
+/// Looks at the session above or below in the list.
+pub(super) fn neighbour(model: &mut Model, up: bool, effects: &mut Vec<Effect>) {
+    let ids: Vec<SessionId> = model.list.iter().map(|listed| listed.session.id).collect();
+    let at = model.focus.and_then(|focus| ids.iter().position(|id| *id == focus));
+    let next = match (at, up) {
+        (None, _) => Some(0),
+        (Some(0), true) => None,
+        (Some(at), true) => Some(at - 1),
+        (Some(at), false) => Some(at + 1).filter(|next| *next < ids.len()),
+    };
+    let next = next.and_then(|next| ids.get(next)).copied();
+    focus(model, next.or(model.focus.filter(|_| !up)), effects);
+}
+
+/// Looks at a session that waits for an answer, or at one in which something new has happened.
+pub(super) fn next_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
+    let others = || model.list.iter().filter(|listed| Some(listed.session.id) != model.focus);
+    let next = others().find(|listed| listed.waiting > 0).or_else(|| others().find(|listed| listed.unread));
+    if let Some(id) = next.map(|listed| listed.session.id) {
+        focus(model, Some(id), effects);
+    }
+}
+
+/// Lets go of a session that was put away or is gone.
+pub(super) fn forget(model: &mut Model, id: SessionId, effects: &mut Vec<Effect>) {
+    model.list.retain(|listed| listed.session.id != id);
+    if model.open.iter().any(|session| session.id == id) {
+        model.open.retain(|session| session.id != id);
+        effects.push(Effect::Unfollow(id));
+    }
+    if model.focus == Some(id) {
+        focus(model, None, effects);
+    }
+}
+
+/// Lets go of what was not looked at for the longest time, when too many are open. What is on its way keeps it.
+pub(super) fn evict(model: &mut Model, effects: &mut Vec<Effect>) {
+    while model.open.len() > MAX_OPEN {
+        let focus = model.focus;
+        let idle = model.open.iter().filter(|session| Some(session.id) != focus && session.outbox.is_empty());
+        let Some(id) = idle.min_by_key(|session| session.used).map(|session| session.id) else { return };
+        model.open.retain(|session| session.id != id);
+        effects.push(Effect::Unfollow(id));
+    }
+}
+
+/// Something was clicked.
+pub(super) fn clicked(model: &mut Model, clicked: Clicked, effects: &mut Vec<Effect>) {
+    match clicked {
+        Clicked::Session(id) => focus(model, Some(id), effects),
+        Clicked::Entry(key) => {
+            if let Some(session) = model.focused_mut() {
+                session.transcript.toggle(key);
+            }
+        }
+    }
+}

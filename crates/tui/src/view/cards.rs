@@ -1,0 +1,265 @@
+//! Each kind of entry as lines.
+
+use ostler_types::{CommandResult, FileChange};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::transcript::tone_style;
+use crate::text::clean::{clean, in_one_line};
+use crate::text::diff;
+use crate::text::wrap::{shorten, width, wrap};
+use crate::theme::{Role, Theme};
+use crate::transcript::{Call, CallStatus, Entry, Kind, Spoken, Tone};
+
+/// How many lines of an output are shown, and of one that somebody unfolded.
+const SHORT: usize = 12;
+const LONG: usize = 400;
+/// How many lines of a diff are shown at first.
+const DIFF: usize = 40;
+
+/// Lays an entry out.
+pub(super) fn lines(entry: &Entry, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let limit = if entry.folded == Some(false) { LONG } else { SHORT };
+    match &entry.kind {
+        Kind::User { text, files, .. } => user(text, files, cells, theme),
+        Kind::Told { text, .. } => told(text, folded, cells, theme),
+        Kind::Answer(spoken) => crate::text::markdown::render(&spoken.text, cells, theme),
+        Kind::Thinking(spoken) => thinking(spoken, folded, cells, theme),
+        Kind::Call(call) => self::call(call, folded, limit, cells, theme),
+        Kind::Check { commands, results, .. } => {
+            check(commands, results.as_deref(), folded, limit, cells, theme)
+        }
+        Kind::Review { files, more, .. } => review(files, *more, folded, limit, cells, theme),
+        Kind::Note { tone, text } => plain(text, tone_style(*tone, theme), cells),
+        Kind::End { tone, text, hint } => {
+            let mut lines = plain(text, tone_style(*tone, theme), cells);
+            lines.extend(hint.iter().flat_map(|hint| plain(hint, theme.style(Role::Dim), cells)));
+            lines
+        }
+    }
+}
+
+/// Text without marks, line by line, with a bar or nothing before it.
+fn barred(
+    text: &str,
+    bar: &'static str,
+    bar_role: Role,
+    style: Style,
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let bar = [Span::styled(bar, theme.style(bar_role))];
+    let mut lines = Vec::new();
+    for line in clean(text).trim_end().split('\n') {
+        lines.extend(wrap(&[(line.to_owned(), style)], cells, &bar, &bar));
+    }
+    lines
+}
+
+fn plain(text: &str, style: Style, cells: usize) -> Vec<Line<'static>> {
+    let indent = [Span::raw("  ")];
+    clean(text).lines().flat_map(|line| wrap(&[(line.to_owned(), style)], cells, &[], &indent)).collect()
+}
+
+fn user(text: &str, files: &[String], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if !text.trim().is_empty() {
+        // A page of pasted text is not what the reader looks for in a transcript.
+        let count = text.lines().count();
+        let shown = if count > 60 {
+            let head: Vec<&str> = text.lines().take(20).collect();
+            format!("{}\n… {} more lines", head.join("\n"), count - 20)
+        } else {
+            text.to_owned()
+        };
+        lines = barred(&shown, "▌ ", Role::User, theme.style(Role::User), cells, theme);
+    }
+    for file in files {
+        lines.extend(barred(
+            &format!("[file: {file}]"),
+            "▌ ",
+            Role::User,
+            theme.style(Role::Link),
+            cells,
+            theme,
+        ));
+    }
+    lines
+}
+
+fn told(text: &str, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let count = text.lines().count();
+    let head = format!("▸ told to the model: {}", in_one_line(text.lines().next().unwrap_or(""), 80));
+    let head = if count > 1 {
+        format!("{} ({count} lines)", shorten(&head, cells.saturating_sub(14)))
+    } else {
+        head
+    };
+    let mut lines = vec![Line::styled(shorten(&head, cells), theme.style(Role::Dim))];
+    if !folded {
+        lines.extend(limited(text, LONG, Role::Dim, cells, theme));
+    }
+    lines
+}
+
+fn thinking(spoken: &Spoken, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let style = theme.style(Role::Dim).add_modifier(Modifier::ITALIC);
+    let word = if spoken.done { "thought" } else { "thinking" };
+    if folded {
+        let text = clean(&spoken.text);
+        let line = if spoken.done { text.lines().next() } else { text.lines().next_back() };
+        let head = format!("▸ {word}: {}", in_one_line(line.unwrap_or(""), 200));
+        return vec![Line::styled(shorten(&head, cells), style)];
+    }
+    let mut lines = vec![Line::styled(format!("▾ {word}"), style)];
+    lines.extend(barred(&spoken.text, "│ ", Role::Border, style, cells, theme));
+    lines
+}
+
+fn call(call: &Call, folded: bool, limit: usize, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = vec![call_head(call, folded, cells, theme)];
+    if folded {
+        return lines;
+    }
+    let subject = clean(&call.subject());
+    if subject.contains('\n') || width(&subject) + width(&call.name) + 6 > cells {
+        lines.extend(limited(&subject, limit, Role::Code, cells, theme));
+    }
+    for (path, text) in &call.diffs {
+        let (added, removed) = diff::counts(text);
+        let head = format!("  {} +{added} −{removed}", in_one_line(path, 200));
+        lines.push(Line::styled(shorten(&head, cells), theme.style(Role::Link)));
+        lines.extend(diff::lines(text, path, cells, limit.max(DIFF), theme));
+    }
+    let said = match &call.result {
+        Some(result) if call.diffs.is_empty() => Some(result.as_str()),
+        Some(_) => None,
+        None if !call.output.is_empty() => Some(call.output.as_str()),
+        None => None,
+    };
+    if let Some(said) = said {
+        let role = if call.status == CallStatus::Failed { Role::Bad } else { Role::Dim };
+        lines.extend(tail(said, limit, role, cells, theme));
+    }
+    lines.extend(call.pictures.iter().map(|picture| {
+        Line::styled(
+            shorten(&format!("  [image: {}]", in_one_line(picture, 200)), cells),
+            theme.style(Role::Link),
+        )
+    }));
+    if let Some(child) = call.child {
+        lines.push(Line::styled(format!("  {child} (c goes there)"), theme.style(Role::Dim)));
+    }
+    lines
+}
+
+fn call_head(call: &Call, folded: bool, cells: usize, theme: &Theme) -> Line<'static> {
+    let (mark, role) = match call.status {
+        CallStatus::Proposed | CallStatus::Granted => ("○", Role::Dim),
+        CallStatus::Waiting => ("?", Role::Warn),
+        CallStatus::Running => ("●", Role::Accent),
+        CallStatus::Done => ("✓", Role::Good),
+        CallStatus::Failed => ("✗", Role::Bad),
+    };
+    let mut after = String::new();
+    if let Some(code) = call.exit_code.filter(|code| *code != 0) {
+        after.push_str(&format!(" · exit {code}"));
+    }
+    if let Some(duration) = call.duration_ms.filter(|duration| *duration >= 1000) {
+        after.push_str(&format!(" · {}", crate::words::duration(duration)));
+    }
+    let count = call.result.as_ref().map_or(0, |result| result.lines().count());
+    if folded && count > 1 {
+        after.push_str(&format!(" · {count} lines"));
+    }
+    let name = in_one_line(&call.name, 60);
+    let room = cells.saturating_sub(width(&name) + width(&after) + 4);
+    let subject = shorten(&in_one_line(&call.subject(), 400), room);
+    Line::from(vec![
+        Span::styled(format!("{mark} "), theme.style(role)),
+        Span::styled(format!("{name} "), theme.style(Role::Text).add_modifier(Modifier::BOLD)),
+        Span::styled(subject, theme.style(Role::Code)),
+        Span::styled(after, theme.style(Role::Dim)),
+    ])
+}
+
+fn check(
+    commands: &[String],
+    results: Option<&[CommandResult]>,
+    folded: bool,
+    limit: usize,
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let held = results.map(|results| results.iter().all(|result| result.exit_code == Some(0)));
+    let (mark, role) = match held {
+        None => ("●", Role::Accent),
+        Some(true) => ("✓", Role::Good),
+        Some(false) => ("✗", Role::Bad),
+    };
+    let head = shorten(&in_one_line(&commands.join("; "), 400), cells.saturating_sub(10));
+    let mut lines = vec![Line::from(vec![
+        Span::styled(format!("{mark} "), theme.style(role)),
+        Span::styled("verify ", theme.style(Role::Text).add_modifier(Modifier::BOLD)),
+        Span::styled(head, theme.style(Role::Code)),
+    ])];
+    if !folded {
+        for result in results.unwrap_or_default() {
+            let role = if result.exit_code == Some(0) { Role::Dim } else { Role::Bad };
+            lines.extend(tail(&result.output, limit, role, cells, theme));
+        }
+    }
+    lines
+}
+
+/// The files of a change; their diffs, if they are not folded.
+pub(super) fn review(
+    files: &[FileChange],
+    more: u64,
+    folded: bool,
+    limit: usize,
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let (added, removed) =
+        files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
+    let head = format!("Δ {} files changed, +{added} −{removed}", files.len() as u64 + more);
+    let mut lines = vec![Line::styled(head, tone_style(Tone::Plain, theme))];
+    for file in files.iter().take(if folded { 0 } else { LONG }) {
+        let name = format!("  {} +{} −{}", in_one_line(&file.path, 200), file.added, file.removed);
+        lines.push(Line::styled(shorten(&name, cells), theme.style(Role::Link)));
+        if let (LONG, Some(text)) = (limit, &file.diff) {
+            lines.extend(diff::lines(text, &file.path, cells, LONG, theme));
+        }
+    }
+    lines
+}
+
+/// The beginning of a text, and how much more there is.
+fn limited(text: &str, limit: usize, role: Role, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let text = clean(text);
+    let count = text.lines().count();
+    let head: Vec<&str> = text.lines().take(limit).collect();
+    let mut lines = barred(&head.join("\n"), "  ", Role::Border, theme.style(role), cells, theme);
+    if count > limit {
+        lines.push(Line::styled(format!("  … {} more lines", count - limit), theme.style(Role::Dim)));
+    }
+    lines
+}
+
+/// The end of a text, and how much stands before it: what a program says last matters most.
+fn tail(text: &str, limit: usize, role: Role, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let text = clean(text);
+    let all: Vec<&str> = text.trim_end().lines().collect();
+    let left_out = all.len().saturating_sub(limit);
+    let mut lines = Vec::new();
+    if left_out > 0 {
+        let text = format!("  … {left_out} lines before");
+        lines.push(Line::styled(text, theme.style(Role::Dim)));
+    }
+    if !all.is_empty() {
+        let end = all[left_out..].join("\n");
+        lines.extend(barred(&end, "│ ", Role::Border, theme.style(role), cells, theme));
+    }
+    lines
+}

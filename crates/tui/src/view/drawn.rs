@@ -1,0 +1,98 @@
+//! What was laid out of a transcript, kept until it changes. Of text that streams only the end is laid out anew.
+
+use std::collections::HashMap;
+
+use ratatui::text::Line;
+
+use super::cards;
+use crate::text::markdown;
+use crate::theme::Theme;
+use crate::transcript::{Entry, Kind};
+
+/// How many entries are kept beyond those on the screen.
+const KEPT: usize = 256;
+
+/// Entries as lines, by their key.
+#[derive(Debug, Default)]
+pub(crate) struct Drawn {
+    laid: HashMap<u64, Laid>,
+    for_cells: usize,
+    for_theme: Option<Theme>,
+}
+
+#[derive(Debug, Default)]
+struct Laid {
+    revision: u32,
+    folded: bool,
+    lines: Vec<Line<'static>>,
+    /// How much of the text, and of the lines, can no longer change.
+    stable: (usize, usize),
+}
+
+impl Drawn {
+    /// Forgets what was laid out for another width or other colours, and what has grown too much.
+    pub(super) fn prepare(&mut self, cells: usize, theme: Theme) {
+        if self.for_cells != cells || self.for_theme != Some(theme) {
+            self.laid.clear();
+            (self.for_cells, self.for_theme) = (cells, Some(theme));
+        }
+        if self.laid.len() > KEPT {
+            self.laid.clear();
+        }
+    }
+
+    /// The lines of an entry.
+    pub(super) fn lines(&mut self, entry: &Entry) -> &[Line<'static>] {
+        let (cells, theme) = (self.for_cells, self.for_theme.unwrap_or_else(no_theme));
+        let laid = self.laid.entry(entry.key).or_default();
+        let folded = entry.is_folded();
+        if laid.lines.is_empty() || laid.revision != entry.revision || laid.folded != folded {
+            match &entry.kind {
+                Kind::Answer(spoken) => laid.answer(&spoken.text, spoken.done, cells, &theme),
+                _ => laid.lines = cards::lines(entry, folded, cells, &theme),
+            }
+            (laid.revision, laid.folded) = (entry.revision, folded);
+            if laid.lines.is_empty() {
+                laid.lines.push(Line::default());
+            }
+        }
+        &laid.lines
+    }
+}
+
+impl Laid {
+    /// Lays an answer out: what is stable stays, the rest is laid out again.
+    fn answer(&mut self, text: &str, done: bool, cells: usize, theme: &Theme) {
+        if done {
+            self.lines = markdown::render(text, cells, theme);
+            return;
+        }
+        let (mut known, mut kept) = self.stable;
+        if known > text.len() || !text.is_char_boundary(known) {
+            (known, kept) = (0, 0);
+        }
+        self.lines.truncate(kept);
+        let fresh = markdown::stable_prefix(&text[known..]);
+        if fresh > 0 {
+            self.block(&text[known..known + fresh], cells, theme);
+            self.stable = (known + fresh, self.lines.len());
+        } else {
+            self.stable = (known, kept);
+        }
+        let rest = &text[known + fresh..];
+        if !rest.trim().is_empty() {
+            self.block(rest, cells, theme);
+        }
+    }
+
+    fn block(&mut self, text: &str, cells: usize, theme: &Theme) {
+        if !self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+        self.lines.extend(markdown::render(text, cells, theme));
+    }
+}
+
+fn no_theme() -> Theme {
+    Theme::new("plain", crate::theme::Depth::None)
+}

@@ -1,0 +1,290 @@
+//! The foot of the screen: the question that waits, what is queued, what the turn is at, what is being written, and
+//! the line below it all.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::transcript::{activity, tone_style};
+use super::{dock, put};
+use crate::model::{Area, Link, Model, OpenSession};
+use crate::text::clean::in_one_line;
+use crate::text::wrap::{shorten, width};
+use crate::theme::Role;
+
+/// Where the parts of the foot stand.
+pub(super) struct Rows {
+    /// The first row of the foot.
+    pub(super) top: u16,
+    dock: Rect,
+    above: Rect,
+    composer: Rect,
+    footer: Rect,
+    /// Lines above what is being written.
+    lines: Vec<Line<'static>>,
+    /// Whether there is room for a line around what is being written.
+    framed: bool,
+}
+
+/// How high what is being written may be.
+const MOST_ROWS: usize = 10;
+/// How many messages that wait are shown.
+const MOST_WAITING: usize = 3;
+
+/// Divides the foot of an area.
+pub(super) fn rows(model: &Model, area: Rect) -> Rows {
+    let framed = area.height >= 16;
+    let cells = usize::from(area.width.saturating_sub(3)).max(2);
+    let most = if framed { MOST_ROWS } else { 3 };
+    let files = usize::from(!model.composer().files.is_empty());
+    let written = model.composer().rows(cells).rows.len().clamp(1, most) + files;
+    let written = to_u16(written) + u16::from(framed);
+    let lines = above(model, usize::from(area.width));
+    let room = area.height.saturating_sub(2 + written);
+    let above_height = to_u16(lines.len()).min(room.saturating_sub(1));
+    let dock_height = dock::height(model, area.width, area.height).min(room.saturating_sub(above_height + 1));
+    let footer = Rect { y: area.bottom() - 1, height: 1, ..area };
+    let composer = Rect { y: footer.y - written, height: written, ..area };
+    let above = Rect { y: composer.y - above_height, height: above_height, ..area };
+    let dock = Rect { y: above.y - dock_height, height: dock_height, ..area };
+    Rows { top: dock.y, dock, above, composer, footer, lines, framed }
+}
+
+/// Draws the foot, and says where the cursor is.
+pub(super) fn draw(model: &Model, rows: &Rows, buffer: &mut Buffer) -> Option<Position> {
+    let in_dock = dock::draw(model, rows.dock, buffer);
+    for (row, line) in (0u16..).zip(&rows.lines) {
+        put(buffer, rows.above, row, line);
+    }
+    let in_composer = composer(model, rows, buffer);
+    completion(model, rows, buffer);
+    footer(model, rows.footer, buffer);
+    in_dock.or(if model.area == Area::Composer { Some(in_composer) } else { None })
+}
+
+/// What stands above what is being written: messages that wait, the plan, what the turn is at.
+fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
+    let Some(session) = model.focused() else { return Vec::new() };
+    let theme = &model.theme;
+    let mut lines = Vec::new();
+    let dim = theme.style(Role::Dim);
+    let waiting = session.queue.iter().map(|queued| {
+        let mark = match queued.delivery {
+            ostler_types::Delivery::Steer => "↪ before the next step",
+            ostler_types::Delivery::Queue => "⧗ next",
+            ostler_types::Delivery::Interrupt => "⧗ at once",
+        };
+        (mark, queued.message.text())
+    });
+    let sending = session.outbox.iter().map(|outgoing| {
+        let mark = if outgoing.held { "↑ waits for a connection" } else { "↑ sending" };
+        let texts = outgoing.message.parts.iter().filter_map(|part| match part {
+            ostler_types::Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        (mark, texts.collect::<Vec<_>>().join(" "))
+    });
+    let all: Vec<(&str, String)> = waiting.chain(sending).collect();
+    for (mark, text) in all.iter().take(MOST_WAITING) {
+        let line = shorten(&format!(" {mark}: {}", in_one_line(text, 300)), cells);
+        lines.push(Line::styled(line, dim));
+    }
+    if all.len() > MOST_WAITING {
+        lines.push(Line::styled(format!(" … {} more wait (/queue)", all.len() - MOST_WAITING), dim));
+    }
+    lines.extend(plan(session, cells, dim));
+    if let Some((_, since)) = session.running {
+        lines.push(working(model, session, since, cells));
+    }
+    lines
+}
+
+fn plan(session: &OpenSession, cells: usize, style: Style) -> Option<Line<'static>> {
+    let plan = &session.agent.as_ref().filter(|agent| !agent.plan.is_empty())?.plan;
+    let done = plan.iter().filter(|entry| entry.status == "completed").count();
+    let now = plan.iter().find(|entry| entry.status == "in_progress").or_else(|| plan.get(done));
+    let now = now.map(|entry| in_one_line(&entry.content, 200)).unwrap_or_default();
+    Some(Line::styled(shorten(&format!(" ☰ {done}/{}: {now}", plan.len()), cells), style))
+}
+
+fn working(model: &Model, session: &OpenSession, since: u64, cells: usize) -> Line<'static> {
+    const FRAMES: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠋", "⠙"];
+    let theme = &model.theme;
+    let asks = session.dock.question(&session.approvals).is_some();
+    let (mark, text, role) = if asks {
+        ("?", "waits for your answer (tab)".to_owned(), Role::Warn)
+    } else {
+        let frame = usize::try_from(model.now / 120).unwrap_or(0) % FRAMES.len();
+        (FRAMES[frame], activity(session), Role::Accent)
+    };
+    let seconds = model.now.saturating_sub(since) / 1000;
+    let after = format!(" · {seconds} s · esc esc stops");
+    let room = cells.saturating_sub(width(&after) + 4);
+    Line::from(vec![
+        Span::styled(format!(" {mark} "), theme.style(role)),
+        Span::styled(shorten(&text, room), theme.style(Role::Text)),
+        Span::styled(after, theme.style(Role::Dim)),
+    ])
+}
+
+fn composer(model: &Model, rows: &Rows, buffer: &mut Buffer) -> Position {
+    let theme = &model.theme;
+    let mut area = rows.composer;
+    let active = model.area == Area::Composer;
+    let border = theme.style(if active { Role::Accent } else { Role::Border });
+    if rows.framed {
+        let rule = "─".repeat(usize::from(area.width));
+        put(buffer, area, 0, &Line::styled(rule, border));
+        area = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    }
+    let written = model.composer();
+    if !written.files.is_empty() {
+        let names: Vec<&str> = written.files.iter().map(|file| file.name.as_str()).collect();
+        let line = shorten(&format!(" 📎 {}", names.join(", ")), usize::from(area.width));
+        put(buffer, area, 0, &Line::styled(line, theme.style(Role::Link)));
+        area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    }
+    let laid = written.rows(usize::from(area.width.saturating_sub(3)));
+    let first = (laid.row + 1).saturating_sub(usize::from(area.height));
+    if written.raw().is_empty() {
+        let hint = shorten(&format!("› {}", hint(model)), usize::from(area.width));
+        put(buffer, area, 0, &Line::styled(hint, theme.style(Role::Dim)));
+    }
+    for (row, line) in (0u16..area.height).zip(laid.rows.iter().skip(first)) {
+        let number = first + usize::from(row);
+        let prompt = Span::styled(if number == 0 { "› " } else { "  " }, border);
+        let mut spans = vec![prompt];
+        spans.extend(line.pieces.iter().map(|(text, chip)| {
+            let role = if *chip { Role::Accent } else { Role::Text };
+            Span::styled(text.clone(), theme.style(role))
+        }));
+        if !(written.raw().is_empty() && number == 0) {
+            put(buffer, area, row, &Line::from(spans));
+        }
+    }
+    let row = to_u16(laid.row.saturating_sub(first)).min(area.height.saturating_sub(1));
+    Position { x: (area.x + 2 + to_u16(laid.column)).min(area.right().saturating_sub(1)), y: area.y + row }
+}
+
+/// What can be written, when nothing is.
+fn hint(model: &Model) -> &'static str {
+    match model.focused() {
+        Some(session) if session.running.is_some() => "enter queues · ctrl+t steers · ctrl+x interrupts",
+        Some(_) => "say something · / commands · @ files · ! shell",
+        None => "what is to be done? · / commands · ! shell",
+    }
+}
+
+/// What could complete the word, above what is being written.
+fn completion(model: &Model, rows: &Rows, buffer: &mut Buffer) {
+    let Some(completion) = model.completion.as_ref().filter(|completion| !completion.items.is_empty()) else {
+        return;
+    };
+    let theme = &model.theme;
+    let most = usize::from(rows.composer.y.saturating_sub(2)).min(8);
+    let first = completion.selected.saturating_sub(most.saturating_sub(1));
+    let shown: Vec<_> = completion.items.iter().enumerate().skip(first).take(most).collect();
+    let height = to_u16(shown.len());
+    let widest = shown.iter().map(|(_, (item, about))| width(item) + width(about) + 4).max().unwrap_or(0);
+    let area = Rect {
+        x: rows.composer.x + 1,
+        y: rows.composer.y - height,
+        width: to_u16(widest).min(rows.composer.width.saturating_sub(2)),
+        height,
+    };
+    for (row, (number, (item, about))) in (0u16..).zip(shown) {
+        let chosen = number == completion.selected;
+        let style = if chosen { theme.style(Role::Selected) } else { theme.style(Role::Text) };
+        let blank = " ".repeat(usize::from(area.width));
+        put(buffer, area, row, &Line::styled(blank, style));
+        let about_style = if chosen { style } else { theme.style(Role::Dim) };
+        let line = Line::from(vec![
+            Span::styled(format!(" {item} "), style),
+            Span::styled(about.clone(), about_style),
+        ]);
+        put(buffer, area, row, &line);
+    }
+}
+
+/// The last line: what there is to say, or where one is, with whom, and what it cost.
+fn footer(model: &Model, area: Rect, buffer: &mut Buffer) {
+    let theme = &model.theme;
+    let cells = usize::from(area.width);
+    if let Link::Lost { why, starting } = &model.link {
+        let text = if *starting {
+            " starting the daemon …".to_owned()
+        } else {
+            format!(" the daemon is gone; it is looked for again, ctrl+r starts one ({why})")
+        };
+        put(buffer, area, 0, &Line::styled(shorten(&text, cells), theme.style(Role::Warn)));
+        return;
+    }
+    if let Some(notice) = &model.notice {
+        let text = shorten(&format!(" {}", notice.text), cells);
+        put(buffer, area, 0, &Line::styled(text, tone_style(notice.tone, theme)));
+        return;
+    }
+    let (left, gauge, right) = standing(model);
+    let (left_cells, right) = (cells.saturating_sub(width(&gauge.0) + width(&right) + 2), right);
+    let left = shorten(&format!(" {left}"), left_cells);
+    let padding = " ".repeat(cells.saturating_sub(width(&left) + width(&gauge.0) + width(&right) + 1));
+    let dim = theme.style(Role::Dim);
+    let line = Line::from(vec![
+        Span::styled(left, dim),
+        Span::styled(padding, dim),
+        Span::styled(gauge.0, theme.style(gauge.1)),
+        Span::styled(right, dim),
+    ]);
+    put(buffer, area, 0, &line);
+}
+
+/// Where one is and with whom; how full the window is; what it cost.
+fn standing(model: &Model) -> (String, (String, Role), String) {
+    let Some(session) = model.focused() else {
+        let place = crate::words::place(&model.workspace, model.home.as_deref());
+        let chosen = model.next.model.iter().chain(&model.next.agent).map(|name| format!(" · {name}"));
+        return (
+            format!("{place}{}", chosen.collect::<String>()),
+            (String::new(), Role::Dim),
+            "F1 keys".to_owned(),
+        );
+    };
+    let described = &session.session;
+    let place = crate::words::place(&described.workspace_path, model.home.as_deref());
+    let agent = if described.agent == "native" {
+        String::new()
+    } else {
+        format!(" · {}", in_one_line(&described.agent, 40))
+    };
+    let trust = if session.trusted { "" } else { " · untrusted" };
+    let auto = if described.policy.approval.require_for_kinds.is_empty() { " · asks nothing" } else { "" };
+    let left = format!("{place}{agent} · {}{trust}{auto}", in_one_line(&described.model, 60));
+    let gauge = match session.percent() {
+        Some(percent) => {
+            let role = match percent {
+                0..60 => Role::Dim,
+                60..80 => Role::Warn,
+                _ => Role::Bad,
+            };
+            (format!("{} {percent}%", bar(percent)), role)
+        }
+        None => (String::new(), Role::Dim),
+    };
+    let spent = described.usage.input_tokens + described.usage.output_tokens;
+    let right = match described.usage.cost_usd {
+        Some(cost) if cost.nanos() > 0 => format!(" · {}", crate::words::money(cost)),
+        _ if spent > 0 => format!(" · {}", crate::words::tokens(spent)),
+        _ => String::new(),
+    };
+    (left, gauge, format!("{right} · F1 keys"))
+}
+
+fn bar(percent: u64) -> String {
+    let full = usize::try_from(percent.min(100) / 20).unwrap_or(5);
+    format!("{}{}", "▰".repeat(full), "▱".repeat(5 - full))
+}
+
+pub(super) fn to_u16(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,120 @@
+//! What lies over everything, in a frame in the middle of the screen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::foot::to_u16;
+use super::put;
+use crate::model::{Model, Overlay, Picker, Picking};
+use crate::text::wrap::{shorten, width};
+use crate::theme::{Role, Theme};
+
+/// Draws what lies over everything, and says where the cursor is then; none when nothing does.
+pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Option<Position>> {
+    let theme = &model.theme;
+    match model.overlay.as_ref()? {
+        Overlay::Picker(picker) => Some(Some(pick(picker, area, buffer, theme))),
+        Overlay::Page { title, lines, scroll } => {
+            let inner = frame(title, "any key closes", to_u16(lines.len()), area, buffer, theme);
+            let shown = lines.iter().skip(*scroll);
+            for (row, line) in (0u16..inner.height).zip(shown) {
+                put(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
+            }
+            Some(None)
+        }
+        Overlay::Undo { lines, .. } => {
+            let hint = "y does it · f does it by force · n leaves everything as it is";
+            let inner = frame("undo the last change?", hint, to_u16(lines.len()), area, buffer, theme);
+            for (row, line) in (0u16..inner.height).zip(lines) {
+                put(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
+            }
+            Some(None)
+        }
+        Overlay::Find => {
+            let row = Rect { y: area.bottom() - 1, height: 1, ..area };
+            clear(row, buffer);
+            let text = format!(" find: {}", model.find);
+            let hint = "   enter or up: before · down: after · esc ends";
+            let line = Line::from(vec![
+                Span::styled(text.clone(), theme.style(Role::Accent)),
+                Span::styled(hint, theme.style(Role::Dim)),
+            ]);
+            put(buffer, row, 0, &line);
+            Some(Some(Position { x: (row.x + to_u16(width(&text))).min(row.right() - 1), y: row.y }))
+        }
+    }
+}
+
+fn pick(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
+    let title = match picker.picking {
+        Picking::Session => "sessions",
+        Picking::Found => "where it was said",
+        Picking::Model => "models",
+        Picking::Agent => "agents",
+        Picking::Mode => "what the agent offers",
+        Picking::Theme => "themes",
+        Picking::Command => "commands",
+        Picking::Queued => "what waits",
+    };
+    let matches = picker.matches();
+    let wanted = to_u16(picker.items.len().max(3) + 1);
+    let inner = frame(title, "enter picks · esc leaves", wanted, area, buffer, theme);
+    let cells = usize::from(inner.width);
+    let query = shorten(&format!("› {}", picker.query), cells);
+    put(buffer, inner, 0, &Line::styled(query.clone(), theme.style(Role::Accent)));
+    let room = usize::from(inner.height.saturating_sub(1)).max(1);
+    let selected = picker.selected.min(matches.len().saturating_sub(1));
+    let first = (selected + 1).saturating_sub(room);
+    if matches.is_empty() {
+        let text = if picker.loading { "…" } else { "nothing matches" };
+        put(buffer, inner, 1, &Line::styled(text, theme.style(Role::Dim)));
+    }
+    for (row, (number, choice)) in (1u16..).zip(matches.iter().enumerate().skip(first).take(room)) {
+        let style = theme.style(if number == selected { Role::Selected } else { Role::Text });
+        let label =
+            shorten(&choice.label, (cells * 3 / 5).max(cells.saturating_sub(width(&choice.detail) + 2)));
+        let left = cells.saturating_sub(width(&label) + 2);
+        let detail = shorten(&choice.detail, left);
+        let line = Line::from(vec![
+            Span::styled(label, style),
+            Span::styled(format!("  {detail}"), theme.style(Role::Dim)),
+        ]);
+        put(buffer, inner, row, &line);
+    }
+    Position { x: (inner.x + to_u16(width(&query))).min(inner.right().saturating_sub(1)), y: inner.y }
+}
+
+/// Draws a frame with room for so many rows, and gives what is inside.
+fn frame(title: &str, hint: &str, rows: u16, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Rect {
+    let outer_width = area.width.saturating_sub(2).min(84);
+    let outer_height = (rows + 2).min(area.height.saturating_sub(2)).max(3).min(area.height);
+    let outer = Rect {
+        x: area.x + (area.width - outer_width) / 2,
+        y: area.y + (area.height - outer_height) / 3,
+        width: outer_width,
+        height: outer_height,
+    };
+    clear(outer, buffer);
+    let style = theme.style(Role::Border);
+    let cells = usize::from(outer_width.saturating_sub(2));
+    let edge = |left: &str, text: &str, right: &str| {
+        let text = shorten(text, cells.saturating_sub(2));
+        format!("{left}─{text}{}{right}", "─".repeat(cells.saturating_sub(width(&text) + 1)))
+    };
+    put(buffer, outer, 0, &Line::styled(edge("╭", &format!(" {title} "), "╮"), style));
+    put(buffer, outer, outer_height - 1, &Line::styled(edge("╰", &format!(" {hint} "), "╯"), style));
+    for row in 1..outer_height - 1 {
+        buffer.set_span(outer.x, outer.y + row, &Span::styled("│", style), 1);
+        buffer.set_span(outer.right() - 1, outer.y + row, &Span::styled("│", style), 1);
+    }
+    Rect { x: outer.x + 2, y: outer.y + 1, width: outer_width.saturating_sub(4), height: outer_height - 2 }
+}
+
+fn clear(area: Rect, buffer: &mut Buffer) {
+    for row in area.top()..area.bottom() {
+        for column in area.left()..area.right() {
+            buffer[(column, row)].reset();
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Pages of words: the one that begins a session, the keys, what the model is shown, what an undo would do.
+
+use ostler_client::{ContextView, Undone};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+use ratatui::text::{Line, Span};
+
+use super::put;
+use super::side::status_mark;
+use crate::model::{Link, Model};
+use crate::text::clean::in_one_line;
+use crate::text::wrap::{shorten, wrap};
+use crate::theme::Role;
+
+/// The keys, for people.
+pub(crate) const HELP: &str = "\
+enter         send; while a turn runs: queue
+alt+enter     a new line (also ctrl+j, shift+enter, \\ enter)
+ctrl+t        steer: the model reads it before its next step
+ctrl+x        interrupt: stop the turn and say this instead
+esc esc       stop the turn      ctrl+c  clear, stop, leave
+tab           from the text to the question, to the transcript
+              in the transcript: up/down, enter folds, y copies
+ctrl+o        sessions           ctrl+n  a new one
+alt+up/down   the session above or below
+alt+n         the next session that wants something
+ctrl+b        the list of sessions, beside
+ctrl+p        commands           /       commands, by name
+@             files              !       a command for your shell
+ctrl+f        find in this transcript
+ctrl+g        write in an editor
+alt+e         spell out what was pasted
+alt+t         fold or unfold thinking
+page up/down  scroll             ctrl+end  to the end
+ctrl+z        suspend            ctrl+l  draw again
+ctrl+d        leave; sessions go on without you
+
+a question:   y yes · s in this session · a always · n no
+              w no, and say why · < > scroll · arrows choose";
+
+/// The page that begins a session.
+pub(super) fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
+    let theme = &model.theme;
+    let cells = usize::from(area.width.saturating_sub(4));
+    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(4), ..area };
+    let dim = theme.style(Role::Dim);
+    let place = crate::words::place(&model.workspace, model.home.as_deref());
+    let mut lines = vec![
+        Line::default(),
+        Line::from(vec![
+            Span::styled("ostler", theme.style(Role::Accent)),
+            Span::styled(format!("  in {place}"), dim),
+        ]),
+        Line::default(),
+    ];
+    if let Some(creating) = &model.creating {
+        let text = creating.message.parts.iter().find_map(|part| match part {
+            ostler_types::Part::Text { text } => Some(in_one_line(text, 300)),
+            _ => None,
+        });
+        let word = if creating.held { "waits for a connection" } else { "beginning" };
+        let said = [(format!("{word}: {}", text.unwrap_or_default()), theme.style(Role::User))];
+        lines.extend(wrap(&said, cells, &[], &[]));
+    } else {
+        let hint = match model.link {
+            Link::Live => "Say what is to be done, and a session begins here.",
+            Link::Connecting => "Looking for the daemon …",
+            Link::Lost { starting: true, .. } => "No daemon was running; starting one in the background …",
+            Link::Lost { starting: false, .. } => "There is no daemon. ctrl+r starts one.",
+        };
+        lines.extend(wrap(&[(hint.to_owned(), theme.style(Role::Text))], cells, &[], &[]));
+        lines.push(Line::default());
+        lines.extend(recent(model, cells));
+    }
+    for (row, line) in (0u16..).zip(&lines) {
+        put(buffer, inner, row, line);
+    }
+}
+
+/// Sessions that were worked on here before.
+fn recent(model: &Model, cells: usize) -> Vec<Line<'static>> {
+    let theme = &model.theme;
+    let here = model.list.iter().filter(|listed| listed.session.workspace_path == model.workspace);
+    let mut lines: Vec<Line<'static>> = here
+        .take(8)
+        .map(|listed| {
+            let ago = crate::words::ago(model.unix - listed.session.updated_at.as_second());
+            Line::from(vec![
+                Span::styled(format!("{} ", status_mark(listed)), theme.style(Role::Accent)),
+                Span::raw(shorten(&listed.title(), cells.saturating_sub(10))),
+                Span::styled(format!("  {ago}"), theme.style(Role::Dim)),
+            ])
+        })
+        .collect();
+    if !lines.is_empty() {
+        let style = theme.style(Role::Dim).add_modifier(Modifier::ITALIC);
+        lines.insert(0, Line::styled("worked on here before (ctrl+o opens one):", style));
+    }
+    lines
+}
+
+/// What the model is shown, in lines.
+pub(crate) fn context_lines(context: &ContextView) -> Vec<String> {
+    let window =
+        context.window.map(|window| format!(" of {}", crate::words::tokens(window))).unwrap_or_default();
+    let percent = context.percent.map(|percent| format!(" ({percent:.0} %)")).unwrap_or_default();
+    let mut lines = vec![
+        format!("{}{window}{percent}", crate::words::tokens(context.tokens)),
+        format!("{} messages, shown to {}", context.messages, in_one_line(&context.model, 80)),
+        String::new(),
+    ];
+    lines.extend(context.sections.iter().map(|section| {
+        let tokens = crate::words::tokens(section.tokens);
+        format!("{:>5.1} %  {:<28} {tokens}", section.percent, in_one_line(&section.name, 28))
+    }));
+    lines.push(String::new());
+    lines.push("/compact makes it shorter".to_owned());
+    lines
+}
+
+/// What an undo would do, in lines.
+pub(crate) fn undo_lines(undone: &Undone) -> Vec<String> {
+    let mut lines = Vec::new();
+    let all = [
+        ("as it was", &undone.restored),
+        ("there again", &undone.recreated),
+        ("gone again", &undone.deleted),
+    ];
+    for (word, paths) in all {
+        lines.extend(paths.iter().map(|path| format!("{word}: {}", in_one_line(path, 200))));
+    }
+    for left in undone.conflicts.iter().chain(&undone.left_out) {
+        lines.push(format!("left alone: {} ({})", in_one_line(&left.path, 200), in_one_line(&left.why, 200)));
+    }
+    if lines.is_empty() {
+        lines.push("nothing would change".to_owned());
+    }
+    if !undone.note.is_empty() {
+        lines.push(in_one_line(&undone.note, 400));
+    }
+    lines
+}

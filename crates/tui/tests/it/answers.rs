@@ -1,0 +1,156 @@
+//! Questions and answers: by id, with a guard against keys that were meant for something else.
+
+use crossterm::event::KeyCode;
+use ostler_tui::input::{Effect, Input, News};
+use ostler_tui::model::Area;
+use ostler_types::{Scope, Verdict};
+use serde_json::json;
+
+use crate::world::{World, approval, session_id, started};
+
+fn asking() -> World {
+    let mut world = World::new();
+    world.happens(1, 1, "turn_started", started("demo:demo"));
+    world.happens(1, 2, "approval_requested", approval("c1", "make install"));
+    world.effects();
+    world
+}
+
+fn answered(world: &mut World) -> Option<(String, Verdict, Option<Scope>, Option<String>)> {
+    world.effects().into_iter().find_map(|effect| match effect {
+        Effect::Answer { answer, .. } => {
+            Some((answer.tool_call_id.0.clone(), answer.action, answer.scope, answer.reason))
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn an_answer_takes_one_key_but_not_at_once() {
+    let mut world = asking();
+    assert_eq!(world.model.area, Area::Dock);
+    world.press(KeyCode::Char('y'));
+    assert_eq!(answered(&mut world), None, "a key that was on its way answers nothing");
+    world.wait(500);
+    world.press(KeyCode::Char('y'));
+    assert_eq!(answered(&mut world), Some(("c1".to_owned(), Verdict::Approve, Some(Scope::Once), None)));
+    world.press(KeyCode::Char('y'));
+    assert_eq!(answered(&mut world), None, "and only once");
+}
+
+#[test]
+fn who_writes_is_not_interrupted_by_a_question() {
+    let mut world = World::new();
+    world.happens(1, 1, "turn_started", started("demo:demo"));
+    world.write("hm");
+    world.happens(1, 2, "approval_requested", approval("c1", "make"));
+    world.wait(5000);
+    world.write("y");
+    assert_eq!(world.model.composer().raw(), "hmy");
+    assert_eq!(answered(&mut world), None);
+    world.press(KeyCode::Tab);
+    world.press(KeyCode::Char('a'));
+    assert_eq!(answered(&mut world), Some(("c1".to_owned(), Verdict::Approve, Some(Scope::Always), None)));
+    assert_eq!(world.model.composer().raw(), "hmy");
+}
+
+#[test]
+fn a_no_can_carry_words() {
+    let mut world = asking();
+    world.wait(500);
+    world.press(KeyCode::Char('w'));
+    world.write("use a dry run");
+    world.press(KeyCode::Enter);
+    let words = Some("use a dry run".to_owned());
+    assert_eq!(answered(&mut world), Some(("c1".to_owned(), Verdict::Deny, Some(Scope::Once), words)));
+}
+
+#[test]
+fn an_answer_names_its_question_and_not_the_next_one() {
+    let mut world = asking();
+    world.happens(1, 3, "approval_requested", approval("c2", "rm -r x"));
+    world.wait(500);
+    // Somebody else answers the first question just before.
+    world.happens(
+        1,
+        4,
+        "approval_granted",
+        json!({"tool_call_id": "c1", "tool": "shell", "by": "http page", "scope": "once", "reason": null}),
+    );
+    world.press(KeyCode::Char('y'));
+    assert_eq!(answered(&mut world), None, "the new question has only just appeared");
+    world.wait(500);
+    world.press(KeyCode::Char('n'));
+    assert_eq!(answered(&mut world), Some(("c2".to_owned(), Verdict::Deny, Some(Scope::Once), None)));
+}
+
+#[test]
+fn an_error_beats_the_answer_and_the_question_is_there_again() {
+    let mut world = asking();
+    world.wait(500);
+    world.press(KeyCode::Char('y'));
+    answered(&mut world);
+    let why = "the disk is full".to_owned();
+    world.news(News::NotAnswered { id: session_id(1), call: "c1".to_owned(), why, over: false });
+    assert!(world.screen(80, 24).contains("✗ the disk is full"));
+    world.press(KeyCode::Char('n'));
+    assert_eq!(
+        answered(&mut world).map(|(call, verdict, ..)| (call, verdict)),
+        Some(("c1".to_owned(), Verdict::Deny))
+    );
+}
+
+#[test]
+fn a_question_that_somebody_else_has_answered_goes() {
+    let mut world = asking();
+    world.wait(500);
+    world.press(KeyCode::Char('y'));
+    let why = "http page has answered".to_owned();
+    world.news(News::NotAnswered { id: session_id(1), call: "c1".to_owned(), why, over: true });
+    assert!(world.model.focused().unwrap().approvals.is_empty());
+    assert_eq!(world.model.area, Area::Composer);
+}
+
+#[test]
+fn who_turns_away_from_a_question_is_left_alone() {
+    let mut world = asking();
+    world.press(KeyCode::Esc);
+    assert_eq!(world.model.area, Area::Composer);
+    world.input(Input::Drawn);
+    world.write("y");
+    assert_eq!(world.model.composer().raw(), "y");
+    assert_eq!(answered(&mut world), None);
+}
+
+#[test]
+fn a_review_can_put_single_files_back() {
+    let mut world = World::new();
+    let files = json!([
+        {"path": "a.rs", "kind": "modified", "added": 1, "removed": 0, "binary": false, "diff": "@@ -1,0 +1,1 @@\n+a\n"},
+        {"path": "b.rs", "kind": "added", "added": 2, "removed": 0, "binary": false},
+    ]);
+    world.happens(1, 1, "turn_started", started("demo:demo"));
+    world.happens(
+        1,
+        2,
+        "patch_review_requested",
+        json!({"tool_call_id": "review_1", "files": files, "waits": true}),
+    );
+    let pending = json!([{
+        "session_id": session_id(1), "turn_id": crate::world::TURN, "tool_call_id": "review_1", "tool": "patch_review",
+        "input": {}, "kind": "write", "summary": "2 files", "rule": {"tool": "patch_review", "subject": ""},
+        "requested_at": "2026-03-02T09:15:06Z",
+    }]);
+    let others = json!({"pending_approvals": pending, "running_turn_id": crate::world::TURN});
+    world.news(News::Loaded(Box::new(crate::world::shown(1, 2, others))));
+    world.wait(500);
+    world.press(KeyCode::Right);
+    world.press(KeyCode::Char(' '));
+    world.press(KeyCode::Char('y'));
+    let review = world.effects().into_iter().find_map(|effect| match effect {
+        Effect::Answer { answer, .. } => answer.review,
+        _ => None,
+    });
+    let rejected: Vec<String> = review.unwrap().reject.into_iter().map(|file| file.path).collect();
+    assert_eq!(rejected, ["b.rs"]);
+}

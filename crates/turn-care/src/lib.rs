@@ -1,0 +1,138 @@
+//! What is done for a turn around its agent's work, whoever does it: the workspace is captured before the first
+//! change and after the last (`checkpoints`), checked (`verify`, with what `project` finds), and its change shown to a
+//! person (`review`).
+//!
+//! It says what the agent is to be told; telling it, and how a turn runs, is left to the agents. That is why a turn
+//! looks the same whether the daemon's own agent or someone else's has worked in it.
+
+mod checkpoints;
+mod project;
+mod review;
+mod verify;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ostler_agent::{Completed, Failed, TurnContext};
+use ostler_checkpoint::CheckpointId;
+use ostler_tools::Tools;
+use ostler_types::{Message, Part, Report, Role};
+
+pub use checkpoints::Checkpoints;
+pub use project::{Checks, checks};
+
+use review::Reviews;
+use verify::Verdict;
+
+/// Finds the commands by which the settings of a trusted workspace have it checked; none where they say
+/// nothing. An error says why they cannot be used.
+pub type OwnChecks = Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Result<Vec<String>, String>> + Send + Sync>;
+
+/// The care of one turn.
+pub struct Care<'a> {
+    context: &'a TurnContext,
+    /// Run the commands that check.
+    tools: Arc<Tools>,
+    /// How a trusted workspace has itself checked.
+    own_checks: Option<OwnChecks>,
+    checkpoints: &'a Checkpoints,
+    /// Whether the workspace may have changed since it was last checked.
+    changed: bool,
+    /// The workspace as it was when it was last checked and held.
+    checked: Option<CheckpointId>,
+    rounds: u32,
+    reviews: Reviews,
+    /// What was said of the workspace, which holds until it changes again.
+    verdict: Verdict,
+}
+
+/// What follows when an agent has done what it was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// It is told this, which is recorded already, and goes on.
+    GoOn(Vec<Message>),
+    /// The turn can end.
+    End,
+}
+
+impl<'a> Care<'a> {
+    /// The care of a turn that begins, or is picked up.
+    pub fn new(
+        context: &'a TurnContext,
+        tools: Arc<Tools>,
+        own_checks: Option<OwnChecks>,
+        checkpoints: &'a Checkpoints,
+    ) -> Care<'a> {
+        Care {
+            context,
+            tools,
+            own_checks,
+            checkpoints,
+            changed: context.open.changed,
+            checked: None,
+            rounds: context.open.rounds,
+            reviews: Reviews::of(&context.open),
+            verdict: Verdict::default(),
+        }
+    }
+
+    /// The workspace before the turn, and later.
+    pub fn checkpoints(&self) -> &'a Checkpoints {
+        self.checkpoints
+    }
+
+    /// Notes that the workspace may have changed.
+    pub fn note_change(&mut self) {
+        self.changed = true;
+    }
+
+    /// Whether a turn that is picked up stood in a review.
+    pub fn was_in_review(&self) -> bool {
+        self.reviews.was_open()
+    }
+
+    /// The commands that a turn of this session is checked with, or why there are none.
+    pub async fn commands(&self) -> Result<Vec<String>, String> {
+        verify::commands(self).await
+    }
+
+    /// Checks what was done and has it reviewed. Only an agent that can go on is told what came of it.
+    pub async fn settle(&mut self, can_go_on: bool) -> Result<Next, Failed> {
+        match verify::verify(self, can_go_on).await? {
+            verify::Outcome::TryAgain(message) => return Ok(Next::GoOn(vec![message])),
+            verify::Outcome::Settled(latest) if latest == Verdict::default() => {}
+            verify::Outcome::Settled(latest) => self.verdict = latest,
+        }
+        match review::review(self, can_go_on).await? {
+            Some(message) => Ok(Next::GoOn(vec![message])),
+            None => Ok(Next::End),
+        }
+    }
+
+    /// The end of a turn, with what there is to say of its check, its review and its undoing.
+    pub fn completed(&self, stop_reason: String) -> Completed {
+        let Verdict { verified, note } = self.verdict.clone();
+        let is_outdated = verified == Some(true) && self.changed;
+        let (verified, note) = if is_outdated {
+            (None, Some("not verified: files were put back after the check".to_owned()))
+        } else {
+            (verified, note)
+        };
+        let mut said: Vec<String> = note.into_iter().collect();
+        if self.reviews.is_unsettled {
+            said.push("files changed again after the last review".to_owned());
+        }
+        said.extend(self.checkpoints.failure().map(|why| format!("this turn cannot be undone: {why}")));
+        let verification = (!said.is_empty()).then(|| said.join("; "));
+        Completed { stop_reason, verified, verification }
+    }
+
+    /// Records something that the agent is to be told and that nobody said.
+    async fn tell(&self, text: String) -> Result<Message, Failed> {
+        let (id, created_at) = (self.context.message_id(), self.context.clock.now());
+        let message = Message { id, role: Role::User, parts: vec![Part::text(text)], created_at };
+        self.context.report(Report::Told { message: message.clone() }).await?;
+        Ok(message)
+    }
+}

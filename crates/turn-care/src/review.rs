@@ -1,0 +1,332 @@
+//! Patch review: the turn's whole change as one question. What a person does not want is put back, as far
+//! as it is still what they were shown, and what they say goes to the model.
+//!
+//! A change that cannot be shown is asked about all the same, and what changes while the answer is awaited
+//! is shown in a further review, a few times. A turn that fails or is stopped is not reviewed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use ostler_agent::Failed;
+use ostler_checkpoint::{Against, Checkpoint, CheckpointId, RestoreOptions, Restored, Store};
+use ostler_types::{FileChange, Message, PATCH_REVIEW, Patch, PatchReviewMode, RejectedFile, Reviewed};
+
+use crate::Care;
+
+/// How much of the diffs one review may hold; a record must stay small.
+const MAX_DIFF_BYTES: usize = 256 * 1024;
+/// How many files one review may show, and how long they may be altogether as they are recorded.
+const MAX_FILES: usize = 500;
+const MAX_BYTES: usize = 1024 * 1024;
+/// How often what has changed during a review is reviewed in care.
+const MAX_AGAIN: usize = 3;
+/// How many files the model is told of, one by one.
+const MAX_LINES: usize = 100;
+
+/// What a turn remembers of its reviews.
+#[derive(Default)]
+pub(crate) struct Reviews {
+    /// The workspace as it was when it was last reviewed.
+    last: Option<CheckpointId>,
+    /// How many calls had begun when a change that could not be shown was last asked about.
+    unshown: Option<u64>,
+    /// The answer to a review of which the agent has not heard yet, because it was restarted.
+    answered: Option<Reviewed>,
+    /// Whether a review waited when the agent was restarted.
+    waits: bool,
+    /// Whether something changed during each of the reviews.
+    pub(crate) is_unsettled: bool,
+}
+
+impl Reviews {
+    /// Those of a turn that begins, or is picked up.
+    pub(crate) fn of(turn: &ostler_types::OpenTurn) -> Reviews {
+        let waits = turn.calls.iter().any(|open| open.call.name == PATCH_REVIEW);
+        Reviews { answered: turn.reviewed.clone(), waits, ..Reviews::default() }
+    }
+
+    /// Whether a turn that is picked up stood in a review.
+    pub(crate) fn was_open(&self) -> bool {
+        self.answered.is_some() || self.waits
+    }
+}
+
+/// Reviews the turn's change, if the policy asks for it and there is one. Returns what the agent has been told
+/// when it is to go on.
+pub(crate) async fn review(care: &mut Care<'_>, can_go_on: bool) -> Result<Option<Message>, Failed> {
+    let waits = match care.context.session.policy.patch_review.mode {
+        PatchReviewMode::Off if !care.reviews.was_open() => return Ok(None),
+        PatchReviewMode::Off | PatchReviewMode::Request => true,
+        PatchReviewMode::Auto => false,
+    };
+    for _ in 0..=MAX_AGAIN {
+        let Some(reviewed) = ask(care, waits).await? else { return Ok(None) };
+        let is_late = changed_since(care, &reviewed).await;
+        let PutBack { lines, is_whole } = put_back(care, &reviewed).await;
+        care.changed |= !lines.is_empty();
+        // What is left now is what was accepted: it is asked about again only when it changes.
+        if is_whole && !is_late && !lines.is_empty() {
+            let left = care.checkpoints.now().await.and_then(Result::ok);
+            care.reviews.last = left.map(|left| left.id).or(care.reviews.last);
+        }
+        if let Some(text) = feedback(&reviewed, &lines) {
+            let told = care.tell(text).await?;
+            if can_go_on {
+                return Ok(Some(told));
+            }
+        }
+        if !is_late {
+            return Ok(None);
+        }
+    }
+    care.reviews.is_unsettled = true;
+    Ok(None)
+}
+
+/// Asks, and returns what a person said. None when there is nothing to review, or nobody is waited for.
+async fn ask(care: &mut Care<'_>, waits: bool) -> Result<Option<Reviewed>, Failed> {
+    if let Some(answered) = care.reviews.answered.take() {
+        care.reviews.last = answered.checkpoint_id.as_deref().and_then(|id| id.parse().ok());
+        return Ok(Some(answered));
+    }
+    // A review that waits already is the one that is answered, whatever is shown now.
+    let waited = std::mem::take(&mut care.reviews.waits);
+    let Some(patch) = patch(care).await.or_else(|| waited.then(Patch::default)) else { return Ok(None) };
+    let shown = patch.checkpoint_id.clone();
+    let answer = care.context.review(patch, waits).await?;
+    let shown = answer.as_ref().map_or(shown, |reviewed| reviewed.checkpoint_id.clone());
+    care.reviews.last = shown.and_then(|id| id.parse().ok());
+    Ok(answer)
+}
+
+/// What the turn changed, if that has not been reviewed yet.
+async fn patch(care: &mut Care<'_>) -> Option<Patch> {
+    let why = match care.checkpoints.now().await {
+        None => care.checkpoints.unknown()?,
+        Some(Err(why)) => why,
+        Some(Ok(now)) if care.reviews.last == Some(now.id) => return None,
+        Some(Ok(now)) => match care.checkpoints.changes(&now).await {
+            Ok(files) if files.is_empty() => return None,
+            Ok(files) => return Some(bounded(files, now.id)),
+            Err(why) => why,
+        },
+    };
+    let count = Some(care.checkpoints.change_count());
+    if care.reviews.unshown == count {
+        return None;
+    }
+    care.reviews.unshown = count;
+    Some(Patch { note: Some(why), ..Patch::default() })
+}
+
+/// Whether the workspace is another than the one that was shown.
+async fn changed_since(care: &Care<'_>, reviewed: &Reviewed) -> bool {
+    let Some(shown) = &reviewed.checkpoint_id else { return false };
+    match care.checkpoints.now().await {
+        Some(Ok(now)) => now.id.to_string() != *shown,
+        Some(Err(_)) => true,
+        None => false,
+    }
+}
+
+/// What was done about a rejection, a line each.
+#[derive(Default)]
+struct PutBack {
+    lines: Vec<String>,
+    /// Whether all that was rejected is as it was.
+    is_whole: bool,
+}
+
+/// Puts back what was rejected: all of it, some files, or some hunks.
+async fn put_back(care: &Care<'_>, reviewed: &Reviewed) -> PutBack {
+    let rejected = reviewed.answer.reject.clone();
+    if reviewed.accepted && rejected.is_empty() {
+        return PutBack::default();
+    }
+    care.checkpoints.hold().await;
+    let shown = reviewed.checkpoint_id.clone();
+    let restored = care.checkpoints.blocking(move |store, workspace, before| {
+        let shown = shown.and_then(|id| id.parse().ok()).ok_or("the change is not known")?;
+        let shown = store.find(shown).map_err(|error| error.to_string())?;
+        let change = Change { store, workspace, before, shown: &shown };
+        if rejected.is_empty() { change.put_back_all() } else { change.put_back(&rejected) }
+    });
+    let failed =
+        |why: &str| PutBack { lines: vec![format!("nothing could be put back: {why}")], is_whole: false };
+    match restored.await {
+        Some(Ok(put_back)) => put_back,
+        Some(Err(why)) => failed(&why),
+        None => failed("there is no checkpoint of the workspace"),
+    }
+}
+
+/// What a person was shown.
+struct Change<'a> {
+    store: &'a Store,
+    workspace: &'a Path,
+    before: &'a Checkpoint,
+    shown: &'a Checkpoint,
+}
+
+impl Change<'_> {
+    fn put_back_all(&self) -> Result<PutBack, String> {
+        let options = RestoreOptions::default();
+        let restored = self.store.restore(self.workspace, self.before, Some(self.shown), &options);
+        let Restored { restored, deleted, recreated, conflicts, left_out } =
+            restored.map_err(|error| error.to_string())?;
+        let mut failed: Vec<String> = conflicts
+            .iter()
+            .map(|conflict| format!("could not be put back: {}: {}", conflict.path.display(), conflict.why))
+            .collect();
+        let too_large = |path: &Path| format!("could not be put back: {}: it was too large", path.display());
+        failed.extend(left_out.iter().map(|left_out| too_large(&left_out.path)));
+        let is_whole = failed.is_empty();
+        let done = restored.iter().chain(&deleted).chain(&recreated);
+        let done: Vec<String> = done.map(|path| format!("put back: {}", path.display())).collect();
+        let mut lines: Vec<String> = failed.into_iter().chain(done).collect();
+        if lines.len() > MAX_LINES {
+            let more = lines.len() - MAX_LINES;
+            lines.truncate(MAX_LINES);
+            lines.push(format!("and {more} more"));
+        }
+        Ok(PutBack { lines, is_whole })
+    }
+
+    fn put_back(&self, rejected: &[RejectedFile]) -> Result<PutBack, String> {
+        let changes = self.store.diff(self.before, Against::Checkpoint(self.shown));
+        let changes = changes.map_err(|error| error.to_string())?;
+        let known: HashMap<String, _> =
+            changes.iter().map(|change| (change.path.to_string_lossy().into_owned(), change)).collect();
+        let (mut lines, mut is_whole) = (Vec::new(), true);
+        for RejectedFile { path, hunks } in rejected {
+            let what = match hunks {
+                Some(hunks) => format!("{path} (hunks {hunks:?})"),
+                None => path.clone(),
+            };
+            let Some(change) = known.get(path) else {
+                lines.push(format!("could not be put back: {what}: it is no part of the change"));
+                is_whole = false;
+                continue;
+            };
+            let restored = match hunks {
+                Some(hunks) => {
+                    let since = Some(self.shown);
+                    self.store.restore_hunks(self.workspace, &change.path, self.before, since, hunks)
+                }
+                None => {
+                    let options = RestoreOptions { only: Some(paths(change)), ..RestoreOptions::default() };
+                    self.store.restore(self.workspace, self.before, Some(self.shown), &options)
+                }
+            };
+            let failed = match restored {
+                Ok(restored) => match (restored.conflicts.first(), restored.left_out.first()) {
+                    (Some(conflict), _) => Some(conflict.why.to_string()),
+                    (None, Some(_)) => Some("it was too large".to_owned()),
+                    (None, None) => None,
+                },
+                Err(error) => Some(error.to_string()),
+            };
+            is_whole &= failed.is_none();
+            lines.push(match failed {
+                Some(why) => format!("could not be put back: {what}: {why}"),
+                None => format!("put back: {what}"),
+            });
+        }
+        Ok(PutBack { lines, is_whole })
+    }
+}
+
+/// Where a file is, and where it was.
+fn paths(change: &ostler_checkpoint::FileChange) -> Vec<PathBuf> {
+    let mut paths = vec![change.path.clone()];
+    if let ostler_checkpoint::ChangeKind::Renamed { from } = &change.kind {
+        paths.push(from.clone());
+    }
+    paths
+}
+
+/// What the model hears of a review, if there is something to hear.
+fn feedback(reviewed: &Reviewed, put_back: &[String]) -> Option<String> {
+    let mut lines = Vec::new();
+    if !reviewed.accepted {
+        lines.push("The user reviewed the change of this turn and did not accept it.".to_owned());
+    } else if !put_back.is_empty() || !reviewed.answer.comments.is_empty() {
+        lines.push("The user reviewed the change of this turn and accepted it in part.".to_owned());
+    }
+    lines.extend(reviewed.reason.clone());
+    lines.extend(put_back.iter().map(|line| format!("- {line}")));
+    for comment in &reviewed.answer.comments {
+        let place = match (&comment.path, comment.line) {
+            (Some(path), Some(line)) => format!("{path}:{line}: "),
+            (Some(path), None) => format!("{path}: "),
+            (None, _) => String::new(),
+        };
+        lines.push(format!("- {place}{}", comment.text));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// As much of the change as a record has room for: of many files the largest changes, with as many of
+/// their diffs as there is room for.
+fn bounded(mut files: Vec<FileChange>, shown: CheckpointId) -> Patch {
+    let count = files.len();
+    if count > MAX_FILES {
+        files.sort_by_key(|file| std::cmp::Reverse(file.added + file.removed));
+        files.truncate(MAX_FILES);
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    let (mut diffs, mut room) = (MAX_DIFF_BYTES, MAX_BYTES);
+    let mut listed = Vec::new();
+    for mut file in files {
+        let length = file.diff.as_ref().map_or(0, String::len);
+        if length > diffs || recorded_bytes(&file) > room {
+            file.diff = None;
+        } else {
+            diffs -= length;
+        }
+        let bytes = recorded_bytes(&file);
+        if bytes <= room {
+            room -= bytes;
+            listed.push(file);
+        }
+    }
+    let more = (count - listed.len()) as u64;
+    Patch { files: listed, more, checkpoint_id: Some(shown.to_string()), note: None }
+}
+
+fn recorded_bytes(file: &FileChange) -> usize {
+    serde_json::to_vec(file).map_or(usize::MAX, |bytes| bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_types::{ChangeKind, FileChange};
+
+    use super::{MAX_BYTES, MAX_FILES, bounded};
+
+    fn file(number: u64, path: &str, diff: &str) -> FileChange {
+        FileChange {
+            path: format!("{path}{number:06}"),
+            kind: ChangeKind::Added,
+            from: None,
+            added: number,
+            removed: 0,
+            binary: false,
+            diff: Some(diff.to_owned()),
+        }
+    }
+
+    #[test]
+    fn however_many_files_changed_a_review_stays_small_and_counts_the_rest() {
+        let id = "0".repeat(64).parse().unwrap();
+        let shown = bounded((0..120_000).map(|number| file(number, "f", "+x\n")).collect(), id);
+        assert_eq!((shown.files.len(), shown.more), (MAX_FILES, 120_000 - MAX_FILES as u64));
+        assert_eq!(shown.files[0].added, 119_500, "the largest changes are shown");
+        // Each of these takes six bytes for one when it is recorded.
+        let long = "\u{1}".repeat(4_000);
+        let shown = bounded((0..400).map(|number| file(number, &long, &long)).collect(), id);
+        assert_eq!(shown.files.len() as u64 + shown.more, 400);
+        let recorded = serde_json::to_vec(&shown.files).unwrap().len();
+        assert!(shown.more > 0 && recorded < MAX_BYTES + 1_000, "{recorded}");
+    }
+}

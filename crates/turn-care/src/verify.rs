@@ -1,0 +1,162 @@
+//! Verification: after a turn that changed the workspace, commands decide whether the work holds. A
+//! failure goes back to the model, a few times; and the end of the turn says what there was to say.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ostler_agent::Failed;
+use ostler_tools::ToolContext;
+use ostler_types::{CommandResult, Message, Part, Report, Role};
+
+use crate::{Care, project};
+
+/// How long one command may take.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// How the check for uncommitted changes is called among the commands.
+const CLEAN: &str = "git status --porcelain";
+
+/// What verification came to.
+pub(crate) enum Outcome {
+    /// The agent is told of a failure and goes on.
+    TryAgain(Message),
+    /// The turn can end.
+    Settled(Verdict),
+}
+
+/// Whether the workspace was checked and held, and what there is to say about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) verified: Option<bool>,
+    pub(crate) note: Option<String>,
+}
+
+/// What a turn is checked with, or why it is not.
+enum Plan {
+    Run { commands: Vec<String>, require_clean: bool },
+    Nothing(Option<String>),
+}
+
+/// Checks the workspace, if the turn changed it and something is known to check it with. Only an agent
+/// that can go on is told of a failure.
+pub(crate) async fn verify(care: &mut Care<'_>, can_go_on: bool) -> Result<Outcome, Failed> {
+    let now = care.checkpoints.now().await.and_then(Result::ok).map(|checkpoint| checkpoint.id);
+    let before = care.checkpoints.before().map(|before| before.id).filter(|_| care.rounds == 0);
+    let known = care.checked.or(before);
+    // Commands may have run without leaving anything behind. After a failure only a check can tell.
+    care.changed &= now.is_none() || now != known;
+    let (commands, require_clean) = match plan(care).await {
+        Plan::Run { commands, require_clean } => (commands, require_clean),
+        Plan::Nothing(note) => return Ok(Outcome::Settled(Verdict { verified: None, note })),
+    };
+    care.checkpoints.hold().await;
+    care.rounds += 1;
+    let (round, max_rounds) = (care.rounds, care.context.session.policy.verify.max_rounds);
+    let mut shown = commands.clone();
+    shown.extend(require_clean.then(|| CLEAN.to_owned()));
+    care.context.report(Report::VerificationStarted { round, commands: shown }).await?;
+    let results = run_all(care, &commands, require_clean).await;
+    let ok = results.iter().all(|result| result.exit_code == Some(0));
+    let again = !ok && can_go_on && round <= max_rounds;
+    let feedback = again.then(|| feedback(care, &results, round, max_rounds));
+    let report = Report::VerificationCompleted { round, ok, results, feedback: feedback.clone() };
+    care.context.report(report).await?;
+    care.changed = !ok;
+    care.checked = now.filter(|_| ok);
+    match feedback {
+        Some(message) => Ok(Outcome::TryAgain(message)),
+        None => Ok(Outcome::Settled(Verdict { verified: Some(ok), note: Some(verdict(ok, round)) })),
+    }
+}
+
+/// The commands that a turn of this session is checked with: those of the session or the configuration,
+/// else those of a trusted workspace.
+pub(crate) async fn commands(care: &Care<'_>) -> Result<Vec<String>, String> {
+    let policy = &care.context.session.policy.verify;
+    if !policy.commands.is_empty() {
+        return Ok(policy.commands.clone());
+    }
+    let workspace = PathBuf::from(&care.context.session.workspace_path);
+    if let Some(own_checks) = care.own_checks.as_ref().filter(|_| care.context.trusted) {
+        let own = own_checks(workspace.clone()).await.map_err(|why| format!("not verified: {why}"))?;
+        if !own.is_empty() {
+            return Ok(own);
+        }
+    }
+    let found = tokio::task::spawn_blocking(move || project::checks(&workspace)).await.ok().flatten();
+    match found {
+        Some(checks) if care.context.trusted => Ok(checks.commands),
+        Some(checks) => Err(format!(
+            "not verified: {} says how to check this workspace, but the workspace is not trusted (`ostler trust` \
+             changes that)",
+            checks.origin
+        )),
+        None => Err("not verified: nothing says how to check this workspace".to_owned()),
+    }
+}
+
+async fn plan(care: &Care<'_>) -> Plan {
+    let policy = &care.context.session.policy.verify;
+    if !care.changed {
+        return Plan::Nothing(None);
+    }
+    if !policy.auto {
+        return Plan::Nothing(Some("not verified: the policy switches verification off".to_owned()));
+    }
+    let require_clean = policy.require_clean;
+    match commands(care).await {
+        Ok(commands) => Plan::Run { commands, require_clean },
+        Err(_) if require_clean => Plan::Run { commands: Vec::new(), require_clean },
+        Err(why) => Plan::Nothing(Some(why)),
+    }
+}
+
+/// Runs the commands in order, up to the first that fails.
+async fn run_all(care: &Care<'_>, commands: &[String], require_clean: bool) -> Vec<CommandResult> {
+    let session = &care.context.session;
+    let mut context =
+        ToolContext::new(PathBuf::from(&session.workspace_path), session.id, Arc::new(|_, _| {}));
+    // Where nothing confines, the commands that the owner named run all the same: they asked for them.
+    context.unconfined = !session.policy.verify.commands.is_empty() || care.context.trusted;
+    let mut results = Vec::new();
+    for command in commands {
+        let outcome = care.tools.run_command(&context, command, TIMEOUT).await;
+        let (exit_code, output) = (outcome.exit_code(), outcome.text());
+        let duration_ms = outcome.duration_ms;
+        results.push(CommandResult { command: command.clone(), exit_code, duration_ms, output });
+        if exit_code != Some(0) {
+            return results;
+        }
+    }
+    if require_clean {
+        let outcome = care.tools.run_command(&context, CLEAN, TIMEOUT).await;
+        let clean = outcome.ok() && outcome.output.trim().is_empty();
+        let output = match (outcome.ok(), clean) {
+            (_, true) => String::new(),
+            (true, false) => format!("There are changes that are not committed:\n{}", outcome.output),
+            (false, _) => outcome.text(),
+        };
+        let (command, exit_code) = (CLEAN.to_owned(), Some(i32::from(!clean)));
+        results.push(CommandResult { command, exit_code, duration_ms: outcome.duration_ms, output });
+    }
+    results
+}
+
+fn verdict(ok: bool, round: u32) -> String {
+    let rounds = if round == 1 { "1 round".to_owned() } else { format!("{round} rounds") };
+    if ok {
+        format!("verified after {rounds}")
+    } else {
+        format!("not verified: it still fails after {rounds}")
+    }
+}
+
+fn feedback(care: &Care<'_>, results: &[CommandResult], round: u32, rounds: u32) -> Message {
+    let failed = results.last().map_or_else(String::new, |result| {
+        let how = result.exit_code.map_or("did not finish".to_owned(), |code| format!("exited with {code}"));
+        format!("`{}` {how}.\n\n{}", result.command, result.output)
+    });
+    let text = format!("Verification failed (round {round} of {rounds}): {failed}\n\nMend it.");
+    let (id, created_at) = (care.context.message_id(), care.context.clock.now());
+    Message { id, role: Role::User, parts: vec![Part::text(text)], created_at }
+}
