@@ -164,7 +164,7 @@ def known_query(name, query):
     """A cursor must have been given out, and a stream without end is no answer that could be checked."""
     if name == "list_sessions" and isinstance(query.get("cursor"), str):
         del query["cursor"]
-    if name in ("get_trust", "list_tools", "import_session") and isinstance(query.get("workspace_path"), str):
+    if name in ("get_trust", "list_tools", "import_session", "list_agent_sessions") and isinstance(query.get("workspace_path"), str):
         query["workspace_path"] = WORKSPACE
     if name == "usage":
         for key in ("from", "to"):
@@ -210,6 +210,12 @@ def known_words(name, body):
     if name == "run_subtasks":
         known_plan(body)
     if name in ("create_session", "update_session"):
+        # The daemon's own agent has no settings, and no sessions elsewhere.
+        chosen = body.get("agent_settings")
+        if isinstance(chosen, dict) and all(isinstance(choice, str) for choice in chosen.values()):
+            body["agent_settings"] = {}
+        if isinstance(body.get("adopt"), str):
+            body["adopt"] = None
         replace("model", "demo:demo")
         models = body.get("fallback_models")
         if isinstance(models, list) and all(isinstance(model, str) for model in models):

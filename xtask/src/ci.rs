@@ -26,6 +26,8 @@ const STEPS: &[Step] = &[
     Step { name: "tools", work: Work::Xtask { command: "setup", run: setup::run } },
     Step { name: "tests", work: Work::cargo("nextest run --workspace --locked --profile ci") },
     Step { name: "clients", work: Work::Script { path: "clients/test.sh" } },
+    Step { name: "adapter", work: Work::Script { path: "tests/acp/adapter.sh" } },
+    Step { name: "page", work: Work::Script { path: "web/test.sh" } },
     Step {
         name: "docs",
         work: Work::Cargo {
