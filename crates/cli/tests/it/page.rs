@@ -93,7 +93,12 @@ fn serve_prints_an_address_with_a_code_and_shows_it_to_a_browser() {
     let shown = std::fs::read_to_string(&seen).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(shown.trim(), page);
+    // Everybody can read what a program was started with, so that is a private file which leads on.
+    let file = Path::new(shown.trim());
+    assert!(file.starts_with(dir.path().join("data")), "{shown}");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains(&format!("content=\"0;url={page}\"")), "{text}");
     let (start, code) = page.split_once("/#code=").unwrap();
     assert!(start.starts_with("http://127.0.0.1:") && code.len() == 32, "{page}");
 }
