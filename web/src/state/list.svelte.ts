@@ -17,6 +17,9 @@ export type Row = View
 /** How a session stands, in the one word that its dot shows. */
 export type Standing = 'running' | 'waiting' | 'failed' | 'unread' | 'idle' | 'closed'
 
+/** What only a row that knows its running turn can take. */
+const TELLS_OF_A_TURN = new Set<SessionEvent['type']>(['approval_requested', 'patch_review_requested', 'tool_call_started'])
+
 /** The sessions that nobody else has started, newest activity first. */
 export class SessionList {
   rows = $state.raw<readonly Row[]>([])
@@ -28,8 +31,12 @@ export class SessionList {
   #folds = new Map<string, Folded<Row>>()
   #children = new Set<string>()
   #asked = new Set<string>()
+  /** The newest event of each session that its row could not take. */
+  #missed = new Map<string, number>()
   #next: string | null = null
   #isPublishing = false
+  /** What happened while everything was being loaded, and may be newer than what comes of that. */
+  #meanwhile: SessionEvent[] | null = null
   /** Whether somebody looks at a session now. */
   isOnScreen: (id: string) => boolean = () => false
   /** Called with each record that a person may want to hear of. */
@@ -37,10 +44,16 @@ export class SessionList {
 
   /** Loads everything anew. */
   async load(): Promise<void> {
-    const [page, approvals] = await Promise.all([listSessions({ limit: PAGE, archived: false }), listApprovals()])
+    const meanwhile: SessionEvent[] = []
+    this.#meanwhile = meanwhile
+    // One after the other: what the sessions' last records say of approvals is then among these.
+    const page = await listSessions({ limit: PAGE, archived: false })
+    const approvals = await listApprovals()
     const waiting = Map.groupBy(approvals, (approval) => approval.session_id)
     this.#folds = new Map()
     this.#take(page.sessions, waiting)
+    if (this.#meanwhile === meanwhile) this.#meanwhile = null
+    for (const event of meanwhile) this.event(event)
     this.#next = page.next_cursor ?? null
     this.hasMore = this.#next !== null
     this.isLoaded = true
@@ -72,13 +85,16 @@ export class SessionList {
   /** Takes an event of any session. */
   event(event: SessionEvent): void {
     if (!('seq' in event)) return
+    this.#meanwhile?.push(event)
     const id = event.session_id
     if (this.#children.has(id)) return
     if (event.type === 'session_created') return this.#created(event)
     const known = this.#folds.get(id)
     if (!known) return this.#askFor(id)
     if (event.seq <= known.view.last_seq) return
-    const next = apply(known, event)
+    // The list does not say which turn runs, and without that such an event means nothing.
+    if (TELLS_OF_A_TURN.has(event.type) && !known.view.running_turn_id) return this.#catchUp(id, event)
+    const next = isKnownApproval(known.view, event) ? { ...known, view: { ...known.view, last_seq: event.seq } } : apply(known, event)
     this.#folds.set(id, next)
     this.#attend(next.view, event)
     this.#publishSoon()
@@ -128,15 +144,30 @@ export class SessionList {
     }
   }
 
+  /** Asks for a session whose row knows too little to take an event; once more if the answer is older than that. */
+  #catchUp(id: string, event: EventRecord): void {
+    const isNew = (this.#missed.get(id) ?? 0) < event.seq
+    if (isNew) this.#missed.set(id, event.seq)
+    this.#askFor(id)
+    const row = this.row(id)
+    if (isNew && row) this.#attend(row, event)
+  }
+
   /** A session that is not in the list has come to life, or back from the archive. */
   #askFor(id: string): void {
     if (this.#asked.has(id)) return
     this.#asked.add(id)
-    const put = (shown: Shown): void => {
+    const put = (shown: Shown): boolean => {
       if (shown.parent_session_id) this.#children.add(id)
       else this.tell(shown)
+      if ((this.#missed.get(id) ?? 0) > shown.last_seq) return true
+      this.#missed.delete(id)
+      return false
     }
-    getSession(id).then(put, () => {}).finally(() => this.#asked.delete(id))
+    const ask = async (): Promise<void> => {
+      while (put(await getSession(id)));
+    }
+    ask().catch(() => this.#missed.delete(id)).finally(() => this.#asked.delete(id))
   }
 
   #attend(row: Row, record: EventRecord): void {
@@ -167,4 +198,9 @@ export class SessionList {
 
 function oldestFirst(approvals: PendingApproval[]): PendingApproval[] {
   return approvals.sort((one, other) => (one.requested_at < other.requested_at ? -1 : 1))
+}
+
+/** Whether an approval was in the list already, which was asked for a moment after the sessions. */
+function isKnownApproval(row: Row, event: EventRecord): boolean {
+  return event.type === 'approval_requested' && row.pending_approvals.some((each) => each.tool_call_id === event.data.tool_call.id)
 }
