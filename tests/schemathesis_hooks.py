@@ -24,10 +24,10 @@ ID = re.compile(rf"(?:sess|turn|msg)_[0-9a-f]{{32}}|{UUID}")
 # What uses its scene up when it succeeds, so that the next request needs a fresh one.
 CONSUMING = {
     "close_session", "withdraw_message", "answer_approval", "cancel", "retry_turn", "run", "compact", "run_subtasks",
-    "remove_project",
+    "remove_project", "change_queued",
 }
 # What names a session and something in it.
-TOGETHER = {"withdraw_message", "answer_approval", "retry_turn", "fork_session"}
+TOGETHER = {"withdraw_message", "change_queued", "answer_approval", "retry_turn", "fork_session"}
 # What a session may be called.
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 # A conversation, as another program keeps it.
@@ -73,11 +73,13 @@ def make_scene(operation):
         return {"project_id": call("POST", "/v1/projects", {"path": new_directory()})["id"]}
     session = call("POST", "/v1/sessions", {"workspace_path": WORKSPACE})["session_id"]
     scene = {"session_id": session}
-    if operation in ("answer_approval", "cancel", "withdraw_message", "list_queue", "retry_turn"):
+    if operation in ("answer_approval", "cancel", "withdraw_message", "change_queued", "list_queue", "retry_turn"):
         scene["approval"] = waiting(session)
         scene["turn_id"] = scene["approval"]["turn_id"]
-    if operation in ("withdraw_message", "list_queue"):
+    if operation in ("withdraw_message", "change_queued", "list_queue"):
         scene["message_id"] = say(session, "hello")["message_id"]
+    if operation == "change_queued":
+        scene["before"] = say(session, "hello again")["message_id"]
     if operation == "retry_turn":
         call("POST", f"/v1/sessions/{session}/cancel")
     if operation == "run":
@@ -156,7 +158,7 @@ def before_call(context, case, kwargs):
     if isinstance(case.body, dict):
         case.body = whole_numbers(case.body)
         known_words(name, case.body)
-        if name == "send_message" and "attachments/picture.png" in json.dumps(case.body):
+        if name in ("send_message", "change_queued") and "attachments/picture.png" in json.dumps(case.body):
             attach((case.path_parameters or {}).get("session_id"))
 
 
@@ -166,6 +168,8 @@ def known_query(name, query):
         del query["cursor"]
     if name in ("get_trust", "list_tools", "import_session", "list_agent_sessions") and isinstance(query.get("workspace_path"), str):
         query["workspace_path"] = WORKSPACE
+    if name == "list_directories" and isinstance(query.get("path"), str):
+        query["path"] = WORKSPACE
     if name == "usage":
         for key in ("from", "to"):
             if isinstance(query.get(key), str):
@@ -231,7 +235,9 @@ def known_words(name, body):
         replace("workspace_path", WORKSPACE)
     if name == "attach_file":
         replace("data", "aGVsbG8=")
-    if name == "send_message" and isinstance(body.get("parts"), list):
+    if name == "change_queued" and made_up(name, body.get("before")):
+        body["before"] = scene_of(name)["before"]
+    if name in ("send_message", "change_queued") and isinstance(body.get("parts"), list):
         for part in body["parts"]:
             if isinstance(part, dict) and isinstance(part.get("ref"), str):
                 part["ref"] = "attachments/picture.png"

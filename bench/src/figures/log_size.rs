@@ -19,10 +19,12 @@ struct Size {
 
 pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let long = Plan::new(bench.count(2000, 100), 5).with_cells_of(100);
-    let text = (long.deltas * long.cell) as u64;
+    let short = Plan { deltas: 1, ..long };
+    let text = ((long.deltas - short.deltas) * long.cell) as u64;
     let (daemon, data) = bench.start_empty()?;
     let mut sizes = Vec::new();
-    for plan in [Plan { deltas: 0, ..long }, long] {
+    // What a turn costs without its answer is taken off.
+    for plan in [short, long] {
         let mut clients = load::clients(&daemon.door, &bench.workspace(), 1).await?;
         clients[0].turn(plan).await?;
         sizes.push(size(&data.path().join("sessions").join(&clients[0].session_id))?);
@@ -30,7 +32,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     daemon.stop()?;
     let ratio = |size: &dyn Fn(&Size) -> u64| (size(&sizes[1]) - size(&sizes[0])) as f64 / text as f64;
     let (log, folder) = (ratio(&|size| size.log), ratio(&|size| size.folder));
-    let figure = format!("log of an answer of {text} bytes in {} deltas", long.deltas);
+    let figure = format!("log of {text} more bytes of an answer in {} deltas", long.deltas - short.deltas);
     Ok(vec![Row::new(
         figure,
         "< 1.5 × text",

@@ -96,10 +96,8 @@ pub struct AgentDescription {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
     /// What new sessions choose of its settings.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
     /// Its processes, one for each workspace in which it was needed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<AgentProcess>,
 }
 
@@ -131,7 +129,6 @@ pub struct AgentProcess {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
     /// The end of what it printed on its error output.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub stderr: String,
 }
 

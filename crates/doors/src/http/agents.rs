@@ -58,7 +58,7 @@ pub(super) async fn sessions(
     Ids(agent): Ids<String>,
     Params(params): Params<WorkspaceParams>,
 ) -> Result<Json<AgentSessions>, ApiError> {
-    let workspace = existing_directory(&params.workspace_path).await?;
+    let workspace = existing_directory("workspace_path", &params.workspace_path).await?;
     Ok(Json(AgentSessions { sessions: kept_sessions(&door, &agent, workspace).await? }))
 }
 

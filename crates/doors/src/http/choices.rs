@@ -75,7 +75,7 @@ pub(super) async fn tools(
     let settings = &door.settings;
     let mut tools = settings.tools.clone();
     if let Some(workspace) = params.workspace_path {
-        let workspace = existing_directory(&workspace).await?;
+        let workspace = existing_directory("workspace_path", &workspace).await?;
         let trusted = door.engine.is_trusted(&workspace);
         tools.extend(settings.servers.tools(PathBuf::from(workspace), trusted).await);
     }

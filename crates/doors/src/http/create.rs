@@ -117,7 +117,7 @@ pub(super) async fn create(
 
 /// Makes a session under a policy, as far as the body does not change it.
 pub(crate) async fn make(door: &HttpDoor, body: NewSessionBody, policy: Policy) -> Result<Session, ApiError> {
-    let workspace_path = existing_directory(&body.workspace_path).await?;
+    let workspace_path = existing_directory("workspace_path", &body.workspace_path).await?;
     refuse_own_data(door, "workspace_path", &workspace_path)?;
     body.name.as_deref().map_or(Ok(()), check_name)?;
     let settings = &door.settings;
@@ -217,8 +217,8 @@ fn depth_below(parent: &SessionView) -> Result<u32, Refusal> {
 }
 
 /// The path of a directory that exists, as it really is.
-pub(super) async fn existing_directory(path: &str) -> Result<String, Refusal> {
-    let given = plain_path("workspace_path", "bad_workspace", path)?;
+pub(super) async fn existing_directory(field: &str, path: &str) -> Result<String, Refusal> {
+    let given = plain_path(field, "bad_workspace", path)?;
     // Links are followed now: trust and rules hold for the directory, not for a name that can be moved.
     let Ok(tidy) = tokio::fs::canonicalize(given).await else {
         return Err(Refusal::invalid(

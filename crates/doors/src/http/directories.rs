@@ -51,7 +51,7 @@ pub(super) async fn list(
     Params(params): Params<DirectoryParams>,
 ) -> Result<Json<DirectoryList>, ApiError> {
     let start = || door.settings.workspace.display().to_string();
-    let path = existing_directory(&params.path.unwrap_or_else(start)).await?;
+    let path = existing_directory("path", &params.path.unwrap_or_else(start)).await?;
     let parent = Path::new(&path).parent().map(|parent| parent.display().to_string());
     let folder = PathBuf::from(&path);
     let (directories, truncated) = tokio::task::spawn_blocking(move || within(&folder))

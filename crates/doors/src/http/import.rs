@@ -57,7 +57,7 @@ pub(super) async fn import(
 ) -> Result<(StatusCode, Json<Created>), ApiError> {
     refuse_unless_file(request.headers())?;
     let workspace = match &params.workspace_path {
-        Some(path) => Some(existing_directory(path).await?),
+        Some(path) => Some(existing_directory("workspace_path", path).await?),
         None => None,
     };
     // What is read is held in memory until it is appended, so one at a time.
@@ -176,7 +176,7 @@ async fn adopt(
     };
     let workspace = match workspace {
         Some(workspace) => workspace,
-        None => existing_directory(&imported.session.workspace_path).await?,
+        None => existing_directory("workspace_path", &imported.session.workspace_path).await?,
     };
     Ok((records_of(door, imported, workspace).await?, files))
 }

@@ -44,7 +44,7 @@ pub(super) async fn show(
     State(door): State<HttpDoor>,
     Params(params): Params<TrustParams>,
 ) -> Result<Json<Trusted>, ApiError> {
-    let workspace_path = existing_directory(&params.workspace_path).await?;
+    let workspace_path = existing_directory("workspace_path", &params.workspace_path).await?;
     let trusted = door.engine.is_trusted(&workspace_path);
     Ok(Json(stands(&door, workspace_path, trusted).await))
 }
@@ -53,7 +53,7 @@ pub(super) async fn set(
     State(door): State<HttpDoor>,
     Body(body): Body<TrustBody>,
 ) -> Result<Json<Trusted>, ApiError> {
-    let workspace_path = existing_directory(&body.workspace_path).await?;
+    let workspace_path = existing_directory("workspace_path", &body.workspace_path).await?;
     let (servers, trusted) = (&door.settings.servers, body.trusted);
     // What counts with trust is settled before it is given, and ended after it is taken.
     if trusted {
