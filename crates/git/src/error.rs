@@ -17,6 +17,10 @@ impl GitError {
         GitError::Failed(text.into())
     }
 
+    pub(crate) fn no_repository() -> GitError {
+        GitError::new("The workspace is not in a git repository.")
+    }
+
     pub(crate) fn io(what: &str, path: &std::path::Path, error: impl std::fmt::Display) -> GitError {
         GitError::Failed(format!("{what} {}: {error}", path.display()))
     }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ostler_sandbox::{Sandbox, hardened_git};
+use ostler_sandbox::{Sandbox, hardened_git_calls};
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
@@ -74,13 +74,15 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
+/// Where the repository is, what its hashes are, and where its work tree begins.
+const WHERE: &[&str] = &["rev-parse", "--absolute-git-dir", "--show-object-format", "--show-toplevel"];
+
 /// The git of one workspace.
-pub struct Git<'a> {
+pub(crate) struct Git<'a> {
     workspace: &'a OwnedFd,
     path: &'a Path,
-    sandbox: Option<&'a Sandbox>,
     /// Where the repository keeps what it knows.
-    pub directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// The root of the work tree that the workspace is in.
     pub(crate) top: PathBuf,
     settings: Vec<(String, String)>,
@@ -89,68 +91,106 @@ pub struct Git<'a> {
     canceled: CancellationToken,
 }
 
-impl<'a> Git<'a> {
-    /// Finds the repository of a workspace and what in its settings has to be put out of force.
-    pub async fn open(
-        workspace: &'a OwnedFd,
-        path: &'a Path,
-        sandbox: Option<&'a Sandbox>,
-    ) -> Result<Git<'a>, GitError> {
-        Git::find(workspace, path, sandbox, (Vec::new(), CancellationToken::new())).await
-    }
+/// What a repository answered.
+pub struct Answers {
+    /// Where it keeps what it knows.
+    pub directory: PathBuf,
+    /// What git said to each question, in their order. The last ones are missing where those before them had too
+    /// much to say.
+    pub outputs: Vec<GitOutput>,
+}
 
-    /// The same outside of any sandbox, since it is to write: with more in the environment of every call, and
-    /// ended when somebody says so.
+/// Asks the repository of a workspace, which is only to be read: in the sandbox if there is one. No answer may hold
+/// two zero bytes in a row.
+pub async fn ask(
+    workspace: &OwnedFd,
+    path: &Path,
+    sandbox: Option<&Sandbox>,
+    questions: &[&[&str]],
+) -> Result<Answers, GitError> {
+    if !is_in_repository(path) {
+        return Err(GitError::no_repository());
+    }
+    let Some(sandbox) = sandbox else {
+        let git = Git::open_to_write(workspace, path, Vec::new(), CancellationToken::new()).await?;
+        let mut outputs = Vec::new();
+        for question in questions {
+            outputs.push(git.run(question).await?);
+        }
+        return Ok(Answers { directory: git.directory, outputs });
+    };
+    let calls: Vec<&[&str]> = std::iter::once(WHERE).chain(questions.iter().copied()).collect();
+    let outputs = hardened_git_calls(sandbox, path, &calls).await;
+    let outputs = outputs.map_err(|error| GitError::new(error.to_string()))?;
+    if outputs.iter().any(|output| output.status.code() == Some(NOT_FOUND)) {
+        return Err(GitError::new(NOT_INSTALLED));
+    }
+    let mut outputs = outputs.into_iter().map(|output| GitOutput {
+        is_success: output.truncated || output.status.success(),
+        code: output.status.code(),
+        stdout: output.stdout,
+        is_cut: output.truncated,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    });
+    let place = Place::read(&outputs.next().expect("there is one output at least"), path)?;
+    Ok(Answers { directory: place.directory, outputs: outputs.collect() })
+}
+
+/// Whether git could find a repository here. Where it could not, it need not be started to say so.
+fn is_in_repository(path: &Path) -> bool {
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    real.ancestors().any(|directory| directory.join(".git").symlink_metadata().is_ok())
+}
+
+/// Where a repository is.
+struct Place {
+    directory: PathBuf,
+    top: PathBuf,
+    empty_tree: &'static str,
+}
+
+impl Place {
+    fn read(found: &GitOutput, path: &Path) -> Result<Place, GitError> {
+        if !found.is_success {
+            return Err(found.no_repository());
+        }
+        let text = String::from_utf8_lossy(&found.stdout);
+        let mut lines = text.lines();
+        let directory = PathBuf::from(lines.next().unwrap_or_default());
+        let empty_tree = if lines.next() == Some("sha256") { EMPTY_TREE_SHA256 } else { EMPTY_TREE_SHA1 };
+        // The repository's settings may name a work tree that is none of the workspace's business.
+        let top = PathBuf::from(lines.next().unwrap_or_default());
+        if !std::fs::canonicalize(path).is_ok_and(|real| real.starts_with(&top)) {
+            return Err(GitError::new(
+                "The git repository here has its work tree elsewhere (core.worktree), so its state is not shown.",
+            ));
+        }
+        Ok(Place { directory, top, empty_tree })
+    }
+}
+
+impl<'a> Git<'a> {
+    /// Finds the repository of a workspace and what in its settings has to be put out of force. Git runs outside of
+    /// any sandbox, since it is to write: with more in the environment of every call, and ended when somebody says so.
     pub(crate) async fn open_to_write(
         workspace: &'a OwnedFd,
         path: &'a Path,
         variables: Vec<(OsString, OsString)>,
         canceled: CancellationToken,
     ) -> Result<Git<'a>, GitError> {
-        Git::find(workspace, path, None, (variables, canceled)).await
-    }
-
-    async fn find(
-        workspace: &'a OwnedFd,
-        path: &'a Path,
-        sandbox: Option<&'a Sandbox>,
-        (variables, canceled): (Vec<(OsString, OsString)>, CancellationToken),
-    ) -> Result<Git<'a>, GitError> {
         let settings =
             SETTINGS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let (directory, top) = (PathBuf::new(), PathBuf::new());
-        let empty_tree = "";
-        let mut git =
-            Git { workspace, path, sandbox, directory, top, settings, empty_tree, variables, canceled };
-        let found =
-            git.run(&["rev-parse", "--absolute-git-dir", "--show-object-format", "--show-toplevel"]).await?;
-        if !found.is_success {
-            return Err(found.no_repository());
-        }
-        let found = String::from_utf8_lossy(&found.stdout).into_owned();
-        let mut lines = found.lines();
-        git.directory = PathBuf::from(lines.next().unwrap_or_default());
-        git.empty_tree = if lines.next() == Some("sha256") { EMPTY_TREE_SHA256 } else { EMPTY_TREE_SHA1 };
-        // The repository's settings may name a work tree that is none of the workspace's business.
-        git.top = PathBuf::from(lines.next().unwrap_or_default());
-        if !std::fs::canonicalize(path).is_ok_and(|real| real.starts_with(&git.top)) {
-            return Err(GitError::new(
-                "The git repository here has its work tree elsewhere (core.worktree), so its state is not shown.",
-            ));
-        }
-        if sandbox.is_none() {
-            git.disarm().await?;
-        }
+        let (directory, top, empty_tree) = (PathBuf::new(), PathBuf::new(), "");
+        let mut git = Git { workspace, path, directory, top, settings, empty_tree, variables, canceled };
+        let place = Place::read(&git.run(WHERE).await?, git.path)?;
+        (git.directory, git.top, git.empty_tree) = (place.directory, place.top, place.empty_tree);
+        git.disarm().await?;
         Ok(git)
     }
 
     /// Runs git to its end.
-    pub async fn run(&self, arguments: &[&str]) -> Result<GitOutput, GitError> {
-        let call = self.call(Vec::new(), MAX_OUTPUT, TIME_LIMIT);
-        match self.sandbox {
-            Some(sandbox) => self.run_confined(sandbox, arguments).await,
-            None => self.run_in_the_open(arguments, &[], call).await,
-        }
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Result<GitOutput, GitError> {
+        self.run_in_the_open(arguments, &[], self.call(Vec::new(), MAX_OUTPUT, TIME_LIMIT)).await
     }
 
     pub(crate) fn call(&self, input: Vec<u8>, max_output: u64, time_limit: Duration) -> Call {
@@ -193,21 +233,6 @@ impl<'a> Git<'a> {
             self.settings.push((name.to_owned(), value.to_owned()));
         }
         Ok(())
-    }
-
-    async fn run_confined(&self, sandbox: &Sandbox, arguments: &[&str]) -> Result<GitOutput, GitError> {
-        let output = hardened_git(sandbox, self.path, arguments).await;
-        let output = output.map_err(|error| GitError::new(error.to_string()))?;
-        if output.status.code() == Some(NOT_FOUND) {
-            return Err(GitError::new(NOT_INSTALLED));
-        }
-        Ok(GitOutput {
-            is_success: output.status.success(),
-            code: output.status.code(),
-            stdout: output.stdout,
-            is_cut: output.truncated,
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        })
     }
 
     /// Git with everything around it that keeps it tame. The one place where it is put together.

@@ -1,6 +1,6 @@
 //! Git, run so that nothing of a repository's own runs, and the worktrees that are made with it.
 //!
-//! [`Git`] looks at a repository, and changes one only where a worktree is made or removed. What a
+//! [`ask`] looks at a repository; one is changed only where a worktree is made or removed. What a
 //! worktree is for is known to those who ask for one.
 
 mod beneath;
@@ -13,6 +13,6 @@ mod snapshot;
 mod worktrees;
 
 pub use error::GitError;
-pub use git::Git;
+pub use git::{Answers, ask};
 pub use output::GitOutput;
 pub use worktrees::{Changed, MadeWorktree, Merged, WorktreeName, Worktrees};

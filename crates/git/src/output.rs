@@ -43,7 +43,7 @@ impl GitOutput {
 
     pub(crate) fn no_repository(&self) -> GitError {
         if self.stderr.contains("not a git repository") {
-            return GitError::new("The workspace is not in a git repository.");
+            return GitError::no_repository();
         }
         GitError::new(format!("The git repository cannot be looked at: {}", self.stderr.trim()))
     }

@@ -3,7 +3,8 @@
 //! A repository can name programs in many of its settings. Each one that is known is turned off, and
 //! because there may be others, git also runs in the sandbox, where it can only read.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -93,13 +94,40 @@ pub struct GitOutput {
 pub async fn hardened_git(
     sandbox: &Sandbox,
     workspace: &Path,
-    arguments: &[impl AsRef<OsStr>],
+    arguments: &[&str],
+) -> Result<GitOutput, SandboxError> {
+    run(sandbox, workspace, "git", words(arguments)).await
+}
+
+/// The same for several calls, one after the other in one sandbox, which costs more to make than git to run. None
+/// may print two zero bytes in a row, with which their outputs are told apart. Those whose output is no longer kept,
+/// because others printed too much, are missing at the end.
+pub async fn hardened_git_calls(
+    sandbox: &Sandbox,
+    workspace: &Path,
+    calls: &[&[&str]],
+) -> Result<Vec<GitOutput>, SandboxError> {
+    let script: String = calls.iter().map(|arguments| line(&words(arguments))).collect();
+    let output = run(sandbox, workspace, "sh", vec!["-c".into(), script.into()]).await?;
+    let outputs = told_apart(&output);
+    if outputs.is_empty() {
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(SandboxError::Prepare(format!("Running git: {}.", complaint.trim())));
+    }
+    Ok(outputs)
+}
+
+async fn run(
+    sandbox: &Sandbox,
+    workspace: &Path,
+    program: &str,
+    arguments: Vec<OsString>,
 ) -> Result<GitOutput, SandboxError> {
     let mut profile = Profile::new(workspace);
     profile.access = WorkspaceAccess::ReadOnly;
     // Attributes that are not part of any tree are read all the same.
     profile.hidden.extend(local_attributes(workspace));
-    let Confined { mut command, confinement } = sandbox.command(&profile, "git", words(arguments))?;
+    let Confined { mut command, confinement } = sandbox.command(&profile, program, arguments)?;
     command.envs(ENVIRONMENT.iter().copied()).env("GIT_ATTR_SOURCE", empty_tree(workspace));
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let failed = |error: std::io::Error| SandboxError::Prepare(format!("Running git: {error}."));
@@ -120,25 +148,59 @@ pub async fn hardened_git(
     output.map_err(failed)
 }
 
+/// A call as a line of a script that says after it how it ended, on both of its outputs.
+fn line(words: &[OsString]) -> String {
+    let quoted = |word: &OsString| format!(" '{}'", word.to_string_lossy().replace('\'', r"'\''"));
+    let words: String = words.iter().map(quoted).collect();
+    format!("git{words}; code=$?; printf '\\n\\0\\0%s\\0\\0' $code; printf '\\0\\0' >&2\n")
+}
+
+fn told_apart(output: &GitOutput) -> Vec<GitOutput> {
+    let mut calls = Vec::new();
+    let (mut rest, mut complaints) = (&output.stdout[..], &output.stderr[..]);
+    let mut complaint = || {
+        let (stderr, after) = cut(complaints);
+        complaints = after.unwrap_or_default();
+        stderr.to_owned()
+    };
+    while let (stdout, Some(after)) = cut(rest) {
+        let (code, after) = cut(after);
+        let code =
+            std::str::from_utf8(code).ok().and_then(|code| code.parse().ok()).unwrap_or(i32::from(u8::MAX));
+        let stdout = stdout.strip_suffix(b"\n").unwrap_or(stdout).to_owned();
+        let status = ExitStatus::from_raw(code << 8);
+        calls.push(GitOutput { status, stdout, truncated: false, stderr: complaint() });
+        rest = after.unwrap_or_default();
+    }
+    if output.truncated {
+        calls.push(GitOutput {
+            status: output.status,
+            stdout: rest.to_owned(),
+            truncated: true,
+            stderr: complaint(),
+        });
+    }
+    calls
+}
+
 /// The arguments, with those that keep a command from running what the repository names.
-fn words(arguments: &[impl AsRef<OsStr>]) -> Vec<OsString> {
+fn words(arguments: &[&str]) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["--no-pager".into(), "--literal-pathspecs".into()];
     for setting in SETTINGS {
         words.extend(["-c".into(), (*setting).into()]);
     }
-    let mut arguments = arguments.iter().map(|argument| argument.as_ref().to_owned());
-    let Some(command) = arguments.next() else { return words };
-    let more: &[&str] = match command.to_str() {
-        Some("diff" | "log" | "show" | "diff-tree" | "diff-index" | "diff-files" | "format-patch") => {
+    let Some((command, arguments)) = arguments.split_first() else { return words };
+    let more: &[&str] = match *command {
+        "diff" | "log" | "show" | "diff-tree" | "diff-index" | "diff-files" | "format-patch" => {
             &["--no-ext-diff", "--no-textconv"]
         }
-        Some("blame" | "annotate" | "grep") => &["--no-textconv"],
-        Some("status") => &["--ignore-submodules=all"],
-        Some(_) | None => &[],
+        "blame" | "annotate" | "grep" => &["--no-textconv"],
+        "status" => &["--ignore-submodules=all"],
+        _ => &[],
     };
-    words.push(command);
+    words.push(command.into());
     words.extend(more.iter().map(OsString::from));
-    words.extend(arguments);
+    words.extend(arguments.iter().map(OsString::from));
     words
 }
 
@@ -151,6 +213,14 @@ fn empty_tree(workspace: &Path) -> &'static str {
     match config.values("extensions.objectformat").next_back() {
         Some("sha256") => EMPTY_TREE_SHA256,
         Some(_) | None => EMPTY_TREE_SHA1,
+    }
+}
+
+/// What is before two zero bytes, and what after them, if they are there.
+fn cut(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match bytes.windows(2).position(|pair| pair == [0, 0]) {
+        Some(place) => (&bytes[..place], Some(&bytes[place + 2..])),
+        None => (bytes, None),
     }
 }
 

@@ -45,7 +45,7 @@ pub use confinement::{Aftermath, Confinement};
 pub use denial::explain_denial;
 pub use embedded::ArmedRepository;
 pub use error::SandboxError;
-pub use git::{GitOutput, hardened_git};
+pub use git::{GitOutput, hardened_git, hardened_git_calls};
 pub use helper::run_helper;
 pub use layout::unfit;
 pub use placeholders::is_placeholder;

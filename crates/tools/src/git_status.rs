@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_git::{Git, GitError, GitOutput};
+use ostler_git::{Answers, GitError, GitOutput};
 use ostler_types::{ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,16 +83,17 @@ impl Tool for GitStatus {
 async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
     let GitStatusInput {} = input::parse(input)?;
     let directory = Workspace::open(&context.workspace, &confines.hidden)?.directory(".")?;
-    let git = Git::open(&directory, &context.workspace, confines.sandbox())
-        .await
-        .map_err(|error| failed(&error))?;
-    let status = git
-        .run(STATUS)
-        .await
-        .and_then(|status| status.expect_success("status"))
-        .map_err(|error| failed(&error))?;
-    let log = git.run(LOG).await.map_err(|error| failed(&error))?;
-    Ok(outcome(&Status::parse(&status.stdout), status.is_cut, &log, &under_way(&git.directory)))
+    let answers = ostler_git::ask(&directory, &context.workspace, confines.sandbox(), &[STATUS, LOG]).await;
+    let Answers { directory, outputs } = answers.map_err(|error| failed(&error))?;
+    let mut outputs = outputs.into_iter();
+    let status = outputs.next().ok_or_else(|| Failed::new("Git did not say how the repository stands."))?;
+    let status = status.expect_success("status").map_err(|error| failed(&error))?;
+    Ok(outcome(
+        &Status::parse(&status.stdout),
+        status.is_cut,
+        outputs.next().as_ref(),
+        &under_way(&directory),
+    ))
 }
 
 /// What git itself said may hold anything.
@@ -116,7 +117,7 @@ fn under_way(git_directory: &Path) -> Vec<&'static str> {
     .collect()
 }
 
-fn outcome(status: &Status, is_cut: bool, log: &GitOutput, under_way: &[&str]) -> ToolOutcome {
+fn outcome(status: &Status, is_cut: bool, log: Option<&GitOutput>, under_way: &[&str]) -> ToolOutcome {
     let mut text = heading(status);
     for what in under_way {
         text.push_str(&format!("A {what} is under way.\n"));
@@ -136,10 +137,11 @@ fn outcome(status: &Status, is_cut: bool, log: &GitOutput, under_way: &[&str]) -
     if is_cut {
         text.push_str("[There are too many changes to read them all.]\n");
     }
-    let commits = String::from_utf8_lossy(&log.stdout);
+    let log = log.filter(|log| log.is_success).map(|log| String::from_utf8_lossy(&log.stdout));
+    let commits = log.unwrap_or_default();
     let commits: Vec<String> =
         commits.lines().map(|line| reveal_line(crate::text::cut(line, MAX_SUBJECT).0)).collect();
-    if log.is_success && !commits.is_empty() {
+    if !commits.is_empty() {
         text.push_str(&format!("Recent commits:\n  {}\n", commits.join("\n  ")));
     }
     let details = json!({

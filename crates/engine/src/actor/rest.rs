@@ -22,16 +22,13 @@ impl Actor {
     pub(super) async fn sleep(&mut self) -> ControlFlow<()> {
         let shared = self.session.shared.clone();
         if !self.session.rested {
-            let Ok(bed) = shared.beds.try_acquire() else {
-                self.idle_since = Instant::now();
-                return ControlFlow::Continue(());
-            };
-            let written = tokio::select! {
+            let lie_down = async { (shared.beds.acquire().await, shared.views.rest(self.session.id).await) };
+            let (bed, written) = tokio::select! {
                 input = self.inputs.recv() => {
                     self.early = Some(input.unwrap_or(Input::Stop));
                     return ControlFlow::Continue(());
                 }
-                written = shared.views.rest(self.session.id) => written,
+                done = lie_down => done,
             };
             self.settle(written).await;
             drop(bed);

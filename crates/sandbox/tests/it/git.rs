@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ostler_sandbox::hardened_git;
+use ostler_sandbox::{hardened_git, hardened_git_calls};
 
 use crate::fixture::{World, everywhere};
 
@@ -19,6 +19,7 @@ everywhere! {
     a_submodule_works,
     planted_settings_do_not_run_in_hardened_git,
     hardened_git_is_bounded_and_tells,
+    several_calls_of_git_are_told_apart,
 }
 
 fn repository(world: &World, path: &Path) {
@@ -204,4 +205,29 @@ async fn hardened_git_is_bounded_and_tells(world: &World) {
     let written =
         hardened_git(&world.sandbox, &world.workspace, &["commit", "--allow-empty", "-m", "x"]).await;
     assert!(!written.unwrap().status.success());
+}
+
+async fn several_calls_of_git_are_told_apart(world: &World) {
+    repository(world, &world.workspace);
+    fs::write(world.workspace.join("it's new"), "1\n").unwrap();
+    let calls: [&[&str]; 4] = [
+        &["status", "--porcelain=v2", "-z"],
+        &["rev-parse", "--verify", "it's nothing"],
+        &["log", "--format=%s"],
+        &["rev-parse", "--is-inside-work-tree"],
+    ];
+    let together = hardened_git_calls(&world.sandbox, &world.workspace, &calls).await.unwrap();
+    assert_eq!(together.len(), calls.len());
+    for (arguments, together) in calls.into_iter().zip(together) {
+        let alone = hardened_git(&world.sandbox, &world.workspace, arguments).await.unwrap();
+        assert_eq!(together.stdout, alone.stdout, "{arguments:?}");
+        assert_eq!(together.stderr, alone.stderr, "{arguments:?}");
+        assert_eq!(together.status.code(), alone.status.code(), "{arguments:?}");
+    }
+    fs::write(world.workspace.join("large"), "line\n".repeat(2_000_000)).unwrap();
+    world.host_git(&world.workspace, &["add", "large"]);
+    let calls: [&[&str]; 3] = [&["log", "--format=%s"], &["diff", "--cached"], &["log", "--format=%s"]];
+    let together = hardened_git_calls(&world.sandbox, &world.workspace, &calls).await.unwrap();
+    let cut: Vec<bool> = together.iter().map(|output| output.truncated).collect();
+    assert_eq!(cut, [false, true]);
 }
