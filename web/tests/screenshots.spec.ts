@@ -69,7 +69,7 @@ for (const scheme of ['light', 'dark'] as const) {
     await openSession(daemon, page, id)
     await expect(page.getByRole('region', { name: 'Waiting for your answer' })).toBeVisible()
     await shoot(page, `session-${scheme}`)
-    await page.getByRole('button', { name: 'Review' }).first().click()
+    await page.getByRole('button', { name: 'Changes', exact: true }).first().click()
     await expect(page.getByRole('complementary', { name: 'Review' })).toBeVisible()
     await shoot(page, `review-${scheme}`)
     for (const screen of ['dashboard', 'settings', 'approvals']) {

@@ -267,3 +267,26 @@ test('a turn that was stopped keeps what was said, and says who stopped it', asy
   await expect(page.locator('.activity')).toHaveCount(0)
   goOn()
 })
+
+test('a message can be edited and sent again, in a session that shares what was said before it', async ({ daemon, page }) => {
+  daemon.model.next({ text: 'One.' }).next({ text: 'Two.' }).next({ text: 'Three, then.' })
+  const id = await daemon.scripted({ title: 'Counting' })
+  for (const text of ['count to one', 'count to two']) {
+    await daemon.say(id, text)
+    await daemon.idle(id)
+  }
+  await enter(daemon, page)
+  await openSession(daemon, page, id)
+  const said = page.getByRole('article', { name: 'You' }).filter({ hasText: 'count to two' })
+  await said.hover()
+  await said.getByRole('button', { name: 'Edit and send again, in a fork' }).click()
+  const field = page.getByRole('textbox', { name: 'Message', exact: true })
+  await expect(field).toHaveValue('count to two')
+  expect(page.url()).not.toContain(id)
+  await field.fill('count to three')
+  await page.keyboard.press('Enter')
+  const transcript = page.getByRole('region', { name: 'Transcript' })
+  await expect(transcript).toContainText('Three, then.')
+  await expect(transcript).toContainText('One.')
+  await expect(transcript).not.toContainText('Two.')
+})

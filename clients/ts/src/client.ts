@@ -162,6 +162,11 @@ export class OstlerClient {
     return this.#json('retry_turn', { path: { session_id: id, turn_id: turnId } });
   }
 
+  /** What a turn changed in the workspace. */
+  turnDiff(id: string, turnId: string) {
+    return this.#json('get_turn_diff', { path: { session_id: id, turn_id: turnId } });
+  }
+
   cancel(id: string, body: Bodies['cancel'] = {}) {
     return this.#json('cancel', { path: { session_id: id }, body });
   }

@@ -89,7 +89,8 @@ async fn update(
     News { texts, uses }: News,
 ) {
     let session = state.session.clone();
-    let update = Update { session, after_seq, last_seq, texts, uses };
+    let running_turn_id = state.turn.as_ref().map(|turn| turn.id);
+    let update = Update { session, running_turn_id, after_seq, last_seq, texts, uses };
     if let Err(error) = shared.index.update(update).await {
         tracing::warn!(id = %state.session.id, %error, "the index was not updated");
     }

@@ -6,6 +6,7 @@
 
 mod actor;
 mod catalogue;
+mod changes;
 mod children;
 mod config;
 mod copy;
@@ -35,6 +36,7 @@ mod usage;
 mod views;
 mod wake;
 
+pub use changes::{ChangedFile, TurnChanges};
 pub use config::{EngineConfig, SystemClock, WorkspaceApproval};
 pub use delta_line::DeltaLine;
 pub use engine::Engine;

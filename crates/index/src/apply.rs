@@ -1,6 +1,6 @@
 //! What one write does to the tables. Transactions, and what becomes of a failed one, are the writer's.
 
-use ostler_types::{Session, SessionId, SessionStatus};
+use ostler_types::{SessionId, SessionStatus};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::schema::place;
@@ -34,7 +34,7 @@ fn apply_update(connection: &Connection, update: &Update) -> rusqlite::Result<()
     // A hole before this update: its row is news all the same, but the position must not pass the hole.
     let position = if number(update.after_seq)? <= row.position { last_seq } else { row.position };
     let num = if last_seq > row.last_seq || !known {
-        put_row(connection, &update.session, last_seq, position)?
+        put_row(connection, update, last_seq, position)?
     } else {
         let sql = "UPDATE sessions SET position = ?2 WHERE num = ?1";
         connection.prepare_cached(sql)?.execute([row.num, position])?;
@@ -71,23 +71,19 @@ fn find(connection: &Connection, session: SessionId) -> rusqlite::Result<Option<
 }
 
 /// Makes or replaces the row of a session, and returns its number.
-fn put_row(
-    connection: &Connection,
-    session: &Session,
-    last_seq: i64,
-    position: i64,
-) -> rusqlite::Result<i64> {
+fn put_row(connection: &Connection, update: &Update, last_seq: i64, position: i64) -> rusqlite::Result<i64> {
+    let session = &update.session;
     let json = serde_json::to_string(session)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     connection
         .prepare_cached(
-            "INSERT INTO sessions (id, updated_at, archived, status, workspace, parent, name, idempotency_key,
-                 title, last_seq, position, session)
-             VALUES (:id, :updated_at, :archived, :status, :workspace, :parent, :name, :key,
-                 :title, :last_seq, :position, :session)
-             ON CONFLICT (id) DO UPDATE SET updated_at = :updated_at, archived = :archived, status = :status,
-                 workspace = :workspace, parent = :parent, name = :name, idempotency_key = :key,
-                 title = :title, last_seq = :last_seq, position = :position, session = :session
+            "INSERT INTO sessions (id, updated_at, archived, pinned, status, workspace, parent, name, idempotency_key,
+                 title, running_turn, last_seq, position, session)
+             VALUES (:id, :updated_at, :archived, :pinned, :status, :workspace, :parent, :name, :key,
+                 :title, :running_turn, :last_seq, :position, :session)
+             ON CONFLICT (id) DO UPDATE SET updated_at = :updated_at, archived = :archived, pinned = :pinned,
+                 status = :status, workspace = :workspace, parent = :parent, name = :name, idempotency_key = :key,
+                 title = :title, running_turn = :running_turn, last_seq = :last_seq, position = :position, session = :session
              RETURNING num",
         )?
         .query_row(
@@ -95,12 +91,14 @@ fn put_row(
                 ":id": session.id.to_string(),
                 ":updated_at": session.updated_at.as_microsecond(),
                 ":archived": session.archived,
+                ":pinned": session.pinned,
                 ":status": session.status.as_str(),
                 ":workspace": session.workspace_path,
                 ":parent": session.parent_session_id.map(|parent| parent.to_string()),
                 ":name": session.name.as_ref().filter(|_| session.status != SessionStatus::Completed),
                 ":key": session.idempotency_key,
                 ":title": session.title,
+                ":running_turn": update.running_turn_id.map(|turn| turn.to_string()),
                 ":last_seq": last_seq,
                 ":position": position,
                 ":session": json,

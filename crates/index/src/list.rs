@@ -4,7 +4,7 @@
 //! session that becomes active between two pages moves to the front and is not seen again, and no
 //! other is skipped or seen twice.
 
-use ostler_types::{MessageId, Role, Session, SessionId, SessionStatus};
+use ostler_types::{MessageId, Role, Session, SessionId, SessionStatus, TurnId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
@@ -20,6 +20,8 @@ pub struct Filter {
     pub workspace: Option<String>,
     /// Whether they are put away.
     pub archived: Option<bool>,
+    /// Whether they are kept at the head of lists.
+    pub pinned: Option<bool>,
     /// The session that started them.
     pub parent: Option<SessionId>,
     /// Only those that no other session started.
@@ -49,6 +51,8 @@ pub struct Listed {
     pub session: Session,
     /// The newest record that the index knows of.
     pub last_seq: u64,
+    /// The turn that ran at that record, if one did.
+    pub running_turn_id: Option<TurnId>,
     /// For a search: the newest match, with the text around it, in a line.
     pub snippet: Option<String>,
     /// For a search: the message that the snippet is from; none when it is from the title.
@@ -68,8 +72,9 @@ pub struct Source {
 
 impl Default for Filter {
     fn default() -> Self {
-        let (status, workspace, archived, parent, q, cursor) = (None, None, None, None, None, None);
-        Filter { status, workspace, archived, parent, top: false, q, limit: 50, cursor }
+        let (status, workspace, archived, pinned) = (None, None, None, None);
+        let (parent, q, cursor) = (None, None, None);
+        Filter { status, workspace, archived, pinned, parent, top: false, q, limit: 50, cursor }
     }
 }
 
@@ -96,7 +101,10 @@ impl Page {
     /// The index that listings with this filter walk: it begins with the narrowest column of the filter, and
     /// has the others too.
     fn index(&self) -> &'static str {
-        let Filter { status, workspace, archived, parent, top, .. } = &self.filter;
+        let Filter { status, workspace, archived, pinned, parent, top, .. } = &self.filter;
+        if *pinned == Some(true) {
+            return "by_pinned";
+        }
         match (parent, workspace, status, archived) {
             (Some(_), _, _, _) => "by_parent",
             (None, Some(_), _, _) => "by_workspace",
@@ -110,7 +118,7 @@ impl Page {
 
     /// The filter as SQL, and what its question marks stand for.
     fn conditions(&self) -> (String, Vec<Value>) {
-        let Filter { status, workspace, archived, parent, top, .. } = &self.filter;
+        let Filter { status, workspace, archived, pinned, parent, top, .. } = &self.filter;
         let mut sql = if *top { "parent IS NULL" } else { "true" }.to_owned();
         let mut values = Vec::new();
         let mut add = |condition: &str, value: Option<Value>| {
@@ -123,6 +131,12 @@ impl Page {
         add(" AND workspace = ?", workspace.clone().map(Value::from));
         add(" AND status = ?", status.map(|status| status.as_str().to_owned().into()));
         add(" AND archived = ?", archived.map(Value::from));
+        // Spelt out, since an index that only has the pinned ones is not taken for a question mark.
+        sql += match pinned {
+            Some(true) => " AND pinned = 1",
+            Some(false) => " AND pinned = 0",
+            None => "",
+        };
         if let Some((updated_at, id)) = &self.after {
             sql += " AND (updated_at, id) < (?, ?)";
             values.extend([Value::from(*updated_at), Value::from(id.clone())]);
@@ -211,11 +225,16 @@ fn pick(connection: &Connection, page: &Page, found: &Found) -> Result<Vec<Key>,
 }
 
 fn read(connection: &Connection, num: i64) -> Result<Listed, IndexError> {
-    let mut statement = connection.prepare_cached("SELECT session, last_seq FROM sessions WHERE num = ?1")?;
-    let (json, last_seq): (String, i64) = statement.query_row([num], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let session = serde_json::from_str(&json)
-        .map_err(|error| IndexError::Damaged(format!("a session's row: {error}")))?;
-    Ok(Listed { session, last_seq: last_seq.cast_unsigned(), snippet: None, source: None })
+    let sql = "SELECT session, last_seq, running_turn FROM sessions WHERE num = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let (json, last_seq, running): (String, i64, Option<String>) =
+        statement.query_row([num], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let damaged = |error: String| IndexError::Damaged(format!("a session's row: {error}"));
+    let session = serde_json::from_str(&json).map_err(|error| damaged(error.to_string()))?;
+    let running_turn_id = running.map(|turn| turn.parse::<TurnId>()).transpose();
+    let running_turn_id = running_turn_id.map_err(|error| damaged(error.to_string()))?;
+    let last_seq = last_seq.cast_unsigned();
+    Ok(Listed { session, last_seq, running_turn_id, snippet: None, source: None })
 }
 
 /// A cursor is the time in 16 hex digits and the digits of the id; callers take it as it is.
@@ -245,7 +264,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (connection, _) = schema::open(&dir.path().join("index.db")).unwrap();
         let place = (5, "sess_0190f3c4a5b67c8d9e0f112233445566".to_owned());
-        for bits in 0..64u32 {
+        for bits in 0..256u32 {
             let has = |bit: u32| bits & (1 << bit) != 0;
             let filter = Filter {
                 status: has(0).then_some(SessionStatus::Active),
@@ -254,10 +273,12 @@ mod tests {
                 parent: has(3).then(|| place.1.parse().unwrap()),
                 cursor: has(4).then(|| cursor(&place)),
                 top: has(5),
+                pinned: has(6).then_some(has(7)),
                 ..Filter::default()
             };
             // Those that no other started have an index of their own, which is read from its end.
-            let filtered = has(0) || has(1) || has(3) || has(4) || (has(2) && !has(5));
+            let pinned = has(6) && has(7);
+            let filtered = has(0) || has(1) || has(3) || has(4) || pinned || (has(2) && !has(5));
             let (sql, values) = walk_sql(&Page::new(filter.clone()).unwrap());
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let plan: Vec<String> = statement

@@ -44,7 +44,7 @@ pub enum Opened {
 }
 
 /// Raised with every change to [`SCHEMA`], to what is stored in it, or to the JSON of a session.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 /// "ostl": marks the file as ours.
 const APPLICATION: i64 = 0x6f73_746c;
 /// Before this, WAL could corrupt a file when a checkpoint met a write.
@@ -60,22 +60,26 @@ CREATE TABLE sessions (
     id TEXT NOT NULL UNIQUE,
     updated_at INTEGER NOT NULL,
     archived INTEGER NOT NULL,
+    pinned INTEGER NOT NULL,
     status TEXT NOT NULL,
     workspace TEXT NOT NULL,
     parent TEXT,
     name TEXT,
     idempotency_key TEXT,
     title TEXT,
+    running_turn TEXT,
     last_seq INTEGER NOT NULL,
     position INTEGER NOT NULL,
     session TEXT NOT NULL
 ) STRICT;
-CREATE INDEX by_activity ON sessions (updated_at, id);
-CREATE INDEX by_top ON sessions (updated_at, id, archived, parent) WHERE parent IS NULL;
-CREATE INDEX by_archived ON sessions (archived, updated_at, id, parent);
-CREATE INDEX by_status ON sessions (status, updated_at, id, archived, parent);
-CREATE INDEX by_workspace ON sessions (workspace, updated_at, id, archived, status, parent);
-CREATE INDEX by_parent ON sessions (parent, updated_at, id, archived, status, workspace) WHERE parent IS NOT NULL;
+CREATE INDEX by_activity ON sessions (updated_at, id, pinned);
+CREATE INDEX by_top ON sessions (updated_at, id, archived, pinned, parent) WHERE parent IS NULL;
+CREATE INDEX by_archived ON sessions (archived, updated_at, id, pinned, parent);
+CREATE INDEX by_status ON sessions (status, updated_at, id, archived, pinned, parent);
+CREATE INDEX by_workspace ON sessions (workspace, updated_at, id, archived, pinned, status, parent);
+CREATE INDEX by_parent ON sessions (parent, updated_at, id, archived, pinned, status, workspace)
+    WHERE parent IS NOT NULL;
+CREATE INDEX by_pinned ON sessions (pinned, updated_at, id, archived, status, workspace, parent) WHERE pinned = 1;
 CREATE INDEX by_name ON sessions (name, id) WHERE name IS NOT NULL;
 CREATE INDEX by_key ON sessions (idempotency_key, id) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX by_agent ON sessions (session ->> 'agent_session_id', session ->> 'agent', id)

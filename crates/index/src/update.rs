@@ -1,7 +1,7 @@
 //! What the engine tells the index of a session.
 
 use jiff::Timestamp;
-use ostler_types::{MessageId, Role, Session, SessionId, Usage};
+use ostler_types::{MessageId, Role, Session, SessionId, TurnId, Usage};
 
 /// Bytes of a message that can be searched; what comes after them is left to the log.
 pub(crate) const TEXT_BYTES: usize = 64 << 10;
@@ -11,6 +11,8 @@ pub(crate) const TEXT_BYTES: usize = 64 << 10;
 pub struct Update {
     /// The session after `last_seq`.
     pub session: Session,
+    /// The turn that ran then, if one did.
+    pub running_turn_id: Option<TurnId>,
     /// The record after which `texts` and `uses` begin: the `last_seq` of the update before, or what
     /// [`Index::position`](crate::Index::position) said. When the index is not that far, because an
     /// update was lost or the index was cleared meanwhile, the position stays behind the hole.

@@ -3,7 +3,7 @@
 import { del, get, patch, post, put } from './http'
 import type {
   AgentInfo, AgentSession, AnswerBody, ContextView, Delivery, Directories, FoundFile, InputPart, Listed, Message, Models, NewSessionBody,
-  PendingApproval, PolicyBody, Project, Queued, Settings, Shown, Stored, Trusted, Undone, UpdateBody, UsageTable,
+  PendingApproval, PolicyBody, Project, Queued, Settings, Shown, Stored, Trusted, TurnDiff, Undone, UpdateBody, UsageTable,
 } from './types'
 
 const session = (id: string): string => `/v1/sessions/${id}`
@@ -20,7 +20,7 @@ export const createSession = async (body: NewSessionBody): Promise<string> =>
   (await post<{ session_id: string }>('/v1/sessions', body)).session_id
 export const getSession = (id: string, signal?: AbortSignal): Promise<Shown> => get(session(id), {}, signal)
 export const listSessions = (
-  query: { q?: string; archived?: boolean; workspace?: string; status?: string; limit?: number; cursor?: string; parent?: string } = {},
+  query: { q?: string; archived?: boolean; pinned?: boolean; workspace?: string; status?: string; limit?: number; cursor?: string; parent?: string } = {},
   signal?: AbortSignal,
 ): Promise<{ sessions: Listed[]; next_cursor?: string | null }> => get('/v1/sessions', query, signal)
 export const update = (id: string, body: UpdateBody): Promise<Shown> => patch(session(id), body)
@@ -52,6 +52,7 @@ export const cancel = (id: string, turnId?: string): Promise<{ canceled: boolean
 export const retry = (id: string, turnId: string): Promise<{ turn_id: string }> => post(`${session(id)}/turns/${turnId}/retry`)
 export const undo = (id: string, turnId: string, options: { preview: boolean; force?: boolean }): Promise<Undone> =>
   post(`${session(id)}/undo`, { turn_id: turnId, preview: options.preview, force: options.force ?? false })
+export const turnDiff = (id: string, turnId: string, signal?: AbortSignal): Promise<TurnDiff> => get(`${session(id)}/turns/${turnId}/diff`, {}, signal)
 export const messages = (id: string, query: { before?: number; limit?: number } = {}): Promise<{ messages: Message[]; before?: number | null }> =>
   get(`${session(id)}/messages`, query)
 

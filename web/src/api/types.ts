@@ -7,7 +7,7 @@ export type {
   Context, ContextView, Delivery, Effort, EventDelta, EventRecord, Failure, FileChange, FoundFile, InputPart, Keyed, Message, MessageId,
   ModelInfo, Models, NewSessionBody, Part, PendingApproval, Picture, PlanEntry, Policy, PolicyBody, Project, Queued, RejectedFile,
   ReviewAnswer, ReviewComment, Rule, Scope, Session, SessionEvent, SessionId, SessionStatus, Shown, Stored, ToolCall, ToolKind,
-  ToolResult, Trusted, TurnId, TurnStatus, TurnSummary, Undone, UpdateBody, Usage, UsageTable, Verdict,
+  ToolResult, Trusted, TurnDiff, TurnId, TurnStatus, TurnSummary, Undone, UpdateBody, Usage, UsageTable, Verdict,
 } from '../../../clients/ts/src/generated/http'
 
 /** A session in a list. */

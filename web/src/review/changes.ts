@@ -1,15 +1,18 @@
 /**
- * What a turn changed, for a turn that was not reviewed: gathered from what its tool calls say they did. Where
- * the turn's whole change was shown, that is the better source, since it also knows what commands did.
+ * What a turn changed. The daemon tells it from the files; until it has, or where it cannot, it is gathered from the
+ * review that was asked for, or from what the turn's tool calls say they did, which leaves out what commands did.
  */
 
-import type { FileChange } from '../api/types'
+import type { FileChange, TurnDiff } from '../api/types'
 import type { Entry, PatchReview, VerificationEntry } from '../state/model'
+
+/** A file's change, and whether its diff is cut off. */
+export type ShownChange = FileChange & { truncated?: boolean }
 
 /** What is known of a turn's change. */
 export interface TurnChanges {
   turnId: string
-  files: readonly FileChange[]
+  files: readonly ShownChange[]
   /** Files that changed and are not shown. */
   more: number
   /** Whether this is the workspace's whole change, or only what the tools said. */
@@ -17,8 +20,14 @@ export interface TurnChanges {
   note: string | null
 }
 
-/** The turn's change: as it was shown, or else as its calls tell it. Null when nothing is known to have changed. */
-export function changesOf(entries: readonly Entry[], turnId: string, shown: PatchReview | null): TurnChanges | null {
+/**
+ * The turn's change: as the review that waits shows it, as the daemon tells it, as it was shown before, or else as its calls tell it.
+ * Null when nothing is known to have changed.
+ */
+export function changesOf(entries: readonly Entry[], turnId: string, shown: PatchReview | null, told: TurnDiff | null = null): TurnChanges | null {
+  if (told?.turn_id === turnId && !(shown?.waits && shown.turnId === turnId)) {
+    return { turnId, files: told.files, more: told.more, isWhole: true, note: told.note ?? null }
+  }
   const review = shown?.turnId === turnId ? shown : reviewIn(entries, turnId)
   if (review) return { turnId, files: review.files, more: review.more, isWhole: true, note: review.note }
   const files = new Map<string, FileChange>()

@@ -104,4 +104,13 @@ describe("a turn's change", () => {
     expect(changesOf([], 't1', review)).toMatchObject({ isWhole: true, more: 2, files: [{ path: 'z' }] })
     expect(changesOf([], 't2', review)).toBeNull()
   })
+
+  it('is what the daemon tells, but while a review waits it is what that shows', () => {
+    const told = { turn_id: 't1', files: [{ ...file('told'), truncated: false }], more: 0, running: false, note: null }
+    const review = { turnId: 't1', toolCallId: 'r', files: [file('z')], more: 2, waits: true, note: null } as PatchReview
+    expect(changesOf([], 't1', null, told)).toMatchObject({ isWhole: true, files: [{ path: 'told' }] })
+    expect(changesOf([], 't1', { ...review, waits: false }, told)).toMatchObject({ files: [{ path: 'told' }] })
+    expect(changesOf([], 't1', review, told)).toMatchObject({ files: [{ path: 'z' }] })
+    expect(changesOf([], 't2', null, told)).toBeNull()
+  })
 })

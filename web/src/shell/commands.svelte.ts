@@ -28,6 +28,7 @@ export function pageCommands(): PageCommand[] {
           { title: 'Archive this session', run: () => void archiveWithUndo(id) },
         ]
       : []),
+    ...(app.closed.length > 0 ? [{ title: 'Open the tab again that was closed last', hint: 'Alt Shift W', run: () => void app.reopenTab() }] : []),
     { title: 'Theme: light', run: () => theme.set('light') },
     { title: 'Theme: dark', run: () => theme.set('dark') },
     { title: 'Theme: as the system', run: () => theme.set('system') },
@@ -57,14 +58,14 @@ function commandOf(event: KeyboardEvent): (() => void) | null {
     return () => (ui.dialog === 'palette' ? ui.close() : ui.open('palette'))
   }
   if (key === 'Escape' && ui.dialog) return () => ui.close()
-  if (event.altKey && !event.ctrlKey && !event.metaKey) return altCommand(code)
+  if (event.altKey && !event.ctrlKey && !event.metaKey) return altCommand(code, event.shiftKey)
   if (event.altKey || event.ctrlKey || event.metaKey || ui.dialog || isTyping(event)) return null
   if (key === '?') return () => ui.open('help')
   if (key === '/') return searchAll
   return null
 }
 
-function altCommand(code: string): (() => void) | null {
+function altCommand(code: string, shift: boolean): (() => void) | null {
   const digit = /^Digit([1-9])$/.exec(code)?.[1]
   if (digit) {
     const id = app.tabs[Number(digit) - 1]
@@ -82,6 +83,7 @@ function altCommand(code: string): (() => void) | null {
     case 'KeyU':
       return nextThatWants
     case 'KeyW':
+      if (shift) return () => void app.reopenTab()
       return app.current ? () => app.closeTab(app.current as string) : null
     case 'ArrowLeft':
       return () => app.cycle(-1)

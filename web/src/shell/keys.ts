@@ -25,6 +25,7 @@ export const SHORTCUTS: { title: string; keys: Shortcut[] }[] = [
       { keys: [alt, '1…9'], text: 'Tab by its place' },
       { keys: [alt, '←', '/', '→'], text: 'Tab before, next tab' },
       { keys: [alt, 'W'], text: 'Close the tab' },
+      { keys: [alt, 'Shift', 'W'], text: 'Open it again' },
       { keys: [alt, 'click'], text: 'Show a session beside this one' },
       { keys: [alt, 'U'], text: 'Next session that wants attention' },
     ],

@@ -13,6 +13,8 @@ import { SessionState } from './session.svelte'
 
 /** Tabs that are open at once; the one that was not looked at for longest makes room. */
 const TABS = 30
+/** Tabs that were closed and can be had back. */
+const CLOSED = 20
 
 /** What the middle of the page shows. */
 export type Screen = { name: 'home' } | { name: 'session'; id: string } | { name: 'dashboard' } | { name: 'settings' } | { name: 'approvals' }
@@ -26,6 +28,10 @@ class App {
   tabs = $state.raw<readonly string[]>(recall<string[]>('tabs', []))
   /** The session that is shown beside the one on screen. */
   side = $state<string | null>(recall<string | null>('side', null))
+  /** The tabs that were closed, the newest last. */
+  closed = $state.raw<readonly string[]>(recall<string[]>('closed', []))
+  /** The message or the turn that the address names, until it is shown. */
+  target = $state.raw<{ session: string; id: string } | null>(null)
   projects = $state.raw<readonly Project[]>([])
   agents = $state.raw<readonly AgentInfo[]>([])
   models = $state.raw<Models | null>(null)
@@ -53,7 +59,10 @@ class App {
   async start(): Promise<void> {
     onLockedOut.call = () => this.#lock()
     addEventListener('popstate', () => this.#route())
-    addEventListener('hashchange', () => void this.#useCode())
+    addEventListener('hashchange', () => {
+      if (this.entry === 'in' && place()) this.#route()
+      else void this.#useCode()
+    })
     document.addEventListener('visibilitychange', () => this.#look())
     await this.#useCode()
     try {
@@ -80,14 +89,22 @@ class App {
   }
 
   /** Shows something, and puts its address into the address bar. */
-  show(screen: Screen, how: 'push' | 'replace' = 'push'): void {
-    const address = screen.name === 'session' ? `/s/${screen.id}` : screen.name === 'home' ? '/' : `/${screen.name}`
-    if (location.pathname !== address) history[how === 'push' ? 'pushState' : 'replaceState'](null, '', address)
-    this.#set(screen)
+  show(screen: Screen, how: 'push' | 'replace' = 'push', at: string | null = null): void {
+    const path = screen.name === 'session' ? `/s/${screen.id}` : screen.name === 'home' ? '/' : `/${screen.name}`
+    const address = at ? `${path}#${at}` : path
+    if (location.pathname + location.hash !== address) history[how === 'push' ? 'pushState' : 'replaceState'](null, '', address)
+    this.#set(screen, at)
   }
 
-  showSession(id: string): void {
-    this.show({ name: 'session', id })
+  /** Shows a session; where a message or a turn of it is named, at that. */
+  showSession(id: string, at: string | null = null): void {
+    this.show({ name: 'session', id }, 'push', at)
+  }
+
+  /** What the address names is on screen, or is not in the session. */
+  arrived(isThere: boolean): void {
+    this.target = null
+    if (!isThere) say('The message or turn that the address names is not in this session.')
   }
 
   /** Shows a session beside the one on screen; null shows none. */
@@ -110,10 +127,18 @@ class App {
     if (this.side === id) this.showBeside(null)
     const place = this.tabs.indexOf(id)
     this.#setTabs(this.tabs.filter((each) => each !== id))
+    if (place >= 0) this.#setClosed([...this.closed.filter((each) => each !== id), id].slice(-CLOSED))
     this.#open = new Map([...this.#open].filter(([each]) => each !== id))
     if (this.current !== id) return
     const next = this.tabs[Math.min(place, this.tabs.length - 1)]
     this.show(next ? { name: 'session', id: next } : { name: 'home' })
+  }
+
+  /** Shows the tab again that was closed last. Whether there was one. */
+  reopenTab(): boolean {
+    const id = this.closed.at(-1)
+    if (id) this.showSession(id)
+    return id !== undefined
   }
 
   /** Puts a tab before another one, or at the end. */
@@ -200,7 +225,7 @@ class App {
   #route(): void {
     const path = location.pathname
     const id = /^\/s\/(sess_[0-9a-f]{32})$/.exec(path)?.[1]
-    if (id) return this.#set({ name: 'session', id })
+    if (id) return this.#set({ name: 'session', id }, place())
     const name = path.slice(1)
     if (name === 'dashboard' || name === 'settings' || name === 'approvals') return this.#set({ name })
     const last = recall<string | null>('current', null)
@@ -208,8 +233,9 @@ class App {
     this.#set({ name: 'home' })
   }
 
-  #set(screen: Screen): void {
+  #set(screen: Screen, at: string | null = null): void {
     const left = this.current
+    this.target = at && screen.name === 'session' ? { session: screen.id, id: at } : null
     this.screen = screen
     this.sidebarOpen = false
     if (left && screen.name !== 'session') this.#open.get(left)?.rest()
@@ -228,6 +254,7 @@ class App {
 
   #addTab(id: string): void {
     this.#setTabs([...this.tabs, id])
+    if (this.closed.includes(id)) this.#setClosed(this.closed.filter((each) => each !== id))
     if (this.tabs.length <= TABS) return
     const oldest = [...this.tabs].sort((one, other) => (this.#used.get(one) ?? 0) - (this.#used.get(other) ?? 0))
     const victim = oldest.find((each) => each !== id)
@@ -239,9 +266,19 @@ class App {
     keep('tabs', tabs)
   }
 
+  #setClosed(closed: readonly string[]): void {
+    this.closed = closed
+    keep('closed', closed)
+  }
+
   #look(): void {
     if (this.current && document.visibilityState === 'visible') this.list.seen(this.current)
   }
+}
+
+/** The message or the turn that the address names. */
+function place(): string | null {
+  return /^#((?:msg|turn)_[0-9a-f]{32})$/.exec(location.hash)?.[1] ?? null
 }
 
 /** The page. */

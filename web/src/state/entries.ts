@@ -31,8 +31,7 @@ export function applyRecord(book: Book, streams: Streams, record: EventRecord): 
     case 'model_waiting':
       return book.put(note(record, `waiting:${record.turn_id}`, waitingText(record), 'warning'))
     case 'checkpoint_created':
-      if (record.turn_id && record.data.moment === 'before') book.captured.add(record.turn_id)
-      return
+      return captured(book, record)
     case 'verification_started':
     case 'verification_completed':
       return verify(book, record)
@@ -101,6 +100,18 @@ function startTurn(book: Book, record: Of<'turn_started'>): void {
   // Only the last turn can be repeated.
   const last = book.lastEnd ? book.find(book.lastEnd) : undefined
   if (last?.kind === 'turn_end' && last.canRetry) book.put({ ...last, canRetry: false })
+}
+
+function captured(book: Book, record: Of<'checkpoint_created'>): void {
+  const { turn_id: turnId, data } = record
+  if (!turnId) return
+  if (data.moment === 'before') book.captured.set(turnId, data.checkpoint_id)
+  // The files are as they were: there is nothing to look at, and nothing to take back.
+  else if (data.checkpoint_id && book.captured.get(turnId) === data.checkpoint_id) {
+    book.captured.delete(turnId)
+    const end = book.find(`end:${turnId}`)
+    if (end?.kind === 'turn_end') book.put({ ...end, canUndo: false })
+  }
 }
 
 /** Puts a finished message in the place of what was streamed of it: each part is an entry. */

@@ -47,18 +47,16 @@ export class SessionList {
     const meanwhile: SessionEvent[] = []
     this.#meanwhile = meanwhile
     // One after the other: what the sessions' last records say of approvals is then among these.
-    const page = await listSessions({ limit: PAGE, archived: false })
+    const [page, pinned] = await Promise.all([listSessions({ limit: PAGE, archived: false }), listSessions({ limit: PAGE, archived: false, pinned: true })])
     const approvals = await listApprovals()
-    const waiting = Map.groupBy(approvals, (approval) => approval.session_id)
     this.#folds = new Map()
-    this.#take(page.sessions, waiting)
+    this.#take([...pinned.sessions, ...page.sessions], approvals)
     if (this.#meanwhile === meanwhile) this.#meanwhile = null
     for (const event of meanwhile) this.event(event)
     this.#next = page.next_cursor ?? null
     this.hasMore = this.#next !== null
     this.isLoaded = true
     this.#publish()
-    void this.#learnWhatRuns()
   }
 
   async loadMore(): Promise<void> {
@@ -66,7 +64,7 @@ export class SessionList {
     const page = await listSessions({ limit: PAGE, archived: false, cursor: this.#next })
     this.#next = page.next_cursor ?? null
     this.hasMore = this.#next !== null
-    this.#take(page.sessions, new Map())
+    this.#take(page.sessions, [])
     this.#publish()
   }
 
@@ -92,7 +90,7 @@ export class SessionList {
     const known = this.#folds.get(id)
     if (!known) return this.#askFor(id)
     if (event.seq <= known.view.last_seq) return
-    // The list does not say which turn runs, and without that such an event means nothing.
+    // The list was read before the turn began, and without that such an event means nothing.
     if (TELLS_OF_A_TURN.has(event.type) && !known.view.running_turn_id) return this.#catchUp(id, event)
     const next = isKnownApproval(known.view, event) ? { ...known, view: { ...known.view, last_seq: event.seq } } : apply(known, event)
     this.#folds.set(id, next)
@@ -114,23 +112,13 @@ export class SessionList {
     keep('unread', [...this.unread])
   }
 
-  #take(sessions: readonly Listed[], waiting: Map<string, PendingApproval[]>): void {
-    for (const { last_seq, snippet: _, ...session } of sessions) {
-      const approvals = waiting.get(session.id) ?? []
+  #take(sessions: readonly Listed[], waiting: readonly PendingApproval[]): void {
+    for (const { last_seq, running_turn_id, snippet: _, ...session } of sessions) {
+      const approvals = waiting.filter((approval) => approval.session_id === session.id)
       const begun: Row = { ...begin(session as never, last_seq), ...session, pending_approvals: approvals }
-      const turn = approvals[0]?.turn_id ?? null
+      const turn = running_turn_id ?? approvals[0]?.turn_id ?? null
       this.#folds.set(session.id, { view: { ...begun, running_turn_id: turn }, turnUsage: NO_USAGE })
     }
-  }
-
-  /** A list does not say which sessions have a turn; those that may have one are asked, a few at a time. */
-  async #learnWhatRuns(): Promise<void> {
-    const open = this.rows.filter((row) => row.status === 'active' && row.last_turn_id && !row.running_turn_id)
-    const ids = open.slice(0, 60).map((row) => row.id)
-    const ask = async (): Promise<void> => {
-      for (let id = ids.shift(); id; id = ids.shift()) await getSession(id).then((shown) => this.tell(shown), () => {})
-    }
-    await Promise.all([ask(), ask(), ask()])
   }
 
   #created(record: Extract<EventRecord, { type: 'session_created' }>): void {

@@ -79,3 +79,21 @@ describe('SessionList', () => {
     expect(list.rows[0]!.status).toBe(before!.status)
   })
 })
+
+describe('a list that is loaded', () => {
+  it('takes from the daemon which turns run, and the pinned sessions that are too old for the first page', async () => {
+    const of = (digit: string, more: object): object => ({ ...(created(`sess_${digit.repeat(32)}`) as Extract<EventRecord, { type: 'session_created' }>).data.session, last_seq: 5, ...more })
+    const asked: string[] = []
+    vi.stubGlobal('fetch', async (path: string) => {
+      asked.push(path)
+      if (path.includes('approvals')) return Response.json({ approvals: [] })
+      const sessions = path.includes('pinned=true') ? [of('4', { pinned: true })] : [of('5', { running_turn_id: TURN }), of('6', { running_turn_id: null })]
+      return Response.json({ sessions, next_cursor: null })
+    })
+    const list = new SessionList()
+    await list.load()
+    expect(list.rows.map((row) => [row.id[5], list.standing(row), row.pinned ?? false]).sort()).toEqual([['4', 'idle', true], ['5', 'running', false], ['6', 'idle', false]])
+    expect(asked).toHaveLength(3)
+    vi.unstubAllGlobals()
+  })
+})

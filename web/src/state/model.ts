@@ -211,7 +211,7 @@ export interface TurnEndEntry {
   readonly by: string | null
   readonly usage: Usage | null
   readonly durationMs: number | null
-  /** Whether it changed the workspace and can be undone. */
+  /** Whether it changed the workspace, as far as is known, so that its changes can be seen and undone. */
   readonly canUndo: boolean
   /** Whether it is the session's last turn and can be repeated. */
   readonly canRetry: boolean

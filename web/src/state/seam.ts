@@ -86,7 +86,7 @@ function keepOutput(page: Book, book: Book): void {
 
 /** The ends of turns that began in the page: now it is known when, and whether they can be undone. */
 function completeEnds(page: Book, book: Book): void {
-  for (const turnId of new Set([...page.startedAt.keys(), ...page.captured])) {
+  for (const turnId of new Set([...page.startedAt.keys(), ...page.captured.keys()])) {
     const end = book.find(`end:${turnId}`)
     if (end?.kind !== 'turn_end') continue
     const started = page.startedAt.get(turnId)

@@ -110,12 +110,17 @@ export class SessionState implements OpenSession {
 
   async #load(): Promise<void> {
     const abort = new AbortController()
+    const isFirst = this.session === null
     try {
       const shown = await getSession(this.id, abort.signal)
+      // What surrounds the transcript is drawn while that is on its way, and not in one go with it.
+      if (isFirst) this.session = shown
       const known = this.#transcript.lastSeq
       const from = known > 0 && shown.last_seq - known <= PAGE ? known : Math.max(0, shown.last_seq - PAGE)
       if (from !== known) this.#transcript.trim(0)
       await this.#catchUp(from, abort.signal)
+      // To draw it is a task of its own.
+      await nextTask()
       this.#folded = this.#foldOn(shown)
       this.problem = null
       const early = this.#early.splice(0)
@@ -123,6 +128,7 @@ export class SessionState implements OpenSession {
       this.#publish()
       this.#outbox.flush()
     } catch (error) {
+      if (isFirst) this.session = null
       this.problem = error instanceof ApiError ? error.failure : { code: 'unknown', message: String(error), hint: null }
     } finally {
       abort.abort()

@@ -88,8 +88,8 @@ export class Book {
   entries: Entry[] = []
   /** Messages that are whole: deltas of theirs come too late. */
   readonly finished = new Set<string>()
-  /** Turns whose workspace was captured before they changed it. */
-  readonly captured = new Set<string>()
+  /** Turns that changed their workspace, as far as is known, and the checkpoint before that. */
+  readonly captured = new Map<string, string>()
   readonly startedAt = new Map<string, string>()
   /** The entry that shows each child. */
   readonly children = new Map<string, string>()
@@ -135,7 +135,7 @@ export class Book {
     front.forEach((entry, place) => this.#places.set(entry.key, place + this.#origin))
     this.entries = [...front, ...this.entries.slice(seam)]
     for (const id of older.finished) this.finished.add(id)
-    for (const id of older.captured) this.captured.add(id)
+    for (const [id, checkpoint] of older.captured) this.captured.set(id, checkpoint)
     for (const [id, at] of older.startedAt) this.startedAt.set(id, at)
     for (const [id, key] of older.children) this.children.set(id, key)
     this.lastEnd ??= older.lastEnd

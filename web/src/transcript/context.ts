@@ -13,6 +13,8 @@ export interface TranscriptContext {
   /** Shows what a turn changed, or how it would be undone. Absent where nobody can. */
   readonly review: ((turnId: string) => void) | undefined
   readonly undo: ((turnId: string) => void) | undefined
+  /** Lets a message be written anew, and what was said before it stand. Absent where nobody can. */
+  readonly again: ((turnId: string, text: string) => void) | undefined
 }
 
 export const [getTranscript, setTranscript] = createContext<TranscriptContext>()

@@ -41,6 +41,11 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
+/** By whom something was done: ` in the page`, ` by tui`. */
+export function byWhom(by: string): string {
+  return by === 'page' || by.startsWith('http Mozilla/') ? ' in the page' : ` by ${revealLine(by)}`
+}
+
 /** How many, with the right form of the noun: `1 file`, `3 files`. */
 export function count(number: number, noun: string, plural = `${noun}s`): string {
   return `${number < 1000 ? number : number.toLocaleString('en')} ${number === 1 ? noun : plural}`

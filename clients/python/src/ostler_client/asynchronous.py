@@ -147,6 +147,10 @@ class AsyncClient:
     async def retry(self, session_id: str, turn_id: str) -> types.Started:
         return cast(types.Started, await self._json(request("retry_turn", of(session_id, turn_id=turn_id))))
 
+    async def turn_diff(self, session_id: str, turn_id: str) -> types.TurnDiff:
+        """What a turn changed in the workspace."""
+        return cast(types.TurnDiff, await self._json(request("get_turn_diff", of(session_id, turn_id=turn_id))))
+
     async def cancel(self, session_id: str, **body: Unpack[types.CancelBody]) -> types.Canceled:
         return cast(types.Canceled, await self._json(request("cancel", of(session_id), body=body)))
 

@@ -703,8 +703,12 @@ class Entry(TypedDict):
     # The key under which its creation was asked for, so that asking twice makes one.
     idempotency_key: NotRequired[str | None]
     last_seq: int
+    # The turn that runs or waits; null when there is none.
+    running_turn_id: NotRequired[TurnId | None]
     # The place that matches the search.
     snippet: NotRequired[str | None]
+    # The message that the snippet is from; absent when it is from the title.
+    snippet_message_id: NotRequired[MessageId | None]
 
 
 # How a session stands.
@@ -747,6 +751,9 @@ class Usage(TypedDict):
     reasoning_tokens: NotRequired[int]
     # What it cost in US dollars, as far as prices are known.
     cost_usd: NotRequired[Cost | None]
+
+
+MessageId: TypeAlias = "str"
 
 
 class Shown(TypedDict):
@@ -867,9 +874,6 @@ class TurnSummary(TypedDict):
 
 # How a turn stands or ended.
 TurnStatus: TypeAlias = 'Literal["running"] | Literal["completed"] | Literal["failed"] | Literal["canceled"]'
-
-
-MessageId: TypeAlias = "str"
 
 
 class PendingApproval(TypedDict):
@@ -1302,6 +1306,28 @@ class Started(TypedDict):
     """The turn begins."""
 
     turn_id: TurnId
+
+
+class TurnDiff(TypedDict):
+    """What a turn changed in the workspace."""
+
+    turn_id: TurnId
+    # The files, in the order of their paths; none when nothing changed.
+    files: list[TurnFile]
+    # How many more have changed that are not listed.
+    more: int
+    # Whether the turn still runs, so that this may change.
+    running: bool
+    # What is to be known about it, in words; null when it is exactly what the turn did.
+    note: NotRequired[str | None]
+
+
+# A file that a turn changed.
+TurnFile = TypedDict("TurnFile", {"path": "str", "kind": "ChangeKind", "from": "NotRequired[str | None]", "added": "int", "removed": "int", "binary": "bool", "diff": "NotRequired[str | None]", "truncated": "bool"})
+
+
+# What can happen to a file.
+ChangeKind: TypeAlias = 'Literal["added"] | Literal["modified"] | Literal["deleted"] | Literal["renamed"] | Literal["mode_changed"] | Literal["type_changed"]'
 
 
 class Undone(TypedDict):
@@ -2720,10 +2746,6 @@ Moment: TypeAlias = 'Literal["before"] | Literal["after"]'
 FileChange = TypedDict("FileChange", {"path": "str", "kind": "ChangeKind", "from": "NotRequired[str | None]", "added": "int", "removed": "int", "binary": "bool", "diff": "NotRequired[str | None]"})
 
 
-# What can happen to a file.
-ChangeKind: TypeAlias = 'Literal["added"] | Literal["modified"] | Literal["deleted"] | Literal["renamed"] | Literal["mode_changed"] | Literal["type_changed"]'
-
-
 class CommandResult(TypedDict):
     """How one verification command went."""
 
@@ -2793,6 +2815,8 @@ class ListSessionsQuery(TypedDict):
     workspace: NotRequired[str]
     # Only those put away, or only the others.
     archived: NotRequired[bool]
+    # Only those kept at the head of lists, or only the others.
+    pinned: NotRequired[bool]
     # Only those that this session has started.
     parent: NotRequired[str]
     # Those that other sessions have started, too; false when absent.

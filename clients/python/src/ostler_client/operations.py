@@ -35,6 +35,7 @@ OPERATIONS: dict[str, tuple[str, str, str | None]] = {
     "change_queued": ("PATCH", "/v1/sessions/{session_id}/queue/{message_id}", "Queue"),
     "run": ("POST", "/v1/sessions/{session_id}/run", "Started"),
     "retry_turn": ("POST", "/v1/sessions/{session_id}/turns/{turn_id}/retry", "Started"),
+    "get_turn_diff": ("GET", "/v1/sessions/{session_id}/turns/{turn_id}/diff", "TurnDiff"),
     "undo": ("POST", "/v1/sessions/{session_id}/undo", "Undone"),
     "cancel": ("POST", "/v1/sessions/{session_id}/cancel", "Canceled"),
     "answer_approval": ("POST", "/v1/sessions/{session_id}/approve", "Answered"),

@@ -149,6 +149,10 @@ class Client:
     def retry(self, session_id: str, turn_id: str) -> types.Started:
         return cast(types.Started, self._json(request("retry_turn", of(session_id, turn_id=turn_id))))
 
+    def turn_diff(self, session_id: str, turn_id: str) -> types.TurnDiff:
+        """What a turn changed in the workspace."""
+        return cast(types.TurnDiff, self._json(request("get_turn_diff", of(session_id, turn_id=turn_id))))
+
     def cancel(self, session_id: str, **body: Unpack[types.CancelBody]) -> types.Canceled:
         return cast(types.Canceled, self._json(request("cancel", of(session_id), body=body)))
 

@@ -630,8 +630,12 @@ export interface Entry {
   /** The key under which its creation was asked for, so that asking twice makes one. */
   idempotency_key?: string | null;
   last_seq: number;
+  /** The turn that runs or waits; null when there is none. */
+  running_turn_id?: TurnId | null;
   /** The place that matches the search. */
   snippet?: string | null;
+  /** The message that the snippet is from; absent when it is from the title. */
+  snippet_message_id?: MessageId | null;
 }
 
 /** How a session stands. */
@@ -670,6 +674,8 @@ export interface Usage {
   /** What it cost in US dollars, as far as prices are known. */
   cost_usd?: Cost | null;
 }
+
+export type MessageId = string;
 
 /** A session and its latest state. */
 export interface Shown {
@@ -787,8 +793,6 @@ export interface TurnSummary {
 
 /** How a turn stands or ended. */
 export type TurnStatus = 'running' | 'completed' | 'failed' | 'canceled';
-
-export type MessageId = string;
 
 /** An approval that waits for an answer. */
 export interface PendingApproval {
@@ -1177,6 +1181,42 @@ export type Waits = 'queue' | 'steer';
 export interface Started {
   turn_id: TurnId;
 }
+
+/** What a turn changed in the workspace. */
+export interface TurnDiff {
+  turn_id: TurnId;
+  /** The files, in the order of their paths; none when nothing changed. */
+  files: Array<TurnFile>;
+  /** How many more have changed that are not listed. */
+  more: number;
+  /** Whether the turn still runs, so that this may change. */
+  running: boolean;
+  /** What is to be known about it, in words; null when it is exactly what the turn did. */
+  note?: string | null;
+}
+
+/** A file that a turn changed. */
+export interface TurnFile {
+  /** Its path in the workspace; the new one when it was moved. */
+  path: string;
+  /** What happened to it. */
+  kind: ChangeKind;
+  /** Where it was before, when it was moved. */
+  from?: string | null;
+  /** Lines that were added. */
+  added: number;
+  /** Lines that were removed. */
+  removed: number;
+  /** Whether it is no text, so that there is no diff to show. */
+  binary: boolean;
+  /** A unified diff, as far as there is room for it. */
+  diff?: string | null;
+  /** Whether the diff lacks its end, or is missing because there is too much of it. */
+  truncated: boolean;
+}
+
+/** What can happen to a file. */
+export type ChangeKind = 'added' | 'modified' | 'deleted' | 'renamed' | 'mode_changed' | 'type_changed';
 
 /** What was done, or would be. */
 export interface Undone {
@@ -2459,9 +2499,6 @@ export interface FileChange {
   diff?: string | null;
 }
 
-/** What can happen to a file. */
-export type ChangeKind = 'added' | 'modified' | 'deleted' | 'renamed' | 'mode_changed' | 'type_changed';
-
 /** How one verification command went. */
 export interface CommandResult {
   /** The command line. */
@@ -2536,6 +2573,8 @@ export interface ListSessionsQuery {
   workspace?: string;
   /** Only those put away, or only the others. */
   archived?: boolean;
+  /** Only those kept at the head of lists, or only the others. */
+  pinned?: boolean;
   /** Only those that this session has started. */
   parent?: string;
   /** Those that other sessions have started, too; false when absent. */

@@ -35,6 +35,7 @@ export const operations = {
   change_queued: { method: 'PATCH', path: '/v1/sessions/{session_id}/queue/{message_id}' },
   run: { method: 'POST', path: '/v1/sessions/{session_id}/run' },
   retry_turn: { method: 'POST', path: '/v1/sessions/{session_id}/turns/{turn_id}/retry' },
+  get_turn_diff: { method: 'GET', path: '/v1/sessions/{session_id}/turns/{turn_id}/diff' },
   undo: { method: 'POST', path: '/v1/sessions/{session_id}/undo' },
   cancel: { method: 'POST', path: '/v1/sessions/{session_id}/cancel' },
   answer_approval: { method: 'POST', path: '/v1/sessions/{session_id}/approve' },
@@ -85,6 +86,7 @@ export interface Results {
   change_queued: http.Queue;
   run: http.Started;
   retry_turn: http.Started;
+  get_turn_diff: http.TurnDiff;
   undo: http.Undone;
   cancel: http.Canceled;
   answer_approval: http.Answered;

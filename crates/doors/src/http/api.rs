@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::openapi::{Api, Operation};
 use super::{
-    agents, approvals, artifacts, attachments, branch, choices, context, create, directories, events, export,
-    files, guard, import, login, messages, projects, sessions, settings, trust, undo, usage,
+    agents, approvals, artifacts, attachments, branch, changes, choices, context, create, directories,
+    events, export, files, guard, import, login, messages, projects, sessions, settings, trust, undo, usage,
 };
 
 const OK: StatusCode = StatusCode::OK;
@@ -178,6 +178,9 @@ fn turn_routes(api: Api) -> Api {
             "Repeat a turn that failed or was canceled",
             ACCEPTED,
         )
+    })
+    .route(&Method::GET, "/v1/sessions/{session_id}/turns/{turn_id}/diff", get(changes::show), |g| {
+        Operation::new::<changes::TurnDiff>(g, "get_turn_diff", "What a turn changed in the workspace", OK)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/undo", post(undo::undo), |g| {
         Operation::new::<undo::Undone>(g, "undo", "Bring the workspace back to before a turn", OK)

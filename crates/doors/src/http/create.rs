@@ -126,7 +126,14 @@ pub(crate) async fn make(door: &HttpDoor, body: NewSessionBody, policy: Policy) 
     let chosen = body.agent_settings.unwrap_or_default();
     let foreign = Foreign::of(door, &agent, body.model.as_deref(), chosen)?;
     if foreign.is_none() && body.adopt.is_some() {
-        let message = "only a session of someone else's agent can be taken over; name it as `agent`";
+        let message = match agent.as_str() {
+            NATIVE => {
+                "only a session of someone else's agent can be taken over; name it as `agent`".to_owned()
+            }
+            _ => {
+                format!("no agent called `{agent}` is configured; `ostler agents list` shows those that are")
+            }
+        };
         return Err(Refusal::invalid("nothing_to_adopt", message).into());
     }
     let (model, resolution, fallback_models) = match &foreign {

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use super::error::ApiError;
 use super::page::{self, PageFiles};
 use crate::access::{Access, Denied};
+use crate::refusals::TooMany;
 use crate::{gateway, ide};
 
 /// Needs no token at all.
@@ -53,7 +54,7 @@ async fn guard(access: &Access, page: Option<PageFiles>, mut request: Request, n
             }
             next.run(request).await
         }
-        Err(denied) => refusal(denied).into_response(),
+        Err(denied) => refuse(access, denied).await,
     };
     protect(&mut response);
     response
@@ -77,6 +78,33 @@ fn protect(response: &mut Response) {
     }
 }
 
+/// Turns a request away. One that guesses has to wait for its answer.
+async fn refuse(access: &Access, denied: Denied) -> Response {
+    match denied {
+        Denied::Host | Denied::Origin | Denied::Token => refusal(denied).into_response(),
+        Denied::Wrong => match access.wait_to_refuse().await {
+            Ok(()) => refusal(denied).into_response(),
+            Err(many) => too_many_refusals(&many),
+        },
+    }
+}
+
+/// What is told when too many wait to hear that what they showed is wrong. The connection is closed, so that the next
+/// guess costs another one.
+pub(super) fn too_many_refusals(many: &TooMany) -> Response {
+    let message = "too many wrong tokens, cookies or codes were shown";
+    let seconds = many.retry_after.as_secs() + 1;
+    let mut response = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_refusals", message)
+        .hint(format!(
+            "what was shown with this request is wrong; try again with the right one, or in {seconds} s"
+        ))
+        .into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 fn refusal(denied: Denied) -> ApiError {
     match denied {
         Denied::Host => ApiError::new(
@@ -91,7 +119,7 @@ fn refusal(denied: Denied) -> ApiError {
             "pages of other origins may not talk to this daemon",
         )
         .hint("a program that is no page shows the token, and sends neither Origin nor a cookie"),
-        Denied::Token => ApiError::new(
+        Denied::Token | Denied::Wrong => ApiError::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
             "the token is missing or wrong",

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::HttpDoor;
 use super::error::ApiError;
 use super::extract::Body;
+use super::guard::too_many_refusals;
 use crate::access::Pass;
 use crate::login::{Invitation, Logins};
 
@@ -41,7 +42,12 @@ pub(super) async fn log_in(
     let logins = logins(&door)?;
     let trading = Arc::clone(&logins);
     let traded = tokio::task::spawn_blocking(move || trading.log_in(&body.code)).await;
-    let cookie = traded.map_err(|_| failed())?.map_err(|_| failed())?.ok_or_else(bad_code)?;
+    let Some(cookie) = traded.map_err(|_| failed())?.map_err(|_| failed())? else {
+        return Ok(match logins.wait_to_refuse().await {
+            Ok(()) => bad_code().into_response(),
+            Err(many) => too_many_refusals(&many),
+        });
+    };
     let seconds = Logins::cookie_seconds();
     Ok(with_cookie(&format!("{}={cookie}; Max-Age={seconds}", logins.cookie_name())))
 }

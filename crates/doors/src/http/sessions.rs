@@ -7,7 +7,9 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use ostler_index::{Filter, Listed};
 use ostler_recorder::log_folder;
-use ostler_types::{Change, Command, Effort, Session, SessionId, SessionStatus, SessionView};
+use ostler_types::{
+    Change, Command, Effort, MessageId, Session, SessionId, SessionStatus, SessionView, TurnId,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -27,6 +29,8 @@ pub(super) struct ListParams {
     workspace: Option<String>,
     /// Only those put away, or only the others.
     archived: Option<bool>,
+    /// Only those kept at the head of lists, or only the others.
+    pinned: Option<bool>,
     /// Only those that this session has started.
     parent: Option<SessionId>,
     /// Those that other sessions have started, too; false when absent.
@@ -53,9 +57,14 @@ struct Entry {
     #[serde(flatten)]
     session: Session,
     last_seq: u64,
+    /// The turn that runs or waits; null when there is none.
+    running_turn_id: Option<TurnId>,
     /// The place that matches the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     snippet: Option<String>,
+    /// The message that the snippet is from; absent when it is from the title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snippet_message_id: Option<MessageId>,
 }
 
 pub(super) async fn list(
@@ -67,12 +76,16 @@ pub(super) async fn list(
         Some(limit @ 1..=200) => limit as usize,
         Some(_) => return Err(ApiError::bad_request("bad_query", "`limit` must be from 1 to 200")),
     };
-    let ListParams { status, workspace, archived, parent, children, q, cursor, .. } = params;
+    let ListParams { status, workspace, archived, pinned, parent, children, q, cursor, .. } = params;
     // One session may start hundreds; people look for their own.
     let top = parent.is_none() && !children.unwrap_or(false);
-    let filter = Filter { status, workspace, archived, q, cursor, limit, parent, top };
+    let filter = Filter { status, workspace, archived, pinned, q, cursor, limit, parent, top };
     let listing = door.engine.list(filter).await?;
-    let entry = |Listed { session, last_seq, snippet, .. }| Entry { session, last_seq, snippet };
+    let entry = |listed: Listed| {
+        let Listed { session, last_seq, running_turn_id, snippet, source } = listed;
+        let snippet_message_id = source.map(|source| source.message_id);
+        Entry { session, last_seq, running_turn_id, snippet, snippet_message_id }
+    };
     let sessions = listing.sessions.into_iter().map(entry).collect();
     Ok(Json(SessionList { sessions, next_cursor: listing.next_cursor }))
 }

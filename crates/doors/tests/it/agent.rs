@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 /// `how many` says how many messages there are; `wait` streams some text and goes on when the gate opens; `ask` asks for an approval; `pay` answers with
-/// a model that has a price; `fail` fails; everything else is repeated.
+/// a model that has a price; `steered` takes what was said meanwhile, once the gate opens; `fail` fails; everything else is repeated.
 pub(crate) struct ScriptedAgent {
     /// Lets a waiting turn go on, once for each permit.
     pub(crate) gate: Arc<Semaphore>,
@@ -33,6 +33,11 @@ impl Agent for ScriptedAgent {
             match said.map(|message| message.text()).unwrap_or_default().as_str() {
                 "wait" => self.wait(&turn).await?,
                 "ask" => ask(&turn).await?,
+                "steered" => {
+                    self.wait(&turn).await?;
+                    turn.report(Report::TakeSteering).await?;
+                    say(&turn, &["I see"]).await?;
+                }
                 "pay" => pay(&turn).await?,
                 "fail" => return Err(failure()),
                 "how many" => say(&turn, &[&shown(&turn)]).await?,

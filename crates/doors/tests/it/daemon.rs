@@ -13,11 +13,11 @@ use ostler_agent::Agent;
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_doors::http::{HttpDoor, HttpSettings};
 use ostler_doors::{
-    Access, Brought, ContextGauge, ContextKind, ContextSection, Listeners, Logins, ModelChoices, Token,
-    ToolServers, serve, serve_tcp,
+    Access, Brought, ContextGauge, ContextKind, ContextSection, Listeners, Logins, ModelChoices, RefusalPace,
+    Token, ToolServers, serve, serve_tcp,
 };
 use ostler_engine::{Engine, EngineConfig, SystemClock};
-use ostler_eventlog::{Disk, FileLog, RealDisk};
+use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::Index;
 use ostler_types::{
     Ability, Clock, Message, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy, Role, Session,
@@ -59,6 +59,8 @@ pub(crate) struct Options {
     pub(crate) limits: GatewayLimits,
     /// Agents besides the native one, which do the same.
     pub(crate) more_agents: Vec<&'static str>,
+    /// How fast wrong tokens are answered. At once unless it matters: many tests show many.
+    pub(crate) pace: RefusalPace,
     /// What an earlier daemon left behind.
     pub(crate) dir: Option<TempDir>,
 }
@@ -72,6 +74,7 @@ impl Default for Options {
             agent: None,
             limits: GatewayLimits::default(),
             more_agents: Vec::new(),
+            pace: RefusalPace { at_once: 10_000, ..RefusalPace::default() },
             dir: None,
         }
     }
@@ -98,13 +101,13 @@ impl Daemon {
     }
 
     pub(crate) async fn start_as(options: Options) -> Daemon {
-        let Options { disk, idle_after, clock, agent, limits, more_agents, dir } = options;
+        let Options { disk, idle_after, clock, agent, limits, more_agents, pace, dir } = options;
         let dir = dir.unwrap_or_else(|| tempfile::tempdir().unwrap());
         std::fs::create_dir_all(dir.path().join("workspace")).unwrap();
         let data = dir.path().join("data");
-        let log = Arc::new(FileLog::open(&data, disk).unwrap());
+        let log = Arc::new(opened(&data, disk).await);
         let (index, index_opened) = Index::open(&data.join("index.db")).unwrap();
-        let token = Arc::new(Token::open(&data.join("token")).unwrap());
+        let token = Arc::new(Token::open(&data.join("token")).unwrap().with_pace(pace));
         let gate = Arc::new(Semaphore::new(0));
         let agent: Arc<dyn Agent> = agent.unwrap_or_else(|| Arc::new(ScriptedAgent { gate: gate.clone() }));
         let named = |name: &str| (name.to_owned(), Arc::clone(&agent));
@@ -364,6 +367,17 @@ impl ContextGauge for ByBytes {
         };
         prompt.into_iter().chain(messages.iter().map(message)).collect()
     }
+}
+
+/// The log of a data directory. What is left of a daemon that had it may hold it for a moment longer.
+async fn opened(data: &Path, disk: Arc<dyn Disk>) -> FileLog {
+    for _ in 0..1_000 {
+        match FileLog::open(data, disk.clone()) {
+            Err(OpenError::Locked { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("another daemon has the data directory");
 }
 
 struct NoServers;

@@ -18,7 +18,7 @@ use client::Client;
 
 impl Client {
     /// A socket on the gateway's own port that has shown the token.
-    async fn open(daemon: &Daemon) -> Client {
+    pub(crate) async fn open(daemon: &Daemon) -> Client {
         let mut client = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
         client.send(&json!({"type": "auth", "token": daemon.token()})).await;
         assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));

@@ -26,6 +26,7 @@ mod places;
 mod pool;
 mod protocol;
 mod queue;
+mod refusals;
 mod sessions;
 mod stream;
 mod table;

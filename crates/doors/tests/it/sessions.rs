@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, exists};
+use crate::table::Scene;
 use crate::wire::Answer;
 
 async fn create(daemon: &Daemon, body: Value) -> String {
@@ -157,6 +158,11 @@ async fn the_list_is_filtered_and_paged() {
         .send(&daemon.request("PATCH", &format!("/v1/sessions/{}", ids[0])).json(&json!({"archived": true})))
         .await;
     assert_eq!(listed(&daemon, "archived=true").await, [ids[0].clone()]);
+    patch(&daemon, &format!("/v1/sessions/{}", ids[1]), &json!({"pinned": true})).await;
+    assert_eq!(listed(&daemon, "pinned=true").await, [ids[1].clone()]);
+    assert_eq!(listed(&daemon, "pinned=true&archived=true").await, Vec::<String>::new());
+    let others = listed(&daemon, "pinned=false").await;
+    assert!(others.len() == 4 && !others.contains(&ids[1]), "{others:?}");
     let mut pages = Vec::new();
     let mut query = "limit=2".to_owned();
     loop {
@@ -170,6 +176,22 @@ async fn the_list_is_filtered_and_paged() {
     }
     assert_eq!(pages.len(), 5);
     assert!(ids.iter().all(|id| pages.contains(&json!(id))));
+}
+
+#[tokio::test]
+async fn the_list_tells_which_turn_runs() {
+    let daemon = Daemon::start().await;
+    let (idle, scene) = (daemon.session().await, Scene::new(&daemon).await);
+    let running = |list: Value, id: &str| {
+        let sessions = list["sessions"].as_array().unwrap().clone();
+        sessions.into_iter().find(|session| session["id"] == id).unwrap()["running_turn_id"].clone()
+    };
+    let list = daemon.get("/v1/sessions").await.json();
+    assert_eq!(running(list.clone(), &scene.session), json!(scene.turn));
+    assert_eq!(running(list, &idle), Value::Null);
+    daemon.post(&format!("/v1/sessions/{}/cancel", scene.session), &json!({})).await;
+    // The message that waited may run by now.
+    assert_ne!(running(daemon.get("/v1/sessions").await.json(), &scene.session), json!(scene.turn));
 }
 
 #[tokio::test]

@@ -110,3 +110,15 @@ async fn a_program_s_name_is_cut_to_a_word() {
         assert_eq!(daemon.until(&session, "session_completed").await["data"]["by"], by.as_str());
     }
 }
+
+#[tokio::test]
+async fn what_our_own_page_does_is_said_to_be_its_doing() {
+    let daemon = Daemon::start().await;
+    let origin = format!("http://{}", daemon.address);
+    for (name, value) in [("origin", origin.as_str()), ("sec-fetch-site", "same-origin")] {
+        let session = daemon.session().await;
+        let request = daemon.request("DELETE", &format!("/v1/sessions/{session}"));
+        daemon.send(&request.add("user-agent", "Mozilla/5.0 (X11)").add(name, value)).await;
+        assert_eq!(daemon.until(&session, "session_completed").await["data"]["by"], "page", "{name}");
+    }
+}

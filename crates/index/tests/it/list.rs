@@ -24,19 +24,20 @@ async fn the_newest_activity_comes_first_and_ids_decide_between_equals() {
 async fn each_filter_holds_alone_and_with_the_others() {
     let fixture = Fixture::new();
     let mut all = Vec::new();
-    for n in 0..64u128 {
+    for n in 0..128u128 {
         let session = Session {
             status: if n & 1 == 0 { SessionStatus::Active } else { SessionStatus::WaitingApproval },
             workspace_path: if n & 2 == 0 { "/a".into() } else { "/b".into() },
             archived: n & 4 != 0,
             parent_session_id: (n & 8 != 0).then(|| id(1000)),
             title: (n & 16 != 0).then(|| format!("zebra {n}")),
+            pinned: n & 64 != 0,
             ..session(n, 1000 - i64::try_from(n).unwrap())
         };
         fixture.add(session.clone()).await;
         all.push(session);
     }
-    for bits in 0..64u32 {
+    for bits in 0..256u32 {
         let has = |bit: u32| bits & (1 << bit) != 0;
         if has(3) && has(5) {
             continue;
@@ -45,6 +46,7 @@ async fn each_filter_holds_alone_and_with_the_others() {
             status: has(0).then_some(SessionStatus::WaitingApproval),
             workspace: has(1).then(|| "/b".to_owned()),
             archived: has(2).then_some(true),
+            pinned: has(6).then_some(has(7)),
             parent: has(3).then(|| id(1000)),
             top: has(5),
             q: has(4).then(|| "zeb".to_owned()),
@@ -55,6 +57,7 @@ async fn each_filter_holds_alone_and_with_the_others() {
             filter.status.is_none_or(|status| session.status == status)
                 && filter.workspace.as_ref().is_none_or(|workspace| session.workspace_path == *workspace)
                 && filter.archived.is_none_or(|archived| session.archived == archived)
+                && filter.pinned.is_none_or(|pinned| session.pinned == pinned)
                 && filter.parent.is_none_or(|parent| session.parent_session_id == Some(parent))
                 && (!filter.top || session.parent_session_id.is_none())
                 && (filter.q.is_none() || session.title.is_some())

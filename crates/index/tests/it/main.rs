@@ -82,7 +82,7 @@ fn titled(n: u128, at: i64, title: &str) -> Session {
 
 fn update(session: Session, after_seq: u64, last_seq: u64, texts: &[(u64, &str)]) -> Update {
     let texts = texts.iter().map(|(seq, said)| text(*seq, said)).collect();
-    Update { session, after_seq, last_seq, texts, uses: Vec::new() }
+    Update { session, running_turn_id: None, after_seq, last_seq, texts, uses: Vec::new() }
 }
 
 fn text(seq: u64, said: &str) -> Text {

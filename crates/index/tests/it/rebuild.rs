@@ -55,7 +55,7 @@ fn between(n: u128, log: &[(i64, Change)], after: usize, last: usize) -> Update 
             Change::Waits(false) => session.status = SessionStatus::Active,
         }
     }
-    Update { session, after_seq: after as u64, last_seq: last as u64, texts, uses }
+    Update { session, running_turn_id: None, after_seq: after as u64, last_seq: last as u64, texts, uses }
 }
 
 /// All that can be asked, as far as it matters here.

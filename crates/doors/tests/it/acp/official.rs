@@ -65,7 +65,7 @@ async fn it_prompts_is_asked_and_loads() {
         )
         .connect_with(Lines::new(outgoing, incoming), async |cx: ConnectionTo<Agent>| {
             let told = cx.send_request(InitializeRequest::new(ProtocolVersion::V1)).block_task().await?;
-            assert!(told.agent_capabilities.load_session && told.auth_methods.is_empty());
+            assert!(told.agent_capabilities.load_session && told.auth_methods.len() == 1);
             let new = cx.send_request(NewSessionRequest::new(&workspace)).block_task().await?;
             for said in ["hello", "ask"] {
                 let prompt = PromptRequest::new(new.session_id.clone(), vec![ContentBlock::from(said)]);

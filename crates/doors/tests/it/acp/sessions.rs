@@ -14,7 +14,8 @@ async fn a_new_session_says_what_can_be_chosen() {
     let told = editor.ask("session/new", asked).await.unwrap();
     assert!(told["sessionId"].as_str().unwrap().starts_with("sess_"));
     assert_eq!(told["modes"]["currentModeId"], "default");
-    assert_eq!(told["_meta"]["ostler.mcpServers"]["used"], false, "{told}");
+    let servers = &told["_meta"]["ostler.mcpServers"];
+    assert_eq!((&servers["used"], &servers["not_used"][0]["name"]), (&json!([]), &json!("x")), "{told}");
     let options = told["configOptions"].as_array().unwrap();
     let of = |id: &str| options.iter().find(|option| option["id"] == id).unwrap();
     assert_eq!(of("model")["currentValue"], "test:one");
@@ -29,6 +30,8 @@ async fn a_new_session_says_what_can_be_chosen() {
     let session = daemon.get(&format!("/v1/sessions/{}", id.as_str().unwrap())).await.json();
     assert_eq!(session["model"], "test:two");
     assert_eq!(session["policy"]["approval"]["require_for_kinds"], json!(["exec", "network"]));
+    editor.ask("authenticate", json!({"methodId": "provider-key"})).await.unwrap();
+    assert_eq!(editor.ask("authenticate", json!({"methodId": "magic"})).await.unwrap_err()["code"], -32602);
     let wrong = json!({"sessionId": id, "modeId": "reckless"});
     assert_eq!(editor.ask("session/set_mode", wrong).await.unwrap_err()["code"], -32602);
 }

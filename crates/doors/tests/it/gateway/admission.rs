@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ostler_doors::RefusalPace;
 use ostler_doors::gateway::GatewayLimits;
 use serde_json::json;
 
@@ -167,7 +168,8 @@ async fn a_client_that_does_not_answer_a_ping_is_gone() {
 
 #[tokio::test]
 async fn wrong_tokens_are_answered_slowly_and_the_right_one_at_once() {
-    let daemon = Daemon::start().await;
+    let pace = RefusalPace::default();
+    let daemon = Daemon::start_as(Options { pace, ..Options::default() }).await;
     let start = tokio::time::Instant::now();
     let guesses: Vec<_> = (0..26)
         .map(|number| {

@@ -141,6 +141,27 @@ async fn an_abort_keeps_the_partial_text_and_the_next_message_runs() {
 }
 
 #[tokio::test]
+async fn what_steers_a_turn_is_shown_in_the_step_that_reads_it() {
+    let daemon = Daemon::start().await;
+    let mut rpc = Rpc::start(&daemon).await;
+    let primary = rpc.primary.clone();
+    rpc.send(json!({"type": "prompt", "text": "steered"})).await;
+    rpc.event(&primary, "message_update").await;
+    rpc.send(json!({"type": "prompt", "text": "to the left", "delivery": "steer"})).await;
+    // It is on disk once this is answered.
+    rpc.send(json!({"type": "stats"})).await;
+    rpc.until("stats").await;
+    daemon.gate.add_permits(1);
+    let end = rpc.event(&primary, "agent_end").await;
+    let said: Vec<String> = end["data"][0].as_array().unwrap().iter().map(text).collect();
+    assert_eq!(said, ["steered", "half of an änswer, and the rest", "to the left", "I see"]);
+    let names = rpc.names(&primary);
+    let second = names.iter().rposition(|name| name == "turn_start").unwrap();
+    assert_eq!(names[second - 1], "turn_end");
+    assert_eq!(names[second + 1..second + 4], ["message_start", "message_end", "message_start"]);
+}
+
+#[tokio::test]
 async fn sessions_stream_side_by_side_and_do_not_mix() {
     let daemon = Daemon::start().await;
     let mut rpc = Rpc::start(&daemon).await;

@@ -1,0 +1,154 @@
+//! What a turn changed in its workspace: the difference between how it found the files and how it left them, told from checkpoints
+//! and not from what tools say. It changes nothing, and keeps no turn from working meanwhile.
+
+use std::path::{Path, PathBuf};
+
+use ostler_checkpoint::{Against, ChangeKind as Kind, Checkpoint, Error, Store};
+use ostler_types::{ChangeKind, FileChange, Refusal, SessionId, SessionView, TurnId, TurnStatus};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// How many files are told of; of more than that, those with the largest changes.
+const MAX_FILES: usize = 2_000;
+
+/// What a turn changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnChanges {
+    /// The files, in the order of their paths.
+    pub files: Vec<ChangedFile>,
+    /// How many more have changed.
+    pub more: u64,
+    /// Whether the turn is still at work, so that this may change.
+    pub running: bool,
+    /// What is to be known about it, where it is not known how the turn left the files.
+    pub note: Option<String>,
+}
+
+/// A file that a turn changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// What happened to it.
+    pub change: FileChange,
+    /// Whether its diff lacks its end, or is missing because there is too much of it.
+    pub truncated: bool,
+}
+
+impl Engine {
+    /// What a turn changed in the session's workspace. A turn that changed nothing has no files.
+    pub async fn changes(&self, id: SessionId, turn_id: TurnId) -> Result<TurnChanges, EngineError> {
+        let view = self.view(id).await?;
+        let span = Span::of(&view, turn_id)?;
+        let (running, note) = (span.running, span.note());
+        let Some(before) = span.before.clone() else {
+            return Ok(TurnChanges { files: Vec::new(), more: 0, running, note });
+        };
+        let store = self.shared.checkpoints.clone().ok_or_else(|| {
+            Refusal::conflict("no_checkpoints", "this daemon keeps no checkpoints, so changes are not known")
+        })?;
+        let workspace = PathBuf::from(&view.session.workspace_path);
+        let work = move || compare(&store, &workspace, &before, span.after.as_deref());
+        let compared = tokio::task::spawn_blocking(work).await;
+        let compared = compared.map_err(|error| failed(&error.to_string()))?;
+        let files = compared.map_err(|error| failed(&error))?;
+        Ok(bounded(files, running, note))
+    }
+}
+
+/// Between which checkpoints a turn did its work.
+struct Span {
+    before: Option<String>,
+    /// None for the workspace as it is now.
+    after: Option<String>,
+    running: bool,
+    /// Whether the turn is over, and did not say how it left the files.
+    guessed: bool,
+}
+
+impl Span {
+    fn of(view: &SessionView, turn_id: TurnId) -> Result<Span, Refusal> {
+        let place = view.turns.iter().position(|turn| turn.id == turn_id).ok_or_else(|| {
+            let message = format!("turn {turn_id} is not among the newest of this session");
+            Refusal::not_found("turn_not_found", message)
+        })?;
+        let turn = &view.turns[place];
+        if let (None, Some(why)) = (&turn.checkpoint_before, &turn.checkpoint_error) {
+            let message = format!("turn {turn_id} was not captured, so its changes are not known: {why}");
+            return Err(Refusal::conflict("not_captured", message));
+        }
+        let running = turn.status == TurnStatus::Running;
+        let guessed = !running && turn.checkpoint_before.is_some() && turn.checkpoint_after.is_none();
+        let next = || view.turns[place + 1..].iter().find_map(|turn| turn.checkpoint_before.clone());
+        let after = turn.checkpoint_after.clone().or_else(next);
+        Ok(Span { before: turn.checkpoint_before.clone(), after, running, guessed })
+    }
+
+    fn note(&self) -> Option<String> {
+        let until = if self.after.is_some() { "the next turn that changed something" } else { "now" };
+        let note = format!(
+            "The turn could not say how it left the files. This is all that changed from its beginning until {until}."
+        );
+        self.guessed.then_some(note)
+    }
+}
+
+fn compare(
+    store: &Store,
+    workspace: &Path,
+    before: &str,
+    after: Option<&str>,
+) -> Result<Vec<ostler_checkpoint::FileChange>, String> {
+    let find = |id: &str| -> Result<Checkpoint, String> {
+        let id = id.parse().map_err(|_| format!("`{id}` is no checkpoint"))?;
+        store.find(id).map_err(|error| match error {
+            Error::NotFound(_) => "it was removed to make room for newer ones".to_owned(),
+            error => error.to_string(),
+        })
+    };
+    let before = find(before)?;
+    let after = after.map(find).transpose()?;
+    let against = after.as_ref().map_or(Against::Workspace(workspace), Against::Checkpoint);
+    store.diff(&before, against).map_err(|error| error.to_string())
+}
+
+fn bounded(
+    mut files: Vec<ostler_checkpoint::FileChange>,
+    running: bool,
+    note: Option<String>,
+) -> TurnChanges {
+    let count = files.len();
+    if count > MAX_FILES {
+        files.sort_by_key(|file| std::cmp::Reverse(file.added + file.removed));
+        files.truncate(MAX_FILES);
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+    }
+    let more = (count - files.len()) as u64;
+    TurnChanges { files: files.into_iter().map(changed).collect(), more, running, note }
+}
+
+fn changed(file: ostler_checkpoint::FileChange) -> ChangedFile {
+    let (kind, from) = match file.kind {
+        Kind::Added => (ChangeKind::Added, None),
+        Kind::Deleted => (ChangeKind::Deleted, None),
+        Kind::Modified => (ChangeKind::Modified, None),
+        Kind::Renamed { from } => (ChangeKind::Renamed, Some(from.to_string_lossy().into_owned())),
+        Kind::ModeChanged => (ChangeKind::ModeChanged, None),
+        Kind::TypeChanged => (ChangeKind::TypeChanged, None),
+    };
+    let change = FileChange {
+        path: file.path.to_string_lossy().into_owned(),
+        kind,
+        from,
+        added: file.added as u64,
+        removed: file.removed as u64,
+        binary: file.binary,
+        diff: file.diff,
+    };
+    ChangedFile { change, truncated: file.truncated }
+}
+
+fn failed(why: &str) -> EngineError {
+    Refusal::conflict("changes_not_known", format!("what the turn changed cannot be told: {why}"))
+        .hint("the tool calls of the turn say what they did")
+        .into()
+}
