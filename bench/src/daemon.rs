@@ -93,10 +93,20 @@ impl Starter {
         &self.binary
     }
 
+    /// Where the configuration of the daemons lies.
+    pub fn config_file(&self) -> PathBuf {
+        self.work.join("config.toml")
+    }
+
+    /// Writes the configuration for a daemon that somebody else starts.
+    pub fn write_config(&self) -> Result<()> {
+        Ok(std::fs::write(self.config_file(), self.config(free_address()?))?)
+    }
+
     /// Starts a daemon on a data directory and waits for its first answer.
     pub fn start(&self, data: &Path) -> Result<Daemon> {
         let address = free_address()?;
-        let config = self.work.join("config.toml");
+        let config = self.config_file();
         std::fs::write(&config, self.config(address))?;
         let mut command = Command::new(&self.binary);
         command.args(["serve", "--config"]).arg(&config).arg("--data-dir").arg(data);

@@ -21,6 +21,7 @@ mod sandbox;
 mod search;
 mod start;
 mod streams;
+mod tui;
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ use crate::report::Row;
 use crate::tree::Tree;
 
 /// The names of the figures, in the order of the table.
-pub const FIGURES: [&str; 24] = [
+pub const FIGURES: [&str; 28] = [
     "disk",
     "start",
     "idle",
@@ -59,6 +60,10 @@ pub const FIGURES: [&str; 24] = [
     "sandbox",
     "checkpoint",
     "apply_patch",
+    "tui_start",
+    "tui_stream",
+    "tui_key",
+    "tui_memory",
 ];
 
 /// What figures are measured with. Its files are removed with it, fixtures that are to be kept excepted.
@@ -111,6 +116,10 @@ impl Bench {
             "sandbox" => sandbox::measure(self).await,
             "checkpoint" => checkpoint::measure(self),
             "apply_patch" => apply_patch::measure(self).await,
+            "tui_start" => tui::start(self),
+            "tui_stream" => tui::stream(self).await,
+            "tui_key" => tui::key(self).await,
+            "tui_memory" => tui::held(self).await,
             _ => bail!("there is no figure `{figure}`; there are {}", FIGURES.join(", ")),
         }
     }

@@ -115,7 +115,10 @@ impl Writer {
         let texts = records.iter().filter_map(text).collect();
         let uses = records.iter().filter_map(used).collect();
         let last_seq = history.state().last_seq;
-        Ok(self.index.update(Update { session, after_seq: first - 1, last_seq, texts, uses }).await?)
+        Ok(self
+            .index
+            .update(Update { session, after_seq: first - 1, last_seq, running_turn_id: None, texts, uses })
+            .await?)
     }
 
     /// Leaves a session as one that has gone to sleep.

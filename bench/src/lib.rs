@@ -22,5 +22,6 @@ pub mod report;
 pub mod samples;
 pub mod secure;
 pub mod sse;
+pub mod terminal;
 pub mod tree;
 pub mod wire;

@@ -11,6 +11,7 @@ use ostler_bench::mock::Mock;
 use ostler_bench::process;
 use ostler_bench::report::{self, Row};
 use ostler_bench::secure;
+use ostler_bench::terminal;
 
 const HELP: &str = "\
 Measures a released daemon against a mock model server, and prints a table.
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         }
         Some("mock") => mock(),
         Some(agent::WORD) => be_agent(&arguments[1..]),
+        Some(terminal::WORD) => terminal::become_program(&arguments[1..]),
         Some("ask") => ask(&arguments[1..]),
         _ => flags(arguments).and_then(|flags| run(&flags)),
     };

@@ -15,6 +15,7 @@ mod lines;
 mod login;
 mod projects;
 mod requests;
+mod tools;
 mod usage;
 mod watch;
 
@@ -42,8 +43,9 @@ pub use requests::{
     MessagePage, ModelList, SendMessage, Sent, SessionFilter, SessionPage, UndoTurn, Undone, UpdateSession,
     WorkspaceTrust,
 };
+pub use tools::ToolServer;
 pub use usage::{UsageBy, UsageFilter, UsageRow, UsageSum, UsageTable};
-pub use watch::{ContextRoom, FoundFile, FoundFiles, SessionShown};
+pub use watch::{ChangeQueued, ContextRoom, FoundFile, FoundFiles, SessionShown};
 
 /// A daemon that can be asked for things. Cloning it is cheap, and every method may be called from
 /// any task.

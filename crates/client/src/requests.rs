@@ -231,6 +231,9 @@ pub struct ListedSession {
     /// The newest record.
     #[serde(default)]
     pub last_seq: u64,
+    /// The turn that runs or waits, if there is one.
+    #[serde(default)]
+    pub running_turn_id: Option<TurnId>,
     /// The place that matches the search, if there was one.
     #[serde(default)]
     pub snippet: Option<String>,

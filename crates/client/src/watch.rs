@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hyper::Method;
-use ostler_types::{SessionId, SessionView};
+use ostler_types::{Delivery, MessageId, Part, SessionId, SessionView};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{self, EventStream};
@@ -53,6 +53,20 @@ pub struct FoundFile {
     pub path: String,
 }
 
+/// What is to change of a message that waits; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ChangeQueued {
+    /// What it says now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<Part>>,
+    /// Whether it waits for a turn of its own or goes to the running one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
+    /// The waiting message that it is to stand before; none in here puts it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Option<MessageId>>,
+}
+
 #[derive(Serialize)]
 struct Offered<'a> {
     #[serde(flatten)]
@@ -79,6 +93,16 @@ impl Client {
         let limit = limit.to_string();
         let query = requests::query(&[("q", Some(word)), ("limit", Some(&limit))]);
         self.get(&format!("/v1/sessions/{id}/files{query}")).await
+    }
+
+    /// Changes a message that still waits for its turn: what it says, where it stands, how it is delivered.
+    pub async fn requeue(
+        &self,
+        id: SessionId,
+        message: MessageId,
+        change: &ChangeQueued,
+    ) -> Result<(), ClientError> {
+        self.tell(Method::PATCH, &format!("/v1/sessions/{id}/queue/{message}"), change).await
     }
 
     /// Answers an approval with one of the answers that its agent offers.

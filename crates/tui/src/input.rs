@@ -2,12 +2,13 @@
 
 use crossterm::event::KeyEvent;
 use ostler_client::{
-    Approve, ContextView, CreateSession, ListedSession, ModelList, SendMessage, SessionShown, StoredFile,
-    UndoTurn, Undone, UpdateSession,
+    Approve, ChangeQueued, ContextView, CreateSession, ListedSession, ModelList, SendMessage, SessionShown,
+    StoredFile, UndoTurn, Undone, UpdateSession,
 };
 use ostler_types::{MessageId, PendingApproval, Record, SessionId, TurnId};
 
 use crate::line::Line;
+use crate::picture::Shown;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -144,6 +145,15 @@ pub enum News {
         /// Whether somebody else has answered.
         over: bool,
     },
+    /// A change of a waiting message was not taken.
+    NotRequeued {
+        /// The session.
+        id: SessionId,
+        /// What a person has written for it.
+        text: Option<String>,
+        /// Why.
+        why: String,
+    },
     /// The models that there are.
     Models(ModelList),
     /// The agents that there are.
@@ -181,6 +191,13 @@ pub enum News {
         id: SessionId,
         /// The file.
         file: StoredFile,
+    },
+    /// A picture is here; without bytes it is not to be had.
+    Picture {
+        /// Its number.
+        number: u32,
+        /// What it is made of.
+        bytes: Vec<u8>,
     },
     /// Something worth a line.
     Told(String),
@@ -263,6 +280,17 @@ pub enum Effect {
     Cancel(SessionId),
     /// Take a waiting message back.
     Withdraw(SessionId, MessageId),
+    /// Change a waiting message.
+    Requeue {
+        /// The session.
+        id: SessionId,
+        /// The message.
+        message: MessageId,
+        /// What is to change.
+        change: Box<ChangeQueued>,
+        /// What a person has written for it.
+        text: Option<String>,
+    },
     /// Repeat a turn.
     Retry(SessionId, TurnId),
     /// Make the conversation shorter.
@@ -319,6 +347,22 @@ pub enum Effect {
         workspace: String,
         /// The command.
         command: String,
+    },
+    /// Ask for a picture.
+    Picture {
+        /// The session.
+        id: SessionId,
+        /// Where in the session's folder it lies.
+        reference: String,
+        /// Its number.
+        number: u32,
+    },
+    /// Give a picture to the terminal.
+    Show {
+        /// The picture.
+        shown: Shown,
+        /// What it is made of.
+        bytes: Vec<u8>,
     },
     /// Trust a workspace.
     Trust(String),

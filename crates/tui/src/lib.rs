@@ -8,6 +8,7 @@ pub mod composer;
 pub mod input;
 pub mod line;
 pub mod model;
+pub mod picture;
 mod shell;
 pub mod text;
 pub mod theme;
@@ -18,6 +19,7 @@ mod words;
 
 pub use input::{Effect, Input, News};
 pub use model::Model;
+pub use picture::Protocol;
 pub use shell::{Options, Reach, run};
 pub use theme::Depth;
 pub use update::{COMMANDS, update};

@@ -3,6 +3,8 @@
 
 mod dock;
 mod overlay;
+mod pictures;
+mod review;
 mod session;
 
 use std::collections::HashMap;
@@ -16,10 +18,12 @@ use crate::theme::Theme;
 use crate::transcript::Tone;
 use crate::view::Clicked;
 
-pub use dock::{Answer, Dock, GRACE_MS, choices};
+pub use dock::{Answer, Dock, GRACE_MS, choices, is_small};
 pub(crate) use overlay::score;
 pub use overlay::{Choice, Overlay, Picker, Picking};
-pub use session::{OpenSession, Outgoing, Place};
+pub use pictures::Pictures;
+pub use review::{Rejected, Standing, hunks_of};
+pub use session::{Editing, OpenSession, Outgoing, Place};
 
 /// How many sessions are followed at once; the others are opened again when they are looked at.
 pub const MAX_OPEN: usize = 6;
@@ -73,6 +77,10 @@ pub struct Model {
     pub mouse: bool,
     /// What is searched for in the transcript.
     pub find: String,
+    /// What was last searched for in all sessions.
+    pub searched: String,
+    /// Pictures that are shown.
+    pub pictures: Pictures,
     /// When leaving was last asked for.
     pub leaving: Option<u64>,
     /// When stopping was last asked for.
@@ -195,6 +203,8 @@ impl Model {
             sidebar: None,
             mouse: false,
             find: String::new(),
+            searched: String::new(),
+            pictures: Pictures::default(),
             leaving: None,
             stopping: None,
             hits: Vec::new(),
@@ -266,6 +276,16 @@ impl Model {
         focused.unwrap_or_else(|| self.workspace.clone())
     }
 
+    /// What a session is called; one without a title by what was said first in it, where that is known.
+    pub fn title_of(&self, session: &Session) -> String {
+        let named = session.title.is_some() || session.name.is_some();
+        let open = self.session(session.id).filter(|_| !named);
+        match open.and_then(|open| open.transcript.first_words()) {
+            Some(words) => crate::text::clean::in_one_line(words, 80),
+            None => title(session),
+        }
+    }
+
     /// Shows a line for a while.
     pub fn notify(&mut self, tone: Tone, text: impl Into<String>) {
         let text = crate::text::clean::in_one_line(&text.into(), 400);
@@ -296,12 +316,8 @@ impl Model {
 impl Listed {
     /// A session of which nothing else is known.
     pub fn new(listed: ListedSession) -> Listed {
-        Listed { session: listed.session, running: false, waiting: 0, unread: false }
-    }
-
-    /// What it is called.
-    pub fn title(&self) -> String {
-        title(&self.session)
+        let running = listed.running_turn_id.is_some();
+        Listed { session: listed.session, running, waiting: 0, unread: false }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod effects;
 mod files;
+mod gallery;
 mod history;
 mod link;
 mod network;
@@ -21,9 +22,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::input::{Effect, Input};
-use crate::model::{Link, Model};
+use crate::model::{Link, Model, Pictures};
+use crate::picture::Protocol;
 use crate::theme::{Depth, Theme};
 use crate::{update, view};
+use gallery::Gallery;
 use network::Network;
 use terminal::Screen;
 
@@ -45,6 +48,8 @@ pub struct Options {
     pub editor: String,
     /// Where what was sent is remembered; nowhere when absent.
     pub history: Option<PathBuf>,
+    /// How the terminal takes pictures.
+    pub pictures: Protocol,
     /// How to reach a daemon.
     pub reach: Reach,
 }
@@ -67,7 +72,10 @@ const INPUTS: usize = 256;
 
 /// Runs until the person leaves. The terminal is left as it was found, whatever happens.
 pub async fn run(options: Options) -> io::Result<()> {
-    let mut model = Model::new(options.workspace, Theme::new(&options.theme, options.depth), seed());
+    let seed = seed();
+    let mut model = Model::new(options.workspace, Theme::new(&options.theme, options.depth), seed);
+    let cell = terminal::cell_size();
+    model.pictures = Pictures::new(options.pictures, cell, seed);
     model.home = options.home;
     model.mouse = options.mouse;
     model.focus = options.session;
@@ -88,9 +96,12 @@ pub async fn run(options: Options) -> io::Result<()> {
         draw_at: Some(now),
         editor: options.editor,
         history: options.history,
+        gallery: Gallery::new(options.pictures, cell),
         resumed: false,
     };
-    shell.run().await
+    let ended = shell.run().await;
+    shell.gallery.take_down(&mut shell.screen)?;
+    ended
 }
 
 struct Shell {
@@ -107,6 +118,7 @@ struct Shell {
     draw_at: Option<Instant>,
     editor: String,
     history: Option<PathBuf>,
+    gallery: Gallery,
     /// Whether it has just gone on after it suspended itself.
     resumed: bool,
 }
@@ -138,6 +150,9 @@ impl Shell {
                     let mut next = Some(event);
                     let mut left = INPUTS;
                     while let Some(event) = next.take() {
+                        if matches!(event, Event::Resize(..)) {
+                            self.gallery.cleared();
+                        }
                         if let Some(input) = of_terminal(event)
                             && self.take_in(input).await?
                         {
@@ -152,9 +167,14 @@ impl Shell {
                 // Without a terminal there is nobody.
                 Woken::Key(Some(Err(_)) | None) => return Ok(()),
                 Woken::Input(Some(input)) => {
+                    let (link, focus) = (self.model.link.clone(), self.model.focus);
                     self.soon();
                     if self.take_in(input).await? || self.take_in_ready().await? {
                         return Ok(());
+                    }
+                    // What somebody waits for is not held back for the sake of what streams.
+                    if link != self.model.link || focus != self.model.focus {
+                        self.draw_at = Some(Instant::now());
                     }
                 }
                 Woken::Input(None) => return Err(io::Error::other("the connection's task has ended")),
@@ -243,12 +263,20 @@ impl Shell {
         self.drawn = Instant::now();
         let model = &mut self.model;
         self.screen.draw(|frame| view(model, frame))?;
+        if self.gallery.hang(&mut self.screen, &self.model.pictures.placed, self.drawn)? {
+            // What is left of a picture that has moved goes only with the whole screen.
+            self.screen.redraw()?;
+            let model = &mut self.model;
+            self.screen.draw(|frame| view(model, frame))?;
+        }
+        self.draw_at = self.gallery.due();
         self.take_in(Input::Drawn).await.map(drop)
     }
 
     /// Draws when the next frame is due.
     fn soon(&mut self) {
-        self.draw_at.get_or_insert(self.drawn + FRAME);
+        let next = self.drawn + FRAME;
+        self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
     }
 
     /// Whether something on the screen moves by itself.
@@ -269,6 +297,9 @@ impl Shell {
     /// Takes the terminal again.
     fn again(&mut self) -> io::Result<()> {
         self.screen.take_again()?;
+        // Whoever had the terminal meanwhile may have made it forget them.
+        self.model.pictures.forget();
+        self.gallery.forget();
         self.keys = Some(EventStream::new());
         self.draw_at = Some(Instant::now());
         Ok(())

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use ostler_types::{MessageId, Record, ToolCallId, TurnId};
 
+pub(crate) use entry::is_picture;
 pub use entry::{Call, CallStatus, Entry, Kind, Spoken, Tone};
 
 /// How many entries are held.
@@ -161,6 +162,16 @@ impl Transcript {
         for entry in self.entries.iter_mut().filter(|entry| entry.can_fold() && wanted(&entry.kind)) {
             entry.folded = Some(folded);
             entry.revision += 1;
+        }
+    }
+
+    /// The first line that a person said, if the window reaches back so far.
+    pub fn first_words(&self) -> Option<&str> {
+        let said = |entry: &'_ Entry| matches!(entry.kind, Kind::User { .. });
+        let first = self.entries.iter().take(8).find(|entry| said(entry) && !self.has_older())?;
+        match &first.kind {
+            Kind::User { text, .. } => text.lines().map(str::trim).find(|line| !line.is_empty()),
+            _ => None,
         }
     }
 

@@ -7,6 +7,7 @@ mod docked;
 mod keys;
 mod news;
 mod overlays;
+mod queue;
 mod sessions;
 
 use crate::input::{Effect, Input};
@@ -76,6 +77,10 @@ fn tick(model: &mut Model, now: u64, unix: i64, effects: &mut Vec<Effect>) {
 /// What the screen has shown to be missing: an older page, or the newest one again.
 fn drawn(model: &mut Model, effects: &mut Vec<Effect>) {
     let live = model.link == Link::Live;
+    if live {
+        let asked = model.pictures.ask().into_iter();
+        effects.extend(asked.map(|(id, reference, number)| Effect::Picture { id, reference, number }));
+    }
     let Some(session) = model.focused_mut().filter(|_| live) else { return };
     if session.place == Place::Tail && session.transcript.is_detached() {
         let after = session.transcript.cursor().saturating_sub(PAGE);

@@ -7,6 +7,7 @@ mod drawn;
 mod foot;
 mod overlay;
 mod pages;
+mod review;
 mod side;
 mod transcript;
 
@@ -17,6 +18,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use crate::model::Model;
+use crate::picture::{Protocol, take_placed};
 
 pub(crate) use drawn::Drawn;
 pub(crate) use pages::{HELP, context_lines, undo_lines};
@@ -62,6 +64,10 @@ pub fn view(model: &mut Model, frame: &mut Frame<'_>) {
     let cursor = overlay::draw(model, area, frame.buffer_mut()).unwrap_or(cursor);
     if let Some(cursor) = cursor {
         frame.set_cursor_position(cursor);
+    }
+    // Kitty draws pictures by itself; for the others their places are left empty.
+    if matches!(model.pictures.protocol, Protocol::Iterm | Protocol::Sixel) {
+        model.pictures.placed = take_placed(frame.buffer_mut(), |number| model.pictures.shown(number));
     }
 }
 

@@ -214,3 +214,97 @@ fn a_session_of_a_hundred_thousand_records_opens_at_its_end_within_bounds() {
     let kilobytes: u64 = held.split_whitespace().next().unwrap().parse().unwrap();
     assert!(kilobytes < 30 << 10, "{kilobytes} KiB");
 }
+
+#[test]
+fn what_waits_is_moved_and_changed_before_its_turn_comes() {
+    let pane = Pane::new(100, 30);
+    pane.open_with_daemon();
+    pane.types(&format!("say {} slowly", vec!["plum"; 400].join(" ")));
+    pane.presses("Enter");
+    pane.sees("writing");
+    for text in ["say first", "say second"] {
+        pane.types(text);
+        pane.presses("Enter");
+        pane.sees(&format!("⧗ next: {text}"));
+    }
+    pane.types("/queue");
+    pane.presses("Enter");
+    pane.sees("what waits");
+    pane.presses("M-Down");
+    pane.until("the other order", |screen| {
+        let rows: Vec<&str> = screen.lines().filter(|line| line.contains(". say ")).collect();
+        rows.len() == 2 && rows[0].contains("1. say second") && rows[1].contains("2. say first")
+    });
+    pane.presses("e");
+    pane.sees("enter saves it");
+    pane.types(" but later");
+    pane.presses("Enter");
+    pane.sees("⧗ next: say first but later");
+    // The running turn is stopped, and what waits goes on in its new order.
+    pane.presses("Escape");
+    pane.sees("esc once more");
+    pane.presses("Escape");
+    let screen = pane.until("all three answers", |screen| {
+        screen.matches("✓ done").count() >= 2 && screen.contains("▌ say first but later")
+    });
+    let at = |text: &str| screen.find(text).unwrap_or(usize::MAX);
+    assert!(at("▌ say second") < at("▌ say first but later"), "{screen}");
+}
+
+#[test]
+fn a_picture_is_drawn_by_the_terminals_protocol_and_named_elsewhere() {
+    // A red square of 16 by 32 pixels.
+    const PICTURE: &[u8] = include_bytes!("terminal/square.png");
+    for (protocol, drawn) in [("kitty", true), ("none", false)] {
+        let pane = Pane::new(100, 30);
+        std::fs::write(pane.work.join("square.png"), PICTURE).unwrap();
+        pane.types(&format!("export OSTLER_IMAGES={protocol}"));
+        pane.presses("Enter");
+        pane.open_with_daemon();
+        pane.types("say hello");
+        pane.presses("Enter");
+        pane.sees("✓ done");
+        pane.types("/attach square.png");
+        pane.presses("Enter");
+        pane.sees("square.png goes with the next message");
+        pane.types("say what you see");
+        pane.presses("Enter");
+        pane.until("the picture, or where it lies", |screen| match drawn {
+            true => screen.contains('\u{10eeee}') && !screen.contains("[image:"),
+            false => screen.contains("[image:") && !screen.contains('\u{10eeee}'),
+        });
+    }
+}
+
+#[test]
+fn one_hunk_of_a_turns_change_is_put_back_and_the_other_stays() {
+    let pane = Pane::new(100, 40);
+    let lines: String = (1..=40).map(|number| format!("line {number}\n")).collect();
+    std::fs::write(pane.work.join("list.txt"), lines).unwrap();
+    pane.types("export OSTLER_PATCH_REVIEW_MODE=request");
+    pane.presses("Enter");
+    pane.open_with_daemon();
+    pane.types("run `sed -i -e s/line.1$/first/ -e s/line.40/last/ list.txt`");
+    pane.presses("Enter");
+    // The first moments of a question take no answer, so it is given until it is taken.
+    pane.until("the review", |screen| {
+        if screen.contains("[y] yes") {
+            pane.presses("y");
+        }
+        screen.contains("keep what this turn changed?")
+    });
+    // An answer that came after the question had gone stands in the text, and nobody who writes is interrupted.
+    pane.presses("C-u");
+    pane.presses("j");
+    pane.presses("j");
+    pane.presses("Space");
+    pane.sees("▸↺ @@");
+    pane.until("the end of the turn", |screen| {
+        if screen.contains("[y] keep") {
+            pane.presses("y");
+        }
+        screen.contains("✓ done")
+    });
+    let list = std::fs::read_to_string(pane.work.join("list.txt")).unwrap();
+    assert!(list.starts_with("first\n") && list.ends_with("line 40\n"), "{list}");
+}

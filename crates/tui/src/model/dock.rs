@@ -7,11 +7,17 @@ use ostler_types::{
     Verdict,
 };
 
+use super::Rejected;
 use crate::composer::Composer;
 
 /// For so long after it appears a question takes no answer, so that nothing is allowed by a key that was meant for
 /// something else; in milliseconds.
 pub const GRACE_MS: u64 = 400;
+
+/// Whether a screen of so many rows has little room for a question.
+pub fn is_small(rows: u16) -> bool {
+    rows < 16
+}
 
 /// How the question is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,10 +36,12 @@ pub struct Dock {
     pub sent: Option<ToolCallId>,
     /// Why the last answer was not taken.
     pub error: Option<String>,
-    /// Files of a review that are to be put back.
-    pub rejected: Vec<String>,
+    /// What of a review is to be put back.
+    pub rejected: Rejected,
     /// The file of a review that is looked at.
     pub file: usize,
+    /// The hunk of that file that is chosen; none when the file is, as a whole.
+    pub hunk: Option<usize>,
     /// How far its text is scrolled.
     pub scroll: u16,
 }
@@ -45,6 +53,8 @@ pub struct Answer {
     pub key: char,
     /// What it is, in words.
     pub label: String,
+    /// The same where there is little room.
+    pub short: String,
     /// Yes or no.
     pub verdict: Verdict,
     /// For how long.
@@ -82,14 +92,13 @@ impl Dock {
 
     /// The request that gives an answer to the question that is shown.
     pub fn request(&self, question: &PendingApproval, answer: &Answer, reason: Option<String>) -> Approve {
-        let of_file = |path: &String| RejectedFile { path: path.clone(), hunks: None };
         let is_review = question.tool == PATCH_REVIEW;
         let comments: Vec<ReviewComment> = match (&reason, is_review && answer.verdict == Verdict::Approve) {
             (Some(text), true) => vec![ReviewComment { path: None, line: None, text: text.clone() }],
             _ => Vec::new(),
         };
         let reject: Vec<RejectedFile> = match answer.verdict {
-            Verdict::Approve => self.rejected.iter().map(of_file).collect(),
+            Verdict::Approve => self.rejected.answer(),
             Verdict::Deny => Vec::new(),
         };
         let review = (is_review && !(reject.is_empty() && comments.is_empty()))
@@ -107,20 +116,21 @@ impl Dock {
 
 /// The answers to a question: those that its agent offers, or our own.
 pub fn choices(question: &PendingApproval) -> Vec<Answer> {
-    let answer = |key, label: &str, verdict, scope, words| Answer {
+    let answer = |key, short: &str, label: &str, verdict, scope, words| Answer {
         key,
         label: label.to_owned(),
+        short: short.to_owned(),
         verdict,
         scope,
         option: None,
         words,
     };
-    let refuse = answer('w', "no, and say why", Verdict::Deny, Scope::Once, true);
+    let refuse = answer('w', "why", "no, and say why", Verdict::Deny, Scope::Once, true);
     if question.tool == PATCH_REVIEW {
         return vec![
-            answer('y', "keep the changes", Verdict::Approve, Scope::Once, false),
-            answer('c', "keep them, with a remark", Verdict::Approve, Scope::Once, true),
-            answer('n', "put everything back", Verdict::Deny, Scope::Once, false),
+            answer('y', "keep", "keep the changes", Verdict::Approve, Scope::Once, false),
+            answer('c', "remark", "keep them, with a remark", Verdict::Approve, Scope::Once, true),
+            answer('n', "back", "put everything back", Verdict::Deny, Scope::Once, false),
             Answer { label: "put everything back, and say why".to_owned(), ..refuse },
         ];
     }
@@ -132,7 +142,10 @@ pub fn choices(question: &PendingApproval) -> Vec<Answer> {
                 OptionKind::AllowAlways | OptionKind::RejectAlways => Scope::Session,
                 OptionKind::AllowOnce | OptionKind::RejectOnce => Scope::Once,
             };
-            Answer { option: Some(option.id.clone()), ..answer(key, &option.name, verdict, scope, false) }
+            Answer {
+                option: Some(option.id.clone()),
+                ..answer(key, &option.name, &option.name, verdict, scope, false)
+            }
         });
         return offered.collect();
     }
@@ -146,10 +159,17 @@ pub fn choices(question: &PendingApproval) -> Vec<Answer> {
         }
     };
     vec![
-        answer('y', "yes, this time", Verdict::Approve, Scope::Once, false),
-        answer('s', "yes, in this session", Verdict::Approve, Scope::Session, false),
-        answer('a', &crate::text::clean::in_one_line(&always, 200), Verdict::Approve, Scope::Always, false),
-        answer('n', "no", Verdict::Deny, Scope::Once, false),
+        answer('y', "yes", "yes, this time", Verdict::Approve, Scope::Once, false),
+        answer('s', "session", "yes, in this session", Verdict::Approve, Scope::Session, false),
+        answer(
+            'a',
+            "always",
+            &crate::text::clean::in_one_line(&always, 200),
+            Verdict::Approve,
+            Scope::Always,
+            false,
+        ),
+        answer('n', "no", "no", Verdict::Deny, Scope::Once, false),
         refuse,
     ]
 }

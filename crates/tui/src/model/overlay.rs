@@ -1,7 +1,7 @@
 //! What can lie over everything: a list to pick from, a page to read, a question of our own.
 
 use ostler_client::UndoTurn;
-use ostler_types::SessionId;
+use ostler_types::{MessageId, SessionId};
 
 /// What lies over everything.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +25,16 @@ pub enum Overlay {
         undo: UndoTurn,
         /// The same in lines.
         lines: Vec<String>,
+        /// How far they are scrolled.
+        scroll: usize,
     },
     /// What to look for in the transcript.
     Find,
+    /// What waits in the session that is looked at.
+    Queue {
+        /// The message that is chosen.
+        chosen: MessageId,
+    },
 }
 
 /// A list to pick from.
@@ -62,8 +69,6 @@ pub enum Picking {
     Theme,
     /// A command.
     Command,
-    /// A message that waits, to be taken back.
-    Queued,
 }
 
 /// Something to pick.

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use ostler_client::{ContextRoom, SendMessage, SessionShown};
 use ostler_types::{
-    AgentState, Event, FileChange, PendingApproval, Queued, Record, Session, SessionId, SessionStatus,
-    ToolCallId, TurnId, TurnStatus, TurnSummary,
+    AgentState, Delivery, Event, FileChange, MessageId, PATCH_REVIEW, PendingApproval, Queued, Record, Rule,
+    Session, SessionId, SessionStatus, ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
 };
 
 use super::Dock;
+use crate::composer::Composer;
 use crate::transcript::Transcript;
 use crate::view::Drawn;
 
@@ -41,6 +42,8 @@ pub struct OpenSession {
     pub log_dir: String,
     /// Messages that are on their way.
     pub outbox: VecDeque<Outgoing>,
+    /// The message that waits and is being changed.
+    pub editing: Option<Editing>,
     /// The question that is shown.
     pub dock: Dock,
     /// What of the transcript is on the screen.
@@ -77,6 +80,15 @@ pub enum Place {
     },
 }
 
+/// A message that waits and is being changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Editing {
+    /// The message.
+    pub message: MessageId,
+    /// What was being written before.
+    pub parked: Composer,
+}
+
 /// A message on its way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outgoing {
@@ -106,6 +118,7 @@ impl OpenSession {
             trusted: false,
             log_dir: String::new(),
             outbox: VecDeque::new(),
+            editing: None,
             dock: Dock::default(),
             place: Place::Tail,
             scroll: 0,
@@ -140,6 +153,7 @@ impl OpenSession {
         self.known_up_to = view.last_seq;
         self.session = view.session;
         self.approvals = view.pending_approvals;
+        self.learn_reviews();
         self.queue = view.queue;
         self.agent = view.agent_state;
         self.running = match (view.running_turn_id, self.running) {
@@ -185,10 +199,7 @@ impl OpenSession {
             Event::MessageAdded { message, .. } => {
                 self.queue.retain(|queued| queued.message.id != message.id);
             }
-            Event::MessageQueued { queued, .. } => {
-                self.queue.retain(|known| known.message.id != queued.message.id);
-                self.queue.push(queued.clone());
-            }
+            Event::MessageQueued { queued, before, .. } => self.enqueue(queued, *before),
             Event::MessageWithdrawn { message_id, .. } => {
                 self.queue.retain(|queued| queued.message.id != *message_id);
             }
@@ -203,8 +214,9 @@ impl OpenSession {
             }
             Event::UsageRecorded { usage, .. } => self.session.usage += *usage,
             Event::ApprovalRequested { .. } => self.asked(record),
-            Event::PatchReviewRequested { waits: true, .. } => {
-                self.session.status = SessionStatus::WaitingApproval
+            Event::PatchReviewRequested { tool_call_id, files, waits: true, note, .. } => {
+                let summary = note.clone().unwrap_or_else(|| format!("{} files changed", files.len()));
+                self.review_asked(record, tool_call_id, summary);
             }
             Event::ApprovalGranted { tool_call_id, .. } | Event::ApprovalDenied { tool_call_id, .. } => {
                 self.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
@@ -235,6 +247,17 @@ impl OpenSession {
         }
     }
 
+    /// Puts a message where it waits: before another, or last; first when it interrupts.
+    fn enqueue(&mut self, queued: &Queued, before: Option<MessageId>) {
+        self.queue.retain(|known| known.message.id != queued.message.id);
+        let place = before.and_then(|id| self.queue.iter().position(|known| known.message.id == id));
+        let last = match queued.delivery {
+            Delivery::Queue | Delivery::Steer => self.queue.len(),
+            Delivery::Interrupt => 0,
+        };
+        self.queue.insert(place.unwrap_or(last), queued.clone());
+    }
+
     fn asked(&mut self, record: &Record) {
         let Event::ApprovalRequested { tool_call, kind, summary, rule, options, child } = &record.event
         else {
@@ -259,6 +282,42 @@ impl OpenSession {
             options: options.clone(),
             requested_at: record.ts,
         });
+    }
+
+    /// The whole change of a turn waits for an answer, like a call.
+    fn review_asked(&mut self, record: &Record, id: &ToolCallId, summary: String) {
+        let Some(turn_id) = record.turn_id else { return };
+        self.session.status = SessionStatus::WaitingApproval;
+        self.approvals.retain(|approval| approval.tool_call_id != *id);
+        let (tool, subject) = (PATCH_REVIEW.to_owned(), id.0.clone());
+        self.approvals.push(PendingApproval {
+            session_id: record.session_id,
+            turn_id,
+            tool_call_id: id.clone(),
+            tool: tool.clone(),
+            input: serde_json::Value::Null,
+            kind: ToolKind::Write,
+            summary,
+            rule: Rule { tool, subject, whole: true, workspace: None, commands: Vec::new() },
+            options: Vec::new(),
+            requested_at: record.ts,
+        });
+    }
+
+    /// What a review that waits is about, where its own record is further back than what is held.
+    fn learn_reviews(&mut self) {
+        for approval in self.approvals.iter().filter(|approval| approval.tool == PATCH_REVIEW) {
+            let known = self.reviews.iter().any(|(id, _)| *id == approval.tool_call_id);
+            let files = approval.input.get("files").filter(|_| !known).cloned();
+            if let Some(Ok(files)) = files.map(serde_json::from_value) {
+                self.reviews.push((approval.tool_call_id.clone(), files));
+            }
+        }
+    }
+
+    /// Whether nothing of what its reader does is under way.
+    pub fn is_idle(&self) -> bool {
+        self.outbox.is_empty() && self.editing.is_none()
     }
 
     /// The last turn that changed the workspace, and so can be undone.

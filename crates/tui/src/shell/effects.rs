@@ -6,7 +6,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crossterm::event::EventStream;
 use ostler_client::{ClientError, SessionFilter};
 use ostler_types::SessionId;
 use tokio::io::AsyncReadExt;
@@ -21,6 +20,8 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 const COMMAND_BYTES: u64 = 64 << 10;
 /// How many files are offered for a word.
 const FILES: u32 = 8;
+/// The largest picture that is shown.
+const MAX_PICTURE: usize = 4 << 20;
 /// The largest file that can be attached.
 const MAX_FILE: u64 = 25 << 20;
 
@@ -29,7 +30,10 @@ impl Shell {
         match effect {
             Effect::Quit => {}
             Effect::Suspend => self.suspend()?,
-            Effect::Redraw => self.screen.redraw()?,
+            Effect::Redraw => {
+                self.screen.redraw()?;
+                self.gallery.cleared();
+            }
             Effect::Copy(text) => self.screen.copy(&text)?,
             Effect::Bell => self.screen.bell()?,
             Effect::Mouse(mouse) => self.screen.listen_to_mouse(mouse)?,
@@ -53,6 +57,8 @@ impl Shell {
                 });
             }
             Effect::Attach { id, path } => self.attach(id, path),
+            Effect::Picture { id, reference, number } => self.picture(id, &reference, number),
+            Effect::Show { shown, bytes } => self.gallery.show(&mut self.screen, shown, &bytes)?,
             effect => self.request(effect),
         }
         Ok(())
@@ -90,6 +96,10 @@ impl Shell {
             Effect::Withdraw(id, message) => {
                 network.ask(move |client| async move { client.withdraw(id, message).await.map(|()| None) });
             }
+            Effect::Requeue { id, message, change, text } => network.ask(move |client| async move {
+                let changed = client.requeue(id, message, &change).await;
+                Ok(changed.err().map(|error| News::NotRequeued { id, text, why: error.to_string() }))
+            }),
             Effect::Retry(id, turn) => {
                 network.ask(move |client| async move { client.retry(id, turn).await.map(|_| None) });
             }
@@ -163,11 +173,14 @@ impl Shell {
             | Effect::Files { .. }
             | Effect::Shell { .. }
             | Effect::Attach { .. }
+            | Effect::Picture { .. }
+            | Effect::Show { .. }
             | Effect::Load(_)
             | Effect::Create { .. }
             | Effect::Answer { .. }
             | Effect::Cancel(_)
             | Effect::Withdraw(..)
+            | Effect::Requeue { .. }
             | Effect::Retry(..)
             | Effect::Compact(_)
             | Effect::Fork(_)
@@ -198,6 +211,23 @@ impl Shell {
         });
     }
 
+    /// Asks for a picture. One that is not to be had stays a link.
+    fn picture(&mut self, id: SessionId, reference: &str, number: u32) {
+        let parts: Vec<String> = reference.split('/').map(str::to_owned).collect();
+        self.network.ask(move |client| async move {
+            let bytes = match parts.as_slice() {
+                [folder, name] if folder == "attachments" => client.attachment(id, name).await.ok(),
+                [folder, turn, name] if folder == "artifacts" => match turn.parse() {
+                    Ok(turn) => client.artifact(id, turn, name).await.ok(),
+                    Err(_) => None,
+                },
+                _ => None,
+            };
+            let bytes = bytes.filter(|bytes| bytes.len() <= MAX_PICTURE).map(|bytes| bytes.to_vec());
+            Ok(Some(News::Picture { number, bytes: bytes.unwrap_or_default() }))
+        });
+    }
+
     fn attach(&mut self, id: SessionId, path: String) {
         let path = std::path::Path::new(&self.model.workspace_here()).join(path);
         self.network.ask(move |client| async move {
@@ -224,8 +254,7 @@ impl Shell {
         self.keys = None;
         self.screen.leave();
         let edited = edited(&self.editor, &text).await;
-        self.screen.take_again()?;
-        self.keys = Some(EventStream::new());
+        self.again()?;
         let news = match edited {
             Ok(text) => Input::Edited(Some(text)),
             Err(error) => {

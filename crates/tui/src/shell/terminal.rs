@@ -85,6 +85,20 @@ impl Screen {
         write_all(b"\x07")
     }
 
+    /// Writes what is no text, such as a picture.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        write_all(bytes)
+    }
+
+    /// Writes it at a place of the screen, and leaves the cursor where it was.
+    pub(super) fn write_at(&mut self, column: u16, row: u16, bytes: &[u8]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        write!(out, "\x1b7\x1b[{};{}H", row + 1, column + 1)?;
+        out.write_all(bytes)?;
+        out.write_all(b"\x1b8")?;
+        out.flush()
+    }
+
     /// Asks the terminal to put a text on the clipboard; this works through ssh too.
     pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
         let mut end = text.len().min(MAX_COPY);
@@ -99,6 +113,14 @@ impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// How many pixels a cell has; a guess where the terminal does not say.
+pub(super) fn cell_size() -> (u16, u16) {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let cell = known.map(|size| (size.ws_xpixel / size.ws_col, size.ws_ypixel / size.ws_row));
+    cell.filter(|(width, height)| *width > 0 && *height > 0).unwrap_or((8, 16))
 }
 
 /// Stops this process until somebody continues it.

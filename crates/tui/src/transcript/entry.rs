@@ -252,6 +252,16 @@ impl Entry {
         )
     }
 
+    /// The pictures that are drawn with it.
+    pub fn pictures(&self) -> Vec<&str> {
+        let all = match &self.kind {
+            Kind::User { files, .. } => files,
+            Kind::Call(call) if !self.is_folded() => &call.pictures,
+            _ => return Vec::new(),
+        };
+        all.iter().map(String::as_str).filter(|file| is_picture(file)).collect()
+    }
+
     /// Its text, as a person would copy it.
     pub fn text(&self) -> String {
         match &self.kind {
@@ -277,4 +287,10 @@ impl Entry {
             }
         }
     }
+}
+
+/// Whether a file is a picture, by its name.
+pub(crate) fn is_picture(file: &str) -> bool {
+    let ending = file.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    matches!(ending.as_str(), "png" | "jpg" | "jpeg" | "gif" | "webp")
 }

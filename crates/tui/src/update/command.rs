@@ -3,7 +3,7 @@
 use ostler_client::{UndoTurn, UpdateSession};
 use ostler_types::{Delivery, Part};
 
-use super::{compose, needs_link, overlays, sessions};
+use super::{compose, needs_link, overlays, queue, sessions};
 use crate::input::Effect;
 use crate::model::{Model, Overlay, Picking};
 use crate::theme::{NAMES, Theme};
@@ -21,7 +21,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("steer", "TEXT", "tell the model before its next step (ctrl+t)"),
     ("now", "TEXT", "stop the turn and say this instead (ctrl+x)"),
     ("note", "TEXT", "tell the model with the next turn, without starting one"),
-    ("queue", "", "see what waits, and take it back"),
+    ("queue", "", "see what waits: change it, move it, take it back"),
     ("stop", "", "stop the turn (esc esc)"),
     ("retry", "", "repeat the last turn"),
     ("undo", "", "bring the files back to before the last turn that changed them"),
@@ -125,7 +125,7 @@ fn of_session(model: &mut Model, name: &str, rest: String, effects: &mut Vec<Eff
         "steer" => compose::submit(model, vec![Part::text(rest)], Some(Delivery::Steer), None, effects),
         "now" => compose::submit(model, vec![Part::text(rest)], Some(Delivery::Interrupt), None, effects),
         "note" => compose::submit(model, vec![Part::text(rest)], None, Some(false), effects),
-        "queue" => overlays::pick_queued(model),
+        "queue" => queue::open(model),
         "copy" => {
             let text = session.transcript.last_answer().unwrap_or_default().to_owned();
             effects.push(Effect::Copy(text));

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ostler_client::{CreateSession, SendMessage};
 use ostler_types::{Delivery, Part, Role, SessionId};
 
-use super::{command, settle_area};
+use super::{command, queue, settle_area};
 use crate::input::Effect;
 use crate::model::{Area, Completion, Creating, Link, MAX_HISTORY, Model, Outgoing, Place};
 use crate::transcript::Tone;
@@ -128,6 +128,9 @@ pub(super) fn found_files(model: &mut Model, query: &str, paths: Vec<String>) {
 /// Sends what is written: a command to us, a command to the shell, or a message.
 pub(super) fn send(model: &mut Model, delivery: Delivery, effects: &mut Vec<Effect>) {
     model.completion = None;
+    if queue::save(model, effects) {
+        return;
+    }
     if model.composer().is_empty() || (model.composer().is_blank() && model.composer().files.is_empty()) {
         return;
     }

@@ -1,25 +1,29 @@
 //! Answering the question that waits in the session that is looked at.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ostler_types::{FileChange, Scope};
 
 use super::needs_link;
 use crate::composer::Composer;
 use crate::input::Effect;
-use crate::model::{Answer, Model, choices};
+use crate::model::{Answer, Dock, Model, choices, hunks_of, is_small};
 use crate::transcript::Tone;
 
 /// Takes a key for the question; says whether it was one.
 pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
-    let now = model.now;
+    let (now, small) = (model.now, is_small(model.size.1));
     let Some(session) = model.focused_mut() else { return false };
     let Some(question) = session.dock.question(&session.approvals) else { return false };
     let answers = choices(question);
-    let files = session.reviews.iter().find(|(id, _)| Some(id) == session.dock.showing.as_ref());
-    let files: Vec<String> =
-        files.map(|(_, files)| files.iter().map(|file| file.path.clone()).collect()).unwrap_or_default();
-    let dock = &mut session.dock;
     if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
         return false;
+    }
+    let files = session.reviews.iter().find(|(id, _)| Some(id) == session.dock.showing.as_ref());
+    let dock = &mut session.dock;
+    if let Some((_, files)) = files.filter(|(_, files)| !files.is_empty())
+        && review_key(dock, files, key.code)
+    {
+        return true;
     }
     let chosen = match key.code {
         KeyCode::Up => {
@@ -28,22 +32,6 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
         }
         KeyCode::Down => {
             dock.selected = (dock.selected + 1) % answers.len().max(1);
-            return true;
-        }
-        KeyCode::Left => {
-            (dock.file, dock.scroll) = (dock.file.saturating_sub(1), 0);
-            return true;
-        }
-        KeyCode::Right => {
-            (dock.file, dock.scroll) = ((dock.file + 1).min(files.len().saturating_sub(1)), 0);
-            return true;
-        }
-        KeyCode::Char(' ') if !files.is_empty() => {
-            let path = files[dock.file.min(files.len() - 1)].clone();
-            match dock.rejected.iter().position(|rejected| *rejected == path) {
-                Some(at) => _ = dock.rejected.remove(at),
-                None => dock.rejected.push(path),
-            }
             return true;
         }
         KeyCode::Char('<') => {
@@ -55,7 +43,17 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
             return true;
         }
         KeyCode::Enter => answers.get(dock.selected).cloned(),
-        KeyCode::Char(letter) => answers.into_iter().find(|answer| answer.key == letter.to_ascii_lowercase()),
+        KeyCode::Char(letter) => {
+            let at = answers.iter().position(|answer| answer.key == letter.to_ascii_lowercase());
+            // A rule that lasts is not made before it has been seen; where there is little room, that takes a key more.
+            if let Some(at) = at.filter(|at| small && *at != dock.selected)
+                && answers[at].scope == Scope::Always
+            {
+                dock.selected = at;
+                return true;
+            }
+            at.map(|at| answers[at].clone())
+        }
         _ => None,
     };
     let Some(answer) = chosen else { return false };
@@ -67,6 +65,34 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
         return true;
     }
     give(model, &answer, None, effects);
+    true
+}
+
+/// Takes a key for the files and hunks of a review; says whether it was one.
+fn review_key(dock: &mut Dock, files: &[FileChange], key: KeyCode) -> bool {
+    let at = dock.file.min(files.len() - 1);
+    let (file, count) = (&files[at], hunks_of(&files[at]));
+    match key {
+        KeyCode::Left => (dock.file, dock.hunk) = (at.saturating_sub(1), None),
+        KeyCode::Right => (dock.file, dock.hunk) = ((at + 1).min(files.len() - 1), None),
+        KeyCode::Char('j') => {
+            dock.hunk = match dock.hunk {
+                None if count > 0 => Some(0),
+                None => None,
+                Some(hunk) => Some((hunk + 1).min(count.saturating_sub(1))),
+            };
+        }
+        KeyCode::Char('k') => dock.hunk = dock.hunk.and_then(|hunk| hunk.checked_sub(1)),
+        KeyCode::Char(' ') => {
+            match dock.hunk {
+                Some(hunk) => dock.rejected.toggle_hunk(file, hunk),
+                None => dock.rejected.toggle_file(&file.path),
+            }
+            return true;
+        }
+        _ => return false,
+    }
+    dock.scroll = 0;
     true
 }
 

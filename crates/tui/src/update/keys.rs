@@ -4,7 +4,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ostler_types::Delivery;
 
-use super::{TWICE_MS, command, compose, docked, overlays, scroll, sessions, settle_area};
+use super::{TWICE_MS, command, compose, docked, overlays, queue, scroll, sessions, settle_area};
 use crate::input::Effect;
 use crate::model::{Area, Link, Model, Overlay, Place};
 use crate::transcript::{Kind, Tone};
@@ -37,7 +37,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
             picker.selected = 0;
         }
         Some(Overlay::Find) => model.find.push_str(&crate::text::clean::in_one_line(text, 200)),
-        Some(Overlay::Page { .. } | Overlay::Undo { .. }) => {}
+        Some(Overlay::Page { .. } | Overlay::Undo { .. } | Overlay::Queue { .. }) => {}
         None => {
             if let Some((_, reason)) = model.focused_mut().and_then(|session| session.dock.reason.as_mut()) {
                 reason.paste(text);
@@ -113,6 +113,9 @@ fn escape(model: &mut Model, effects: &mut Vec<Effect>) {
         if let Some(session) = model.focused_mut() {
             session.dock.left = true;
         }
+        return;
+    }
+    if queue::leave(model) {
         return;
     }
     if !model.find.is_empty() {

@@ -3,10 +3,10 @@
 //! What concerns a session that nobody looks at changes that session and its place in the list, and nothing else:
 //! it moves no focus, opens nothing and touches nothing that is being written.
 
-use ostler_client::{ListedSession, SessionShown};
+use ostler_client::{ListedSession, ModelList, SessionShown, StoredFile};
 use ostler_types::{Event, PendingApproval, Record, SessionId, SessionStatus};
 
-use super::{PAGE, compose, docked, overlays, sessions, settle_area};
+use super::{PAGE, compose, docked, overlays, queue, sessions, settle_area};
 use crate::composer::AttachedFile;
 use crate::input::{Effect, News};
 use crate::line::Line;
@@ -46,33 +46,27 @@ pub(super) fn news(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
         }
         News::NotSent { id, key, why, later } => not_sent(model, id, &key, &why, later),
         News::NotAnswered { id, call, why, over } => docked::not_answered(model, id, &call, why, over),
-        News::Models(models) => {
-            let of = |info: ostler_types::ModelInfo| Choice {
-                detail: info.unavailable.clone().unwrap_or_else(|| match info.context_window {
-                    Some(window) => crate::words::tokens(window),
-                    None => String::new(),
-                }),
-                label: info.name.clone(),
-                value: info.name,
-            };
-            overlays::fill(model, Picking::Model, models.models.into_iter().map(of).collect());
-        }
+        News::NotRequeued { id, text, why } => queue::not_changed(model, id, text.as_deref(), &why),
+        News::Models(models) => models_listed(model, models),
         News::Agents(names) => {
             let of = |name: String| Choice { value: name.clone(), label: name, detail: String::new() };
             overlays::fill(model, Picking::Agent, names.into_iter().map(of).collect());
         }
         News::Files { query, paths } => compose::found_files(model, &query, paths),
-        News::Found { sessions, .. } => overlays::found(model, sessions),
+        News::Found { query, sessions } => {
+            model.searched = query;
+            overlays::found(model, sessions);
+        }
         News::Undone { id, turn, preview, undone } => overlays_undone(model, id, turn, preview, &undone),
         News::Context(context) => {
             let lines = crate::view::context_lines(&context);
             model.overlay = Some(Overlay::Page { title: "context".to_owned(), lines, scroll: 0 });
         }
-        News::Attached { id, file } => {
-            let name = crate::text::clean::in_one_line(&file.name, 80);
-            model.notify(Tone::Plain, format!("{name} goes with the next message"));
-            let file = AttachedFile { name, reference: file.reference, mime_type: file.mime_type };
-            model.draft_mut(Some(id)).files.push(file);
+        News::Attached { id, file } => attached(model, id, file),
+        News::Picture { number, bytes } => {
+            if let Some(shown) = model.pictures.arrived(number, &bytes, model.size.0) {
+                effects.push(Effect::Show { shown, bytes });
+            }
         }
         News::Told(text) => model.notify(Tone::Plain, text),
         News::Failed(why) => {
@@ -84,6 +78,26 @@ pub(super) fn news(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
             model.notify(Tone::Bad, why);
         }
     }
+}
+
+fn models_listed(model: &mut Model, models: ModelList) {
+    let of = |info: ostler_types::ModelInfo| Choice {
+        detail: info.unavailable.clone().unwrap_or_else(|| match info.context_window {
+            Some(window) => crate::words::tokens(window),
+            None => String::new(),
+        }),
+        label: info.name.clone(),
+        value: info.name,
+    };
+    overlays::fill(model, Picking::Model, models.models.into_iter().map(of).collect());
+}
+
+/// A file is with the daemon, and goes with the next message.
+fn attached(model: &mut Model, id: SessionId, file: StoredFile) {
+    let name = crate::text::clean::in_one_line(&file.name, 80);
+    model.notify(Tone::Plain, format!("{name} goes with the next message"));
+    let file = AttachedFile { name, reference: file.reference, mime_type: file.mime_type };
+    model.draft_mut(Some(id)).files.push(file);
 }
 
 fn connected(model: &mut Model, note: Option<String>, effects: &mut Vec<Effect>) {
@@ -131,11 +145,7 @@ fn listed(model: &mut Model, sessions: Vec<ListedSession>, approvals: &[PendingA
         let id = row.session.id;
         row.waiting = approvals.iter().filter(|approval| approval.session_id == id).count();
         if let Some(known) = before.iter().find(|known| known.session.id == id) {
-            (row.running, row.unread) = (known.running, known.unread);
-        }
-        if row.session.status != SessionStatus::Active && row.session.status != SessionStatus::WaitingApproval
-        {
-            row.running = false;
+            row.unread = known.unread;
         }
     }
     for session in &model.open {
@@ -162,9 +172,10 @@ fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
         }
         return;
     }
+    let known = model.list.iter().find(|row| row.session.id == id);
+    let Some(title) = known.map(|row| model.title_of(&row.session)) else { return };
     let Some(row) = model.listed_mut(id) else { return };
     row.session.updated_at = record.ts;
-    let title = row.title();
     match &record.event {
         Event::SessionUpdated { session } => {
             let status = row.session.status;
@@ -268,6 +279,7 @@ fn lines(model: &mut Model, id: SessionId, lines: Vec<Line>, effects: &mut Vec<E
     if over {
         effects.push(Effect::Load(id));
     }
+    queue::settle(model, id);
     settle_area(model);
 }
 
@@ -363,5 +375,5 @@ fn overlays_undone(
     }
     let undo = ostler_client::UndoTurn { turn_id, preview: false, force: false };
     let lines = crate::view::undo_lines(undone);
-    model.overlay = Some(Overlay::Undo { id, undo, lines });
+    model.overlay = Some(Overlay::Undo { id, undo, lines, scroll: 0 });
 }

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ostler_client::UndoTurn;
 use ostler_types::SessionId;
 
-use super::{command, compose, needs_link, sessions};
+use super::{command, compose, needs_link, queue, sessions};
 use crate::input::Effect;
 use crate::model::{Choice, Model, Overlay, Picker, Picking, Place, title};
 use crate::theme::{NAMES, Theme};
@@ -31,16 +31,15 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
                 }
             }
         }
-        Overlay::Page { scroll, lines, .. } => match key.code {
-            KeyCode::Up | KeyCode::Char('k') => *scroll = scroll.saturating_sub(1),
-            KeyCode::Down | KeyCode::Char('j') => *scroll = (*scroll + 1).min(lines.len().saturating_sub(1)),
-            KeyCode::PageUp => *scroll = scroll.saturating_sub(10),
-            KeyCode::PageDown | KeyCode::Char(' ') => {
-                *scroll = (*scroll + 10).min(lines.len().saturating_sub(1))
+        Overlay::Page { scroll, lines, .. } => {
+            if !scrolled(scroll, lines.len(), key.code) {
+                model.overlay = None;
             }
-            _ => model.overlay = None,
-        },
-        Overlay::Undo { id, undo, .. } => {
+        }
+        Overlay::Undo { id, undo, lines, scroll } => {
+            if scrolled(scroll, lines.len(), key.code) {
+                return true;
+            }
             let (id, turn_id) = (*id, undo.turn_id);
             let force = key.code == KeyCode::Char('f');
             if force || matches!(key.code, KeyCode::Char('y') | KeyCode::Enter) {
@@ -51,7 +50,24 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
             }
         }
         Overlay::Find => find_key(model, key),
+        Overlay::Queue { chosen } => {
+            let chosen = *chosen;
+            queue::key(model, chosen, key, effects);
+        }
     }
+    true
+}
+
+/// Takes a key that scrolls; says whether it was one.
+fn scrolled(scroll: &mut usize, lines: usize, key: KeyCode) -> bool {
+    let by: isize = match key {
+        KeyCode::Up | KeyCode::Char('k') => -1,
+        KeyCode::Down | KeyCode::Char('j') => 1,
+        KeyCode::PageUp => -10,
+        KeyCode::PageDown | KeyCode::Char(' ') => 10,
+        _ => return false,
+    };
+    *scroll = scroll.saturating_add_signed(by).min(lines.saturating_sub(1));
     true
 }
 
@@ -82,10 +98,14 @@ fn picker_key(picker: &mut Picker, key: KeyEvent) -> bool {
 
 fn picked(model: &mut Model, picking: Picking, choice: &Choice, effects: &mut Vec<Effect>) {
     match picking {
-        Picking::Session | Picking::Found => match choice.value.parse::<SessionId>() {
-            Ok(id) => sessions::focus(model, Some(id), effects),
-            Err(_) => sessions::focus(model, None, effects),
-        },
+        Picking::Session => sessions::focus(model, choice.value.parse::<SessionId>().ok(), effects),
+        Picking::Found => {
+            sessions::focus(model, choice.value.parse::<SessionId>().ok(), effects);
+            // What was searched for stands out there, and enter goes from one place to the next.
+            let word = model.searched.split_whitespace().next().unwrap_or_default();
+            model.find = word.to_owned();
+            model.overlay = Some(Overlay::Find);
+        }
         Picking::Model => command::set_model(model, choice.value.clone(), effects),
         Picking::Agent => {
             model.next.agent = Some(choice.value.clone());
@@ -116,20 +136,6 @@ fn picked(model: &mut Model, picking: Picking, choice: &Choice, effects: &mut Ve
                 }
             }
             compose::complete(model, effects);
-        }
-        Picking::Queued => {
-            if let (Ok(message), Some(id)) = (choice.value.parse(), model.focus)
-                && needs_link(model)
-            {
-                let text = model.focused().and_then(|session| {
-                    session.queue.iter().find(|queued| queued.message.id == message).map(|q| q.message.text())
-                });
-                // It can be changed and sent again.
-                if let Some(text) = text.filter(|_| model.composer().is_empty()) {
-                    model.composer_mut().insert(&text);
-                }
-                effects.push(Effect::Withdraw(id, message));
-            }
         }
     }
 }
@@ -166,7 +172,7 @@ pub(super) fn session_choices(model: &Model) -> Vec<Choice> {
         let place = crate::words::place(&listed.session.workspace_path, model.home.as_deref());
         let ago = crate::words::ago(model.unix - listed.session.updated_at.as_second());
         let draft = if model.draft(Some(id)).is_some() { " · draft" } else { "" };
-        let label = format!("{} {}", crate::view::status_mark(listed), listed.title());
+        let label = format!("{} {}", crate::view::status_mark(listed), model.title_of(&listed.session));
         Choice { value: id.to_string(), label, detail: format!("{place} · {ago}{draft}") }
     };
     std::iter::once(new).chain(model.list.iter().map(of)).collect()
@@ -216,22 +222,6 @@ pub(super) fn pick_mode(model: &mut Model) {
         model.notify(Tone::Plain, "this session's agent offers nothing to choose");
     } else {
         model.overlay = Some(Overlay::Picker(Picker::new(Picking::Mode, items)));
-    }
-}
-
-/// What waits in the queue.
-pub(super) fn pick_queued(model: &mut Model) {
-    let queue = model.focused().map(|session| session.queue.as_slice()).unwrap_or_default();
-    let of = |queued: &ostler_types::Queued| Choice {
-        value: queued.message.id.to_string(),
-        label: crate::text::clean::in_one_line(&queued.message.text(), 200),
-        detail: "enter takes it back".to_owned(),
-    };
-    let items: Vec<Choice> = queue.iter().map(of).collect();
-    if items.is_empty() {
-        model.notify(Tone::Plain, "nothing waits");
-    } else {
-        model.overlay = Some(Overlay::Picker(Picker::new(Picking::Queued, items)));
     }
 }
 

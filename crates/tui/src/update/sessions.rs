@@ -70,7 +70,7 @@ pub(super) fn forget(model: &mut Model, id: SessionId, effects: &mut Vec<Effect>
 pub(super) fn evict(model: &mut Model, effects: &mut Vec<Effect>) {
     while model.open.len() > MAX_OPEN {
         let focus = model.focus;
-        let idle = model.open.iter().filter(|session| Some(session.id) != focus && session.outbox.is_empty());
+        let idle = model.open.iter().filter(|session| Some(session.id) != focus && session.is_idle());
         let Some(id) = idle.min_by_key(|session| session.used).map(|session| session.id) else { return };
         model.open.retain(|session| session.id != id);
         effects.push(Effect::Unfollow(id));

@@ -4,12 +4,13 @@ use ostler_types::{CommandResult, FileChange};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::drawn::Around;
 use super::transcript::tone_style;
 use crate::text::clean::{clean, in_one_line};
 use crate::text::diff;
 use crate::text::wrap::{shorten, width, wrap};
 use crate::theme::{Role, Theme};
-use crate::transcript::{Call, CallStatus, Entry, Kind, Spoken, Tone};
+use crate::transcript::{Call, CallStatus, Entry, Kind, Spoken, Tone, is_picture};
 
 /// How many lines of an output are shown, and of one that somebody unfolded.
 const SHORT: usize = 12;
@@ -18,14 +19,20 @@ const LONG: usize = 400;
 const DIFF: usize = 40;
 
 /// Lays an entry out.
-pub(super) fn lines(entry: &Entry, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub(super) fn lines(
+    entry: &Entry,
+    folded: bool,
+    cells: usize,
+    theme: &Theme,
+    around: &Around,
+) -> Vec<Line<'static>> {
     let limit = if entry.folded == Some(false) { LONG } else { SHORT };
     match &entry.kind {
-        Kind::User { text, files, .. } => user(text, files, cells, theme),
+        Kind::User { text, files, .. } => user(text, files, cells, theme, around),
         Kind::Told { text, .. } => told(text, folded, cells, theme),
         Kind::Answer(spoken) => crate::text::markdown::render(&spoken.text, cells, theme),
         Kind::Thinking(spoken) => thinking(spoken, folded, cells, theme),
-        Kind::Call(call) => self::call(call, folded, limit, cells, theme),
+        Kind::Call(call) => self::call(call, folded, limit, cells, theme, around),
         Kind::Check { commands, results, .. } => {
             check(commands, results.as_deref(), folded, limit, cells, theme)
         }
@@ -61,7 +68,7 @@ fn plain(text: &str, style: Style, cells: usize) -> Vec<Line<'static>> {
     clean(text).lines().flat_map(|line| wrap(&[(line.to_owned(), style)], cells, &[], &indent)).collect()
 }
 
-fn user(text: &str, files: &[String], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn user(text: &str, files: &[String], cells: usize, theme: &Theme, around: &Around) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !text.trim().is_empty() {
         // A page of pasted text is not what the reader looks for in a transcript.
@@ -75,16 +82,25 @@ fn user(text: &str, files: &[String], cells: usize, theme: &Theme) -> Vec<Line<'
         lines = barred(&shown, "▌ ", Role::User, theme.style(Role::User), cells, theme);
     }
     for file in files {
-        lines.extend(barred(
-            &format!("[file: {file}]"),
-            "▌ ",
-            Role::User,
-            theme.style(Role::Link),
-            cells,
-            theme,
-        ));
+        lines.extend(picture(file, cells, around).unwrap_or_else(|| {
+            let link = link(file, around);
+            barred(&link, "▌ ", Role::User, theme.style(Role::Link), cells, theme)
+        }));
     }
     lines
+}
+
+/// A picture, if the terminal has it and it fits.
+fn picture(file: &str, cells: usize, around: &Around) -> Option<Vec<Line<'static>>> {
+    let shown = around.shown.get(file).filter(|shown| usize::from(shown.columns) + 2 <= cells)?;
+    Some(crate::picture::lines(*shown))
+}
+
+/// Where a file lies, as it can be opened.
+fn link(file: &str, around: &Around) -> String {
+    let word = if is_picture(file) { "image" } else { "file" };
+    let place = if around.log_dir.is_empty() { String::new() } else { format!("{}/", around.log_dir) };
+    format!("[{word}: {place}{file}]")
 }
 
 fn told(text: &str, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
@@ -116,7 +132,14 @@ fn thinking(spoken: &Spoken, folded: bool, cells: usize, theme: &Theme) -> Vec<L
     lines
 }
 
-fn call(call: &Call, folded: bool, limit: usize, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn call(
+    call: &Call,
+    folded: bool,
+    limit: usize,
+    cells: usize,
+    theme: &Theme,
+    around: &Around,
+) -> Vec<Line<'static>> {
     let mut lines = vec![call_head(call, folded, cells, theme)];
     if folded {
         return lines;
@@ -141,12 +164,11 @@ fn call(call: &Call, folded: bool, limit: usize, cells: usize, theme: &Theme) ->
         let role = if call.status == CallStatus::Failed { Role::Bad } else { Role::Dim };
         lines.extend(tail(said, limit, role, cells, theme));
     }
-    lines.extend(call.pictures.iter().map(|picture| {
-        Line::styled(
-            shorten(&format!("  [image: {}]", in_one_line(picture, 200)), cells),
-            theme.style(Role::Link),
-        )
-    }));
+    for file in &call.pictures {
+        lines.extend(picture(file, cells, around).unwrap_or_else(|| {
+            barred(&link(file, around), "  ", Role::Border, theme.style(Role::Link), cells, theme)
+        }));
+    }
     if let Some(child) = call.child {
         lines.push(Line::styled(format!("  {child} (c goes there)"), theme.style(Role::Dim)));
     }

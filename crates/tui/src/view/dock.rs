@@ -8,8 +8,8 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::foot::to_u16;
-use super::put;
-use crate::model::{Area, Model, OpenSession, choices};
+use super::{put, review};
+use crate::model::{Answer, Area, Model, OpenSession, choices, is_small};
 use crate::text::clean::{clean, in_one_line};
 use crate::text::wrap::{shorten, width, wrap};
 use crate::text::{diff, highlight};
@@ -18,10 +18,13 @@ use crate::theme::{Role, Theme};
 /// How many rows the question takes; none when there is none.
 pub(super) fn height(model: &Model, cells: u16, rows: u16) -> u16 {
     let Some((session, question)) = asked(model) else { return 0 };
-    let most = (rows / 2).max(4);
-    let answers = to_u16(choices(question).len());
+    let most = if is_small(rows) { rows.saturating_sub(5) } else { rows / 2 }.max(4);
+    let answers = if is_small(rows) { 2 } else { to_u16(choices(question).len()) };
     let words = u16::from(session.dock.reason.is_some()) + u16::from(session.dock.error.is_some());
-    let body = to_u16(body(session, question, usize::from(cells), &model.theme).len());
+    let body = to_u16(match review::of(session, question) {
+        Some(files) => review::height(files, session.dock.file, usize::from(cells), &model.theme),
+        None => body(question, usize::from(cells), &model.theme).len(),
+    });
     (1 + answers + words + body).min(most.max(answers + words + 2)).min(rows.saturating_sub(4))
 }
 
@@ -35,14 +38,29 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Pos
     put(buffer, area, 0, &head(session, question, active, cells, theme));
     let answers = choices(question);
     let words = usize::from(dock.reason.is_some()) + usize::from(dock.error.is_some());
-    let room = usize::from(area.height).saturating_sub(1 + answers.len() + words);
-    let body = body(session, question, cells, theme);
-    let from = usize::from(dock.scroll).min(body.len().saturating_sub(room));
-    for (row, line) in (1u16..).zip(body.iter().skip(from).take(room)) {
+    let small = is_small(model.size.1);
+    let rows_of_answers = if small { 2 } else { answers.len() };
+    let room = usize::from(area.height).saturating_sub(1 + rows_of_answers + words);
+    let body = match review::of(session, question) {
+        Some(files) => review::lines(files, dock, cells, room, theme),
+        None => {
+            let body = body(question, cells, theme);
+            let from = usize::from(dock.scroll).min(body.len().saturating_sub(room));
+            body.into_iter().skip(from).take(room).collect()
+        }
+    };
+    for (row, line) in (1u16..).zip(&body) {
         put(buffer, area, row, line);
     }
-    let mut row = to_u16(1 + body.len().min(room));
-    for (number, answer) in answers.iter().enumerate() {
+    let mut row = to_u16(1 + body.len());
+    let listed = if small { &[] } else { answers.as_slice() };
+    if small {
+        for line in in_two_rows(&answers, dock.selected, active, cells, theme) {
+            put(buffer, area, row, &line);
+            row += 1;
+        }
+    }
+    for (number, answer) in listed.iter().enumerate() {
         let chosen = number == dock.selected && active;
         let style = if chosen { theme.style(Role::Selected) } else { theme.style(Role::Text) };
         let label = shorten(&answer.label, cells.saturating_sub(7));
@@ -64,6 +82,26 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Pos
     let line: String = laid.rows[laid.row].pieces.iter().map(|(text, _)| text.as_str()).collect();
     put(buffer, area, row, &Line::from(format!("  words: {line}")));
     Some(Position { x: area.x + 9 + to_u16(laid.column), y: area.y + row.min(area.height.saturating_sub(1)) })
+}
+
+/// The answers where there is little room: their keys in a row, and the one that is chosen in full.
+fn in_two_rows(
+    answers: &[Answer],
+    selected: usize,
+    active: bool,
+    cells: usize,
+    theme: &Theme,
+) -> [Line<'static>; 2] {
+    let mut keys = Vec::new();
+    for (number, answer) in answers.iter().enumerate() {
+        let chosen = number == selected && active;
+        keys.push(Span::styled(format!("[{}]", answer.key), theme.style(Role::Accent)));
+        let style = theme.style(if chosen { Role::Selected } else { Role::Text });
+        keys.push(Span::styled(shorten(&answer.short, 10), style));
+        keys.push(Span::raw(" "));
+    }
+    let label = answers.get(selected).map_or("", |answer| answer.label.as_str());
+    [Line::from(keys), Line::styled(shorten(&format!("  ▸ {label}"), cells), theme.style(Role::Dim))]
 }
 
 fn asked(model: &Model) -> Option<(&OpenSession, &PendingApproval)> {
@@ -96,7 +134,7 @@ fn head(
     let text = if session.dock.is_sent() {
         " … answering".to_owned()
     } else if question.tool == PATCH_REVIEW {
-        format!(" ? keep what this turn changed?{more} · ←→ files · space puts one back")
+        format!(" ? keep what this turn changed?{more} · ←→ files · j k hunks · space puts back")
     } else {
         format!(" ? may {} go ahead? it {kind}{who}{more}", in_one_line(&question.tool, 60))
     };
@@ -111,15 +149,7 @@ fn head(
 }
 
 /// What is asked about: the command, the text that is to be written, the diff, or the whole input.
-fn body(
-    session: &OpenSession,
-    question: &PendingApproval,
-    cells: usize,
-    theme: &Theme,
-) -> Vec<Line<'static>> {
-    if question.tool == PATCH_REVIEW {
-        return review(session, question, cells, theme);
-    }
+fn body(question: &PendingApproval, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let field = |name: &str| question.input.get(name).and_then(Value::as_str);
     let mut lines = Vec::new();
     let code = |text: &str, language: &str, lines: &mut Vec<Line<'static>>| {
@@ -138,9 +168,7 @@ fn body(
             match (field("content"), field("old").or(field("old_text")), field("new").or(field("new_text"))) {
                 (Some(content), _, _) => code(content, path, &mut lines),
                 (None, Some(old), Some(new)) => {
-                    let minus = old.lines().map(|line| format!("-{line}\n"));
-                    let both: String = minus.chain(new.lines().map(|line| format!("+{line}\n"))).collect();
-                    lines.extend(diff::lines(&both, path, cells, usize::MAX, theme));
+                    lines.extend(diff::hunk_lines(&diff::replaced(old, new), path, cells, theme));
                 }
                 _ => code(&pretty(&question.input), "json", &mut lines),
             }
@@ -152,36 +180,6 @@ fn body(
             ));
             code(&pretty(&question.input), "json", &mut lines);
         }
-    }
-    lines
-}
-
-/// The files of a review; of the one that is looked at also the diff.
-fn review(
-    session: &OpenSession,
-    question: &PendingApproval,
-    cells: usize,
-    theme: &Theme,
-) -> Vec<Line<'static>> {
-    let files = session.reviews.iter().find(|(id, _)| *id == question.tool_call_id).map(|(_, files)| files);
-    let Some(files) = files else {
-        return vec![Line::styled(
-            format!("  {}", in_one_line(&question.summary, 400)),
-            theme.style(Role::Text),
-        )];
-    };
-    let at = session.dock.file.min(files.len().saturating_sub(1));
-    let mut lines = Vec::new();
-    for (number, file) in files.iter().enumerate() {
-        let back = if session.dock.rejected.contains(&file.path) { "↺" } else { " " };
-        let mark = if number == at { "▸" } else { " " };
-        let text =
-            format!(" {mark}{back} {} +{} −{}", in_one_line(&file.path, 200), file.added, file.removed);
-        let role = if number == at { Role::Accent } else { Role::Text };
-        lines.push(Line::styled(shorten(&text, cells), theme.style(role)));
-    }
-    if let Some(text) = files.get(at).and_then(|file| file.diff.as_ref()) {
-        lines.extend(diff::lines(text, &files[at].path, cells, usize::MAX, theme));
     }
     lines
 }

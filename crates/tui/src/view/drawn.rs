@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use ostler_types::SessionId;
 use ratatui::text::Line;
 
 use super::cards;
+use crate::model::Pictures;
+use crate::picture::Shown;
 use crate::text::markdown;
 use crate::theme::Theme;
 use crate::transcript::{Entry, Kind};
@@ -18,6 +21,15 @@ pub(crate) struct Drawn {
     laid: HashMap<u64, Laid>,
     for_cells: usize,
     for_theme: Option<Theme>,
+    around: Around,
+}
+
+/// What an entry is laid out with besides: where its files lie, and which pictures can be shown.
+#[derive(Debug, Default)]
+pub(crate) struct Around {
+    pub(super) log_dir: String,
+    pub(super) shown: HashMap<String, Shown>,
+    version: u64,
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +53,15 @@ impl Drawn {
         }
     }
 
+    /// Takes in which pictures can be shown now.
+    pub(super) fn look_around(&mut self, pictures: &Pictures, session: SessionId, log_dir: &str) {
+        if self.around.version != pictures.version || self.around.log_dir != log_dir {
+            self.laid.clear();
+            let (version, log_dir) = (pictures.version, log_dir.to_owned());
+            self.around = Around { log_dir, shown: pictures.of(session), version };
+        }
+    }
+
     /// The lines of an entry.
     pub(super) fn lines(&mut self, entry: &Entry) -> &[Line<'static>] {
         let (cells, theme) = (self.for_cells, self.for_theme.unwrap_or_else(no_theme));
@@ -49,7 +70,7 @@ impl Drawn {
         if laid.lines.is_empty() || laid.revision != entry.revision || laid.folded != folded {
             match &entry.kind {
                 Kind::Answer(spoken) => laid.answer(&spoken.text, spoken.done, cells, &theme),
-                _ => laid.lines = cards::lines(entry, folded, cells, &theme),
+                _ => laid.lines = cards::lines(entry, folded, cells, &theme, &self.around),
             }
             (laid.revision, laid.folded) = (entry.revision, folded);
             if laid.lines.is_empty() {

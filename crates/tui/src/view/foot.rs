@@ -94,6 +94,10 @@ fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
         lines.push(Line::styled(format!(" … {} more wait (/queue)", all.len() - MOST_WAITING), dim));
     }
     lines.extend(plan(session, cells, dim));
+    if session.editing.is_some() {
+        let text = " ✎ enter saves it · esc leaves it";
+        lines.push(Line::styled(shorten(text, cells), theme.style(Role::Warn)));
+    }
     if let Some((_, since)) = session.running {
         lines.push(working(model, session, since, cells));
     }
@@ -277,7 +281,9 @@ fn standing(model: &Model) -> (String, (String, Role), String) {
         _ if spent > 0 => format!(" · {}", crate::words::tokens(spent)),
         _ => String::new(),
     };
-    (left, gauge, format!("{right} · F1 keys"))
+    let right = format!("{right} · F1 keys");
+    let right = if gauge.0.is_empty() { right.trim_start_matches(" · ").to_owned() } else { right };
+    (left, gauge, right)
 }
 
 fn bar(percent: u64) -> String {

@@ -1,5 +1,6 @@
 //! What lies over everything, in a frame in the middle of the screen.
 
+use ostler_types::{Delivery, MessageId};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -7,6 +8,7 @@ use ratatui::text::{Line, Span};
 use super::foot::to_u16;
 use super::put;
 use crate::model::{Model, Overlay, Picker, Picking};
+use crate::text::clean::in_one_line;
 use crate::text::wrap::{shorten, width};
 use crate::theme::{Role, Theme};
 
@@ -16,19 +18,24 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Opt
     match model.overlay.as_ref()? {
         Overlay::Picker(picker) => Some(Some(pick(picker, area, buffer, theme))),
         Overlay::Page { title, lines, scroll } => {
-            let inner = frame(title, "any key closes", to_u16(lines.len()), area, buffer, theme);
+            let hint = "↑↓ scroll · any other key closes";
+            let inner = frame(title, hint, to_u16(lines.len()), area, buffer, theme);
             let shown = lines.iter().skip(*scroll);
             for (row, line) in (0u16..inner.height).zip(shown) {
                 put(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
             }
             Some(None)
         }
-        Overlay::Undo { lines, .. } => {
-            let hint = "y does it · f does it by force · n leaves everything as it is";
+        Overlay::Undo { lines, scroll, .. } => {
+            let hint = "y yes · f by force · n no";
             let inner = frame("undo the last change?", hint, to_u16(lines.len()), area, buffer, theme);
-            for (row, line) in (0u16..inner.height).zip(lines) {
+            for (row, line) in (0u16..inner.height).zip(lines.iter().skip(*scroll)) {
                 put(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
             }
+            Some(None)
+        }
+        Overlay::Queue { chosen } => {
+            waiting(model, *chosen, area, buffer, theme);
             Some(None)
         }
         Overlay::Find => {
@@ -46,6 +53,30 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Opt
     }
 }
 
+/// What waits in the session that is looked at.
+fn waiting(model: &Model, chosen: MessageId, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+    let queue = model.focused().map(|session| session.queue.as_slice()).unwrap_or_default();
+    let hint = "e edit · J K move · s steer · d drop";
+    let inner = frame("what waits", hint, to_u16(queue.len().max(2)), area, buffer, theme);
+    let (cells, room) = (usize::from(inner.width), usize::from(inner.height).max(1));
+    let at = queue.iter().position(|queued| queued.message.id == chosen).unwrap_or(0);
+    if queue.is_empty() {
+        put(buffer, inner, 0, &Line::styled("nothing waits any more", theme.style(Role::Dim)));
+    }
+    let first = (at + 1).saturating_sub(room);
+    for (row, (number, queued)) in (0u16..).zip(queue.iter().enumerate().skip(first).take(room)) {
+        let mark = match queued.delivery {
+            Delivery::Queue => format!("{:>2}. ", number + 1),
+            Delivery::Steer => " ↪  ".to_owned(),
+            Delivery::Interrupt => " ⧗  ".to_owned(),
+        };
+        let style = theme.style(if number == at { Role::Selected } else { Role::Text });
+        let text = shorten(&in_one_line(&queued.message.text(), 400), cells.saturating_sub(4));
+        let line = Line::from(vec![Span::styled(mark, theme.style(Role::Dim)), Span::styled(text, style)]);
+        put(buffer, inner, row, &line);
+    }
+}
+
 fn pick(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
     let title = match picker.picking {
         Picking::Session => "sessions",
@@ -55,7 +86,6 @@ fn pick(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Posi
         Picking::Mode => "what the agent offers",
         Picking::Theme => "themes",
         Picking::Command => "commands",
-        Picking::Queued => "what waits",
     };
     let matches = picker.matches();
     let wanted = to_u16(picker.items.len().max(3) + 1);

@@ -37,7 +37,9 @@ ctrl+z        suspend            ctrl+l  draw again
 ctrl+d        leave; sessions go on without you
 
 a question:   y yes · s in this session · a always · n no
-              w no, and say why · < > scroll · arrows choose";
+              w no, and say why · < > scroll · arrows choose
+a review:     left right files · j k hunks · space puts back
+what waits:   /queue, then e edit · J K move · s steer · d drop";
 
 /// The page that begins a session.
 pub(super) fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
@@ -88,7 +90,7 @@ fn recent(model: &Model, cells: usize) -> Vec<Line<'static>> {
             let ago = crate::words::ago(model.unix - listed.session.updated_at.as_second());
             Line::from(vec![
                 Span::styled(format!("{} ", status_mark(listed)), theme.style(Role::Accent)),
-                Span::raw(shorten(&listed.title(), cells.saturating_sub(10))),
+                Span::raw(shorten(&model.title_of(&listed.session), cells.saturating_sub(10))),
                 Span::styled(format!("  {ago}"), theme.style(Role::Dim)),
             ])
         })

@@ -7,7 +7,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::{Clicked, put};
-use crate::model::{Link, Listed, Model, title};
+use crate::model::{Link, Listed, Model};
 use crate::text::wrap::{shorten, width};
 use crate::theme::Role;
 
@@ -50,7 +50,7 @@ pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
             _ => Role::Dim,
         };
         let draft = if model.draft(Some(id)).is_some() && model.focus != Some(id) { "✎" } else { "" };
-        let name = shorten(&listed.title(), cells.saturating_sub(3 + width(draft)));
+        let name = shorten(&model.title_of(&listed.session), cells.saturating_sub(3 + width(draft)));
         let mut style = theme.style(if model.focus == Some(id) { Role::Selected } else { Role::Text });
         if listed.unread {
             style = style.add_modifier(Modifier::BOLD);
@@ -75,7 +75,7 @@ pub(super) fn header(model: &Model, area: Rect, buffer: &mut Buffer) {
     let theme = &model.theme;
     let cells = usize::from(area.width);
     let name = match model.focused() {
-        Some(session) => title(&session.session),
+        Some(session) => model.title_of(&session.session),
         None if model.focus.is_some() => "…".to_owned(),
         None => "new session".to_owned(),
     };

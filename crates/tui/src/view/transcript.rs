@@ -20,10 +20,19 @@ pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
     };
     let cells = area.width.saturating_sub(3).min(WIDEST);
     session.drawn.prepare(usize::from(cells), theme);
+    session.drawn.look_around(&model.pictures, session.id, &session.log_dir);
     let lines = visible(session, usize::from(area.height));
     if session.transcript.entries().is_empty() {
         let text = if session.following { "" } else { "…" };
         put(buffer, area, 0, &Line::styled(text, theme.style(Role::Dim)));
+    }
+    let mut last = None;
+    for key in lines.iter().filter_map(|(key, _)| *key) {
+        if last.replace(key) != Some(key)
+            && let Some(entry) = session.transcript.get(key)
+        {
+            entry.pictures().into_iter().for_each(|file| model.pictures.seen(session.id, file));
+        }
     }
     for (row, (key, mut line)) in (0u16..).zip(lines) {
         if !find.is_empty() {

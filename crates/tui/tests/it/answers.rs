@@ -55,6 +55,19 @@ fn who_writes_is_not_interrupted_by_a_question() {
 }
 
 #[test]
+fn where_there_is_little_room_a_rule_is_seen_before_it_is_made() {
+    let mut world = asking();
+    world.wait(500);
+    let screen = world.screen(40, 12);
+    assert!(screen.contains("[a]always") && screen.contains("$ make install"), "{screen}");
+    world.press(KeyCode::Char('a'));
+    assert_eq!(answered(&mut world), None);
+    assert!(world.screen(40, 12).contains("▸ always: make install"));
+    world.press(KeyCode::Char('a'));
+    assert_eq!(answered(&mut world).unwrap().2, Some(Scope::Always));
+}
+
+#[test]
 fn a_no_can_carry_words() {
     let mut world = asking();
     world.wait(500);
@@ -153,4 +166,63 @@ fn a_review_can_put_single_files_back() {
     });
     let rejected: Vec<String> = review.unwrap().reject.into_iter().map(|file| file.path).collect();
     assert_eq!(rejected, ["b.rs"]);
+}
+
+/// A turn that waits for its changes to be looked at: one file with two hunks, one that is new.
+pub(crate) fn reviewing() -> World {
+    let mut world = World::new();
+    let diff = "--- a/a.rs\n+++ b/a.rs\n@@ -1,2 +1,2 @@\n fn a() {\n-    one();\n+    two();\n@@ -40,2 +40,3 @@\n fn z() {\n+    three();\n     end();\n";
+    let files = json!([
+        {"path": "a.rs", "kind": "modified", "added": 2, "removed": 1, "binary": false, "diff": diff},
+        {"path": "b.rs", "kind": "added", "added": 1, "removed": 0, "binary": false, "diff": "--- /dev/null\n+++ b/b.rs\n@@ -0,0 +1 @@\n+fn b() {}\n"},
+    ]);
+    world.happens(1, 1, "turn_started", started("demo:demo"));
+    world.happens(
+        1,
+        2,
+        "patch_review_requested",
+        json!({"tool_call_id": "review_1", "files": files, "waits": true}),
+    );
+    world.wait(7000);
+    world.effects();
+    world
+}
+
+#[test]
+fn a_review_can_put_single_hunks_back() {
+    let mut world = reviewing();
+    world.press(KeyCode::Char('j'));
+    world.press(KeyCode::Char('j'));
+    world.press(KeyCode::Char('j'));
+    world.press(KeyCode::Char(' '));
+    let screen = world.screen(80, 24);
+    assert!(screen.contains("▸↺ @@ -40,2 +40,3 @@"), "{screen}");
+    assert!(screen.contains("◐ a.rs"), "{screen}");
+    world.press(KeyCode::Right);
+    world.press(KeyCode::Char('j'));
+    world.press(KeyCode::Char(' '));
+    world.press(KeyCode::Char('y'));
+    let review = world.effects().into_iter().find_map(|effect| match effect {
+        Effect::Answer { answer, .. } => answer.review,
+        _ => None,
+    });
+    let rejected: Vec<_> = review.unwrap().reject.into_iter().map(|file| (file.path, file.hunks)).collect();
+    // A file that is new is one thing, whatever its diff looks like.
+    assert_eq!(rejected, [("a.rs".to_owned(), Some(vec![1])), ("b.rs".to_owned(), None)]);
+}
+
+#[test]
+fn a_review_that_waits_since_long_ago_is_known_by_what_waits() {
+    let mut world = World::new();
+    let files = json!([{"path": "a.rs", "kind": "modified", "added": 1, "removed": 0, "binary": false, "diff": "@@ -1,0 +1,1 @@\n+a\n"}]);
+    let pending = json!([{
+        "session_id": session_id(3), "turn_id": crate::world::TURN, "tool_call_id": "review_1", "tool": "patch_review",
+        "input": {"files": files}, "kind": "write", "summary": "1 file", "rule": {"tool": "patch_review", "subject": ""},
+        "requested_at": "2026-03-02T09:15:06Z",
+    }]);
+    let others = json!({"pending_approvals": pending, "running_turn_id": crate::world::TURN});
+    world.news(News::Loaded(Box::new(crate::world::shown(3, 5000, others))));
+    world.model.focus = Some(session_id(3));
+    let screen = world.screen(80, 24);
+    assert!(screen.contains("a.rs +1 −0") && screen.contains("@@ -1,0 +1,1 @@"), "{screen}");
 }

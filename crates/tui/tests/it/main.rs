@@ -5,6 +5,8 @@
 
 mod answers;
 mod connection;
+mod pictures;
+mod queue;
 mod routing;
 mod screens;
 mod streams;

@@ -95,3 +95,90 @@ fn a_turn_that_ends_elsewhere_is_new_until_it_is_looked_at() {
     assert_eq!(world.model.focus, Some(session_id(2)));
     assert_eq!(unread(&world), 0);
 }
+
+#[test]
+fn a_session_begun_elsewhere_joins_the_list_and_nobody_is_moved() {
+    let mut world = World::new();
+    world.write("half a thought");
+    let created = json!({"session": crate::world::session(9)});
+    world.happens(9, 1, "session_created", created.clone());
+    world.happens(9, 1, "session_created", created);
+    let ids: Vec<_> = world.model.list.iter().map(|row| row.session.id).collect();
+    assert_eq!(ids, [session_id(9), session_id(1), session_id(2)], "once, and first");
+    assert_eq!(world.model.focus, Some(session_id(1)));
+    assert_eq!(world.model.composer().raw(), "half a thought");
+}
+
+#[test]
+fn a_session_closed_elsewhere_is_marked_and_can_still_be_read() {
+    let mut world = World::new();
+    world.happens(2, 1, "message_added", user("theirs", None));
+    world.happens(2, 2, "session_completed", json!({"by": "http page"}));
+    let row = world.model.list.iter().find(|row| row.session.id == session_id(2)).unwrap();
+    assert_eq!(row.session.status, ostler_types::SessionStatus::Completed);
+    assert_eq!(world.model.focus, Some(session_id(1)));
+    world.input(Input::Key(KeyEvent::new(KeyCode::Down, KeyModifiers::ALT)));
+    let screen = world.screen(80, 24);
+    assert!(screen.contains("theirs") && screen.contains("session closed by http page"), "{screen}");
+}
+
+#[test]
+fn what_is_asked_for_names_the_session_that_is_looked_at() {
+    let mut world = World::new();
+    for number in [1, 2] {
+        world.happens(number, 1, "turn_started", started("demo:demo"));
+    }
+    world.input(Input::Key(KeyEvent::new(KeyCode::Down, KeyModifiers::ALT)));
+    world.effects();
+    world.press(KeyCode::Esc);
+    world.press(KeyCode::Esc);
+    assert_eq!(world.effects(), [Effect::Cancel(session_id(2))]);
+    world.write("and now");
+    world.press(KeyCode::Enter);
+    let sent = world.effects().into_iter().find_map(|effect| match effect {
+        Effect::Send { id, .. } => Some(id),
+        _ => None,
+    });
+    assert_eq!(sent, Some(session_id(2)));
+}
+
+#[test]
+fn a_turn_that_is_over_does_not_run_again_because_its_beginning_is_told_late() {
+    let mut world = World::new();
+    world.happens(1, 1, "turn_started", started("demo:demo"));
+    world.happens(1, 2, "turn_completed", json!({"stop_reason": "stop", "usage": {}, "verified": null}));
+    world.stream(1, vec![crate::world::record(1, 1, "turn_started", started("demo:demo"))]);
+    world.stream(1, vec![delta(1, "model_output_delta", said(0, "late"))]);
+    assert!(world.model.focused().unwrap().running.is_none());
+    // How it stood before comes late, too.
+    let before = crate::world::shown(1, 1, json!({"running_turn_id": crate::world::TURN}));
+    world.news(ostler_tui::input::News::Loaded(Box::new(before)));
+    assert!(world.model.focused().unwrap().running.is_none());
+}
+
+#[test]
+fn a_session_that_was_found_shows_where_the_word_stands() {
+    let mut world = World::new();
+    world.happens(2, 1, "message_added", user("the ledger is off by one", None));
+    world.write("/search ledger off");
+    world.press(KeyCode::Enter);
+    let asked = world.effects();
+    assert!(asked.contains(&Effect::Search("ledger off".to_owned())), "{asked:?}");
+    let mut found = crate::world::session(2);
+    found["snippet"] = json!("the ledger is off");
+    let sessions = vec![serde_json::from_value(found).unwrap()];
+    world.news(ostler_tui::input::News::Found { query: "ledger off".to_owned(), sessions });
+    assert!(world.screen(80, 24).contains("the ledger is off"));
+    world.press(KeyCode::Enter);
+    assert_eq!((world.model.focus, world.model.find.as_str()), (Some(session_id(2)), "ledger"));
+}
+
+#[test]
+fn a_session_without_a_title_is_called_by_what_was_said_first() {
+    let mut world = World::new();
+    world.news(ostler_tui::input::News::Loaded(Box::new(crate::world::shown(3, 0, json!({"title": null})))));
+    world.model.focus = Some(session_id(3));
+    assert!(world.screen(80, 24).starts_with(" untitled"));
+    world.happens(3, 1, "message_added", user("\nround the discounts\nand test it", None));
+    assert!(world.screen(80, 24).starts_with(" round the discounts\n"));
+}

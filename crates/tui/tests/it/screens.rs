@@ -100,6 +100,41 @@ fn a_question() {
 }
 
 #[test]
+fn a_review() {
+    let mut world = crate::answers::reviewing();
+    world.press(KeyCode::Char('j'));
+    compare("review", &mut world, &SIZES);
+}
+
+#[test]
+fn what_waits() {
+    let mut world = crate::queue::waiting(&["then update the changelog", "and the notes"]);
+    world.write("/queue");
+    world.press(KeyCode::Esc);
+    world.press(KeyCode::Enter);
+    compare("queue", &mut world, &[(40, 12), (80, 24)]);
+    world.press(KeyCode::Char('e'));
+    compare("queue-edit", &mut world, &[(40, 12), (80, 24)]);
+}
+
+#[test]
+fn what_an_undo_would_do() {
+    let mut world = conversation();
+    let undone = serde_json::from_value(json!({
+        "restored": ["src/discount.rs"], "recreated": ["notes.md"], "deleted": ["src/new.rs"],
+        "conflicts": [{"path": "Cargo.toml", "why": "it was changed since"}], "left_out": [], "note": "",
+    }));
+    let turn = crate::world::TURN.parse().unwrap();
+    world.news(News::Undone {
+        id: crate::world::session_id(1),
+        turn,
+        preview: true,
+        undone: undone.unwrap(),
+    });
+    compare("undo", &mut world, &[(40, 12), (80, 24)]);
+}
+
+#[test]
 fn the_list_of_sessions() {
     let mut world = conversation();
     world.happens(2, 1, "turn_started", started("demo:demo"));

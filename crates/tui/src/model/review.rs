@@ -1,0 +1,153 @@
+//! What of a turn's change is to be put back: whole files, and single hunks of others. Nothing is until somebody
+//! says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ostler_types::{ChangeKind, FileChange, RejectedFile};
+
+use crate::text::diff;
+
+/// Files and hunks that are to be put back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rejected(BTreeMap<String, Part>);
+
+/// How a file stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It stays as the turn has left it.
+    Kept,
+    /// Some of its hunks are put back.
+    Partly,
+    /// It is put back.
+    Back,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    All,
+    Hunks(BTreeSet<usize>),
+}
+
+impl Rejected {
+    /// How a file stands.
+    pub fn standing(&self, path: &str) -> Standing {
+        match self.0.get(path) {
+            None => Standing::Kept,
+            Some(Part::Hunks(_)) => Standing::Partly,
+            Some(Part::All) => Standing::Back,
+        }
+    }
+
+    /// Whether a hunk of a file is put back.
+    pub fn has(&self, path: &str, hunk: usize) -> bool {
+        match self.0.get(path) {
+            None => false,
+            Some(Part::All) => true,
+            Some(Part::Hunks(hunks)) => hunks.contains(&hunk),
+        }
+    }
+
+    /// Puts a file back, or no longer; what was said of its hunks is forgotten.
+    pub fn toggle_file(&mut self, path: &str) {
+        match self.standing(path) {
+            Standing::Back => _ = self.0.remove(path),
+            Standing::Kept | Standing::Partly => _ = self.0.insert(path.to_owned(), Part::All),
+        }
+    }
+
+    /// Puts one hunk of a file back, or no longer. A file of which every hunk is put back is put back.
+    pub fn toggle_hunk(&mut self, file: &FileChange, hunk: usize) {
+        let count = hunks_of(file);
+        let mut chosen: BTreeSet<usize> = match self.0.remove(&file.path) {
+            None => BTreeSet::new(),
+            Some(Part::All) => (0..count).collect(),
+            Some(Part::Hunks(hunks)) => hunks,
+        };
+        if !chosen.remove(&hunk) {
+            chosen.insert(hunk);
+        }
+        // Of a diff that is not shown whole, nobody can mean what they have not seen.
+        if chosen.len() == count && is_whole(file) {
+            self.0.insert(file.path.clone(), Part::All);
+        } else if !chosen.is_empty() {
+            self.0.insert(file.path.clone(), Part::Hunks(chosen));
+        }
+    }
+
+    /// The same as an answer.
+    pub fn answer(&self) -> Vec<RejectedFile> {
+        let of = |(path, part): (&String, &Part)| RejectedFile {
+            path: path.clone(),
+            hunks: match part {
+                Part::All => None,
+                Part::Hunks(hunks) => Some(hunks.iter().copied().collect()),
+            },
+        };
+        self.0.iter().map(of).collect()
+    }
+
+    /// Whether nothing is put back.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// How many hunks of a file can be put back one by one; none when it is all or nothing.
+pub fn hunks_of(file: &FileChange) -> usize {
+    let shown = file.diff.as_deref().filter(|_| file.kind == ChangeKind::Modified);
+    let count = shown.map_or(0, |text| diff::hunks(text).iter().filter(|hunk| hunk.head.is_some()).count());
+    if count > 1 || !is_whole(file) { count } else { 0 }
+}
+
+/// Whether all of a file's change is shown.
+fn is_whole(file: &FileChange) -> bool {
+    let (added, removed) = file.diff.as_deref().map_or((0, 0), diff::counts);
+    (added as u64, removed as u64) == (file.added, file.removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rejected, Standing, hunks_of};
+    use ostler_types::{ChangeKind, FileChange};
+
+    fn file() -> FileChange {
+        let diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n@@ -9 +9 @@\n-1\n+2\n";
+        FileChange {
+            path: "a".to_owned(),
+            kind: ChangeKind::Modified,
+            from: None,
+            added: 2,
+            removed: 2,
+            binary: false,
+            diff: Some(diff.to_owned()),
+        }
+    }
+
+    #[test]
+    fn hunks_add_up_to_a_file_and_come_apart_again() {
+        let (file, mut rejected) = (file(), Rejected::default());
+        assert_eq!(hunks_of(&file), 2);
+        rejected.toggle_hunk(&file, 1);
+        assert_eq!(
+            (rejected.standing("a"), rejected.has("a", 0), rejected.has("a", 1)),
+            (Standing::Partly, false, true)
+        );
+        assert_eq!(rejected.answer()[0].hunks, Some(vec![1]));
+        rejected.toggle_hunk(&file, 0);
+        assert_eq!((rejected.standing("a"), rejected.answer()[0].hunks.clone()), (Standing::Back, None));
+        rejected.toggle_hunk(&file, 1);
+        assert_eq!(rejected.answer()[0].hunks, Some(vec![0]));
+        rejected.toggle_hunk(&file, 0);
+        assert!(rejected.is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_shown_in_part_is_never_put_back_whole_by_its_hunks() {
+        let (file, mut rejected) = (FileChange { added: 90, ..file() }, Rejected::default());
+        rejected.toggle_hunk(&file, 0);
+        rejected.toggle_hunk(&file, 1);
+        assert_eq!(rejected.answer()[0].hunks, Some(vec![0, 1]));
+        rejected.toggle_file("a");
+        assert_eq!(rejected.answer()[0].hunks, None);
+    }
+}

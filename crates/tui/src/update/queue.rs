@@ -1,0 +1,183 @@
+//! Messages that wait: changed where they stand, moved, steered with, taken back. The daemon's queue is the true one;
+//! what is shown follows what it says.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ostler_client::ChangeQueued;
+use ostler_types::{Delivery, MessageId, Part, SessionId};
+
+use super::{compose, needs_link};
+use crate::composer::Composer;
+use crate::input::Effect;
+use crate::model::{Area, Editing, Model, Overlay};
+use crate::transcript::Tone;
+
+/// Opens the list of what waits.
+pub(super) fn open(model: &mut Model) {
+    let first = model.focused().and_then(|session| session.queue.first()).map(|queued| queued.message.id);
+    match first {
+        Some(chosen) => model.overlay = Some(Overlay::Queue { chosen }),
+        None => model.notify(Tone::Plain, "nothing waits"),
+    }
+}
+
+/// Takes a key for the list.
+pub(super) fn key(model: &mut Model, chosen: MessageId, key: KeyEvent, effects: &mut Vec<Effect>) {
+    let Some(session) = model.focused() else {
+        model.overlay = None;
+        return;
+    };
+    let ids: Vec<MessageId> = session.queue.iter().map(|queued| queued.message.id).collect();
+    // One that was delivered meanwhile leaves its place to the next.
+    let at = ids.iter().position(|id| *id == chosen).unwrap_or(0);
+    let Some(queued) = session.queue.get(at) else {
+        model.overlay = None;
+        return;
+    };
+    let (id, chosen, delivery) = (session.id, queued.message.id, queued.delivery);
+    let moves = key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT | KeyModifiers::CONTROL);
+    let choose = |model: &mut Model, to: usize| {
+        model.overlay = Some(Overlay::Queue { chosen: ids[to.min(ids.len() - 1)] });
+    };
+    match key.code {
+        KeyCode::Up if moves => place(model, id, chosen, at, true, effects),
+        KeyCode::Down if moves => place(model, id, chosen, at, false, effects),
+        KeyCode::Char('K') => place(model, id, chosen, at, true, effects),
+        KeyCode::Char('J') => place(model, id, chosen, at, false, effects),
+        KeyCode::Up | KeyCode::Char('k') => choose(model, at.saturating_sub(1)),
+        KeyCode::Down | KeyCode::Char('j') => choose(model, at + 1),
+        KeyCode::Enter | KeyCode::Char('e') => edit(model, chosen),
+        KeyCode::Char('s') => {
+            let delivery = if delivery == Delivery::Steer { Delivery::Queue } else { Delivery::Steer };
+            let change = ChangeQueued { delivery: Some(delivery), ..ChangeQueued::default() };
+            ask(model, id, chosen, change, effects);
+        }
+        KeyCode::Char('d') | KeyCode::Delete | KeyCode::Backspace => take_back(model, id, chosen, effects),
+        _ => {}
+    }
+}
+
+/// Moves one up or down.
+fn place(
+    model: &mut Model,
+    id: SessionId,
+    message: MessageId,
+    at: usize,
+    up: bool,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(session) = model.focused() else { return };
+    let id_at = |at: usize| session.queue.get(at).map(|queued| queued.message.id);
+    let before =
+        if up { at.checked_sub(1).and_then(id_at).map(Some) } else { id_at(at + 1).map(|_| id_at(at + 2)) };
+    if let Some(before) = before {
+        ask(model, id, message, ChangeQueued { before: Some(before), ..ChangeQueued::default() }, effects);
+    }
+}
+
+/// Takes one back. What it said can be called up again.
+fn take_back(model: &mut Model, id: SessionId, message: MessageId, effects: &mut Vec<Effect>) {
+    if !needs_link(model) {
+        return;
+    }
+    let queue = model.focused().map(|session| session.queue.as_slice()).unwrap_or_default();
+    let text = queue.iter().find(|queued| queued.message.id == message).map(|queued| queued.message.text());
+    let next = queue.iter().find(|queued| queued.message.id != message).map(|queued| queued.message.id);
+    model.overlay = next.map(|chosen| Overlay::Queue { chosen });
+    if let Some(text) = text {
+        compose::remember(model, &text, effects);
+    }
+    effects.push(Effect::Withdraw(id, message));
+}
+
+fn ask(
+    model: &mut Model,
+    id: SessionId,
+    message: MessageId,
+    change: ChangeQueued,
+    effects: &mut Vec<Effect>,
+) {
+    if needs_link(model) {
+        model.overlay = Some(Overlay::Queue { chosen: message });
+        effects.push(Effect::Requeue { id, message, change: Box::new(change), text: None });
+    }
+}
+
+/// Begins to change what one says. What is being written is parked meanwhile.
+fn edit(model: &mut Model, message: MessageId) {
+    model.overlay = None;
+    let Some(session) = model.focused() else { return };
+    let Some(queued) = session.queue.iter().find(|queued| queued.message.id == message) else { return };
+    let text = queued.message.text();
+    // Who goes from one to the next still has the draft from before the first.
+    let before = model.focused_mut().and_then(|session| session.editing.take());
+    let written = std::mem::replace(model.composer_mut(), Composer::with(&text));
+    let parked = before.map_or(written, |before| before.parked);
+    if let Some(session) = model.focused_mut() {
+        session.editing = Some(Editing { message, parked });
+    }
+    model.completion = None;
+    model.area = Area::Composer;
+}
+
+/// Puts what was written in the place of what the message said; false when none is being changed.
+pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+    let Some(message) =
+        model.focused().and_then(|session| session.editing.as_ref()).map(|editing| editing.message)
+    else {
+        return false;
+    };
+    if model.composer().is_blank() {
+        model.notify(Tone::Warn, "a message cannot be empty; /queue takes it back, esc leaves it as it was");
+        return true;
+    }
+    if !needs_link(model) {
+        return true;
+    }
+    let text = model.composer().expanded();
+    let Some(session) = model.focused() else { return true };
+    let id = session.id;
+    let queued = session.queue.iter().find(|queued| queued.message.id == message);
+    let others = queued.into_iter().flat_map(|queued| &queued.message.parts);
+    let others = others.filter(|part| !matches!(part, Part::Text { .. })).cloned();
+    let parts = std::iter::once(Part::text(text.clone())).chain(others).collect();
+    leave(model);
+    let change = Box::new(ChangeQueued { parts: Some(parts), ..ChangeQueued::default() });
+    effects.push(Effect::Requeue { id, message, change, text: Some(text) });
+    true
+}
+
+/// Leaves the message as it is, and gives the draft back; false when none is being changed.
+pub(super) fn leave(model: &mut Model) -> bool {
+    let Some(editing) = model.focused_mut().and_then(|session| session.editing.take()) else { return false };
+    *model.composer_mut() = editing.parked;
+    true
+}
+
+/// A message that is being changed and does not wait any more: what was written of it is a draft from now on.
+pub(super) fn settle(model: &mut Model, id: SessionId) {
+    let Some(session) = model.session_mut(id) else { return };
+    let waits = |message: MessageId| session.queue.iter().any(|queued| queued.message.id == message);
+    if session.editing.as_ref().is_none_or(|editing| waits(editing.message)) {
+        return;
+    }
+    let Some(editing) = session.editing.take() else { return };
+    give_back(model, id, &editing.parked.expanded());
+    model.notify(Tone::Warn, "it does not wait any more; what you have written is a new message now");
+}
+
+/// A change was not taken: what was written is not lost.
+pub(super) fn not_changed(model: &mut Model, id: SessionId, text: Option<&str>, why: &str) {
+    if let Some(text) = text {
+        give_back(model, id, text);
+    }
+    model.notify(Tone::Bad, why);
+}
+
+fn give_back(model: &mut Model, id: SessionId, text: &str) {
+    let draft = model.draft_mut(Some(id));
+    if !text.trim().is_empty() {
+        let gap = if draft.is_blank() { "" } else { "\n\n" };
+        draft.go_to(usize::MAX);
+        draft.insert(&format!("{gap}{text}"));
+    }
+}
