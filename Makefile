@@ -1,7 +1,7 @@
 # The commands of everyday work. Everything that is more than a line lives in xtask/ or .ci/.
 
 .DEFAULT_GOAL := help
-.PHONY: help run page test test-crate test-live bench fmt setup
+.PHONY: help run install uninstall dist page test test-crate test-live bench fmt setup
 
 CARGO ?= cargo
 
@@ -18,6 +18,29 @@ run: ## build the daemon and its page if needed, and start it (ARGS="..." are pa
 		else echo "npm is missing, so the daemon is built without its page"; fi
 	$(CARGO) build --release --locked --package ostler-cli
 	target/release/ostler serve $(ARGS)
+
+# Where `make install` puts things; DESTDIR goes before it, for those who make packages.
+PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
+INTO = $(DESTDIR)$(PREFIX)
+SHARED = $(INTO)/share
+COMPLETIONS = bash:$(SHARED)/bash-completion/completions/ostler \
+	zsh:$(SHARED)/zsh/site-functions/_ostler fish:$(SHARED)/fish/vendor_completions.d/ostler.fish
+
+install: page ## build the daemon with its page, and install it with completions and man pages (PREFIX=...)
+	$(CARGO) build --release --locked --package ostler-cli
+	install -D -m 755 target/release/ostler "$(INTO)/bin/ostler"
+	@for pair in $(COMPLETIONS); do \
+		install -d "$$(dirname "$${pair#*:}")" && target/release/ostler completions "$${pair%%:*}" > "$${pair#*:}" || exit 1; done
+	target/release/ostler man --out "$(SHARED)/man/man1"
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "note: $(PREFIX)/bin is not in your PATH";; esac
+	@echo "ostler is installed in $(INTO)/bin"
+
+uninstall: ## remove what `make install` installed; sessions and configuration stay
+	rm -f "$(INTO)/bin/ostler" "$(SHARED)"/man/man1/ostler.1 "$(SHARED)"/man/man1/ostler-*.1
+	@for pair in $(COMPLETIONS); do rm -f "$${pair#*:}"; done
+
+dist: ## build what is handed out, into target/dist (static if the musl target and musl-tools are installed)
+	$(CARGO) xtask dist
 
 # What the page is made of. Its types are those of the TypeScript client.
 PAGE := $(shell find web/src web/public web/*.json web/*.js web/*.ts web/index.html clients/ts/src -type f 2>/dev/null)

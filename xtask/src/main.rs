@@ -2,6 +2,7 @@
 //! part of the daemon, and nothing here is needed to build it.
 
 mod ci;
+mod dist;
 mod generate;
 mod licences;
 mod repository;
@@ -19,6 +20,8 @@ usage: cargo xtask <command>
   licences           licences, origins and denied crates of every dependency
   generate           write the files that are made from the code
   generate --check   say whether those files are up to date
+  dist               build what is handed out, into target/dist
+  dist --check       build it twice, in two places, and say whether the same comes out
   setup              install the cargo tools that the tests need
 ";
 
@@ -31,6 +34,8 @@ fn main() -> ExitCode {
         ["licences"] => licences::run(),
         ["generate"] => generate::write(),
         ["generate", "--check"] => generate::check(),
+        ["dist"] => dist::run(),
+        ["dist", "--check"] => dist::check(),
         ["setup"] => setup::run(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
