@@ -26,6 +26,7 @@ use ostler_types::{AgentState, Failure};
 use tokio::sync::watch;
 
 use crate::config::{AgentCommand, Config, Confinement, Environment, McpServer};
+use crate::workshop::with_variables;
 
 /// What agents of others are made of, besides what each is.
 #[derive(Clone)]
@@ -57,8 +58,12 @@ struct Configured {
 impl Agents {
     /// Those of a configuration. Nothing is started.
     pub fn of(config: &Config, parts: &AgentParts) -> Agents {
+        let with_own = |(name, server): (&String, &McpServer)| {
+            (name.clone(), with_variables(server.clone(), &parts.environment))
+        };
+        let servers = config.mcp.iter().map(with_own).collect();
         let configured = config.agents.iter().map(|(name, command)| {
-            let program = program(name, command, &config.mcp);
+            let program = program(name, command, &servers);
             let agent = Arc::new(acp_agent(program.clone(), AgentSettings::default(), command, parts));
             (name.clone(), Configured { agent, command: command.clone(), program })
         });
@@ -279,8 +284,8 @@ fn confined(
         );
     };
     let mut profile = Profile::new(&launch.workspace);
-    // It has to reach its provider, and many confine their own commands.
-    (profile.network, profile.nested) = (true, true);
+    // It has to reach its provider unless that is on this machine, and many confine their own commands.
+    (profile.network, profile.nested) = (command.network.unwrap_or(true), true);
     profile.writable = command.writable.iter().map(PathBuf::from).collect();
     let readable = command.readable.iter().chain(&command.writable);
     profile.readable = readable.map(PathBuf::from).collect();

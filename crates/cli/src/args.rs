@@ -3,33 +3,51 @@
 mod acp;
 mod agents;
 mod branch;
+mod examples;
+mod live;
+mod mcp;
 mod open;
 mod projects;
 mod rpc;
 mod run;
+mod service;
+mod sessions;
 mod tui;
+mod usage;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use jiff::civil::Date;
-use ostler_types::{Scope, SessionId, SessionStatus, TurnId};
+use ostler_types::{Scope, SessionId, TurnId};
 
 use crate::config::{Auth, Flag};
+use crate::exit::EXIT_CODES;
 
 pub use acp::Acp;
 pub use agents::Agents;
 pub use branch::{Export, ExportAs, Fork, Import, ImportFrom};
+pub use examples::{command, parse};
+pub use live::{Logs, Watch};
+pub use mcp::{Mcp, McpAdd};
 pub use open::Open;
 pub use projects::Projects;
 pub use rpc::Rpc;
 pub use run::{ApproveWhen, EffortLevel, Run};
+pub use service::{SelfCheck, Service};
+pub use sessions::{ListSessions, Sessions};
 pub use tui::Tui;
+pub use usage::{Models, Since, Usage, UsageBy};
 
 /// Keep many coding-agent sessions going, and drive them from anywhere.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "ostler", version, after_help = EXAMPLES, propagate_version = true)]
+#[command(
+    name = "ostler",
+    version,
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
+    propagate_version = true
+)]
 pub struct Cli {
     /// What to do; without it, the terminal client is opened.
     #[command(subcommand)]
@@ -45,9 +63,12 @@ Examples:
   ostler serve                                start the daemon
   ostler run \"explain what this project does\" ask in the current directory
   ostler sessions list                        see what there is
-  ostler attach sess_…                        watch a session
+  ostler watch                                see what all of them do
+  ostler attach sess_…                        follow one of them
   ostler approve                              see what waits for an answer
-  ostler usage --by model                     see what it cost";
+  ostler usage --by model                     see what it cost
+
+Each command has its own help, such as `ostler run --help`; `ostler man` writes all of it as manual pages.";
 
 /// What every command understands.
 #[derive(Debug, Clone, Args)]
@@ -61,6 +82,12 @@ pub struct Global {
     /// Say more about what happens, on stderr; twice for everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Say nothing but what was asked for, and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Use no colours, and write no line again; `NO_COLOR` does without colours, too
+    #[arg(long, global = true)]
+    pub plain: bool,
 }
 
 /// The commands.
@@ -98,6 +125,10 @@ pub enum Command {
     Open(Open),
     /// Follow a session: what was said, then what happens.
     Attach(Attach),
+    /// Show what a session's log holds, a line for each record.
+    Logs(Logs),
+    /// See what all sessions do, as it happens.
+    Watch(Watch),
     /// Answer a tool call that waits, or list all that do.
     Approve(Approve),
     /// Stop the turn that a session is in.
@@ -144,8 +175,22 @@ pub enum Command {
     Models(Models),
     /// Sum up what models were used for, and what it cost.
     Usage(Usage),
+    /// Add, list or remove servers of the Model Context Protocol, whose tools sessions get.
+    Mcp {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: Mcp,
+    },
     /// Check the data directory, and mend it on request.
     Doctor(Doctor),
+    /// Try everything out with the built-in model, in a place of its own.
+    SelfCheck(SelfCheck),
+    /// Have systemd keep the daemon running for you.
+    Service {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: Service,
+    },
     /// Show the configuration.
     Config {
         /// What to do with it.
@@ -156,6 +201,12 @@ pub enum Command {
     Completions {
         /// The shell
         shell: Shell,
+    },
+    /// Write the manual, a page for each command.
+    Man {
+        /// Write the pages to this directory [default: print the first one]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
     },
     /// Print the OpenAPI document of the daemon.
     #[command(hide = true)]
@@ -239,78 +290,6 @@ pub struct Trust {
     pub show: bool,
 }
 
-/// `ostler sessions`.
-#[derive(Debug, Clone, Subcommand)]
-pub enum Sessions {
-    /// List sessions, newest activity first.
-    List(ListSessions),
-    /// Show a session and how it stands.
-    Show {
-        /// The session
-        #[arg(value_name = "ID")]
-        id: SessionId,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Search what was said in sessions.
-    Search {
-        /// The words to look for
-        #[arg(value_name = "QUERY")]
-        query: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Put a session away, so that lists leave it out.
-    Archive {
-        /// The session
-        #[arg(value_name = "ID")]
-        id: SessionId,
-        /// Bring it back
-        #[arg(long)]
-        undo: bool,
-    },
-    /// Close a session.
-    Rm {
-        /// The session
-        #[arg(value_name = "ID")]
-        id: SessionId,
-        /// Remove its files as well; this cannot be undone
-        #[arg(long)]
-        purge: bool,
-    },
-    /// Write a session's records as JSON lines.
-    Export {
-        /// The session
-        #[arg(value_name = "ID")]
-        id: SessionId,
-        /// Write to this file instead of stdout
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
-}
-
-/// `ostler sessions list`.
-#[derive(Debug, Clone, Args)]
-pub struct ListSessions {
-    /// Only those that stand so: active, waiting_approval, failed, completed or canceled
-    #[arg(long, value_name = "STATUS", value_parser = parse_status)]
-    pub status: Option<SessionStatus>,
-    /// Only those that work in this directory
-    #[arg(long, value_name = "DIR")]
-    pub workspace: Option<PathBuf>,
-    /// Those that were put away
-    #[arg(long)]
-    pub archived: bool,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    pub limit: u32,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// `ostler attach`.
 #[derive(Debug, Clone, Args)]
 pub struct Attach {
@@ -343,56 +322,6 @@ pub struct Approve {
     /// Say why; the model reads it when the answer is no
     #[arg(long, value_name = "TEXT", requires = "id")]
     pub reason: Option<String>,
-}
-
-/// `ostler models`.
-#[derive(Debug, Clone, Args)]
-pub struct Models {
-    /// Only those whose name contains this
-    #[arg(value_name = "FILTER")]
-    pub filter: Option<String>,
-    /// Ask the providers anew
-    #[arg(long)]
-    pub refresh: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `ostler usage`.
-#[derive(Debug, Clone, Args)]
-pub struct Usage {
-    /// Give each of these a row
-    #[arg(long, value_name = "WHAT", default_value = "day")]
-    pub by: UsageBy,
-    /// Since when: so many days with today, such as 30d, or a date
-    #[arg(long, value_name = "DAYS|DATE", default_value = "7d", value_parser = parse_since)]
-    pub since: Since,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// What a row of `ostler usage` stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum UsageBy {
-    /// Days, the newest first
-    Day,
-    /// Models, the dearest first
-    Model,
-    /// Sessions, the dearest first
-    Session,
-    /// Workspaces, the dearest first
-    Workspace,
-}
-
-/// Since when `ostler usage` counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Since {
-    /// The last days, as many as this, of which today is one.
-    Days(u16),
-    /// The beginning of a day.
-    Date(Date),
 }
 
 /// `ostler doctor`.
@@ -435,27 +364,4 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
         "always" => Ok(Scope::Always),
         _ => Err("expected `once`, `session` or `always`".to_owned()),
     }
-}
-
-fn parse_since(text: &str) -> Result<Since, String> {
-    let days = text.strip_suffix('d').and_then(|days| days.parse().ok()).filter(|days| *days > 0);
-    // A longer text would be read as a date too, and its time be left out.
-    let date = || text.parse().ok().filter(|_| text.len() == "2026-01-31".len());
-    days.map(Since::Days)
-        .or_else(|| date().map(Since::Date))
-        .ok_or_else(|| "expected a number of days such as 30d, or a date such as 2026-01-31".to_owned())
-}
-
-fn parse_status(text: &str) -> Result<SessionStatus, String> {
-    let all = [
-        SessionStatus::Active,
-        SessionStatus::WaitingApproval,
-        SessionStatus::Failed,
-        SessionStatus::Completed,
-        SessionStatus::Canceled,
-    ];
-    all.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|status| status.as_str()).collect();
-        format!("expected one of {}", names.join(", "))
-    })
 }

@@ -5,6 +5,7 @@
 //! are sent or which programs run. The little that a trusted one may say is read by `project`.
 
 mod check;
+pub(crate) mod edit;
 mod environment;
 mod explain;
 mod file;

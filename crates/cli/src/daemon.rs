@@ -139,7 +139,7 @@ impl Daemon {
         let mut door = HttpDoor::new(engine.clone(), http)
             .with_page(ostler_page::file, logins.clone())
             .with_configured(configured(config, environment));
-        door = door.with_agents(workshop.agents.clone());
+        door = door.with_agents(workshop.agents.clone()).with_editors(Arc::new(workshop.editors()));
         if let Some(gateway) = &gateway {
             door = door.with_gateway(gateway.door.clone());
         }

@@ -1,6 +1,22 @@
-//! Exit codes: they tell a script how it went.
+//! Exit codes: they tell a script how it went. `docs/command-line.md` has the same table.
 
 use std::process::ExitCode;
+
+/// The codes of every command, for its help.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+    0  it was done; of `run`: the turn was completed
+    1  something failed; of `run`: the turn failed
+    2  the arguments or the configuration were wrong
+    3  the turn was canceled, by somebody else
+    4  a tool call needed an approval, and it was refused or there was nobody to ask
+    5  the daemon could not be reached
+    6  no answer fitted the schema (--output-schema)
+    7  it cost more than allowed, so it was stopped (--max-cost)
+    8  it took longer than allowed, so it was stopped (--timeout)
+  130  Ctrl-C; a turn of `run` was canceled, and what was written of its answer is kept
+  141  whoever read the output has gone
+  143  SIGTERM; a turn of `run` was canceled as by Ctrl-C";
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,17 +33,42 @@ pub enum Exit {
     NotApproved,
     /// There is no daemon to talk to.
     Unreachable,
+    /// The model's answers did not fit the schema.
+    NoFit,
+    /// It cost more than it was allowed to.
+    TooDear,
+    /// It took longer than it was allowed to.
+    TooLate,
+    /// The person at the terminal stopped it.
+    Interrupted,
+    /// Whoever read the output has gone.
+    NobodyReads,
+    /// Another program asked it to end.
+    Terminated,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
+impl Exit {
+    /// The number that the shell sees. Those of signals are what it would have put there itself.
+    pub fn code(self) -> u8 {
+        match self {
             Exit::Success => 0,
             Exit::Failure => 1,
             Exit::Usage => 2,
             Exit::Canceled => 3,
             Exit::NotApproved => 4,
             Exit::Unreachable => 5,
-        })
+            Exit::NoFit => 6,
+            Exit::TooDear => 7,
+            Exit::TooLate => 8,
+            Exit::Interrupted => 130,
+            Exit::NobodyReads => 141,
+            Exit::Terminated => 143,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
     }
 }

@@ -3,11 +3,15 @@
 //! Only this crate reads arguments, environment, home and configuration; the others are handed what
 //! they need.
 
+#[macro_use]
+mod output;
+
 pub mod agents;
 pub mod args;
 mod commands;
 pub mod config;
 pub mod daemon;
+pub mod editors;
 pub mod exit;
 pub mod gateway;
 mod gauge;

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use ostler_cli::args::Cli;
+use ostler_cli::args;
 use ostler_cli::exit::Exit;
 use ostler_cli::workshop::SANDBOX_HELPER;
 
@@ -20,7 +19,7 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == SANDBOX_HELPER) {
         return ostler_sandbox::run_helper(arguments);
     }
-    let cli = Cli::parse();
+    let cli = args::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()

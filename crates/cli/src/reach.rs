@@ -88,8 +88,14 @@ pub(crate) async fn reach(
 
 /// Finds the daemon that runs on a data directory.
 pub(crate) async fn find(data_dir: &Path) -> Result<Client, ClientError> {
-    let token = std::fs::read_to_string(token_path(data_dir)).ok().map(|token| token.trim().to_owned());
-    let client = Client::connect(Endpoint::Unix(socket_path(data_dir)), token).await?;
+    let token = || std::fs::read_to_string(token_path(data_dir)).ok().map(|token| token.trim().to_owned());
+    let endpoint = || Endpoint::Unix(socket_path(data_dir));
+    let before = token();
+    let client = Client::connect(endpoint(), before.clone()).await?;
     client.health().await?;
-    Ok(client)
+    // A daemon that starts for the first time listens before it has a token, and answers after.
+    match token() {
+        after if after == before => Ok(client),
+        after => Client::connect(endpoint(), after).await,
+    }
 }

@@ -5,8 +5,10 @@
 //! its deltas, adds only what has not been drawn. Text of models and tools is cleaned first, so that
 //! nothing in it can drive the terminal.
 
+mod board;
 mod children;
 mod clean;
+mod lines;
 mod splice;
 mod style;
 mod words;
@@ -25,7 +27,9 @@ use words::{duration, excerpt, with_reason};
 
 use crate::config::Environment;
 
+pub use board::{Board, Size};
 pub use clean::{clean, in_one_line, shell_word};
+pub use lines::{about, record_line};
 pub use words::money;
 
 /// What to draw, and how.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_agent_native::MoreTools;
+use ostler_agent_native::{More, MoreFor, MoreTools};
 use ostler_checkpoint::{Limits as CheckpointLimits, Store};
 use ostler_doors::{Brought, ToolServers};
 use ostler_mcp::{Launch, Limits, McpServers, Prepared, ServerConfig, SpawnFn, Transport};
@@ -18,6 +18,7 @@ use ostler_types::{Refusal, SessionId, ToolKind, ToolSpec};
 
 use crate::agents::{AgentParts, Agents};
 use crate::config::{Config, Environment, McpServer, SandboxMode};
+use crate::editors::{EditorGifts, Handed};
 use crate::project::Projects;
 
 /// The word by which this program is started as the sandbox's helper.
@@ -85,7 +86,7 @@ impl Workshop {
             own_checks: Some(projects.checks()),
         };
         let agents = Arc::new(Agents::of(config, &parts));
-        let servers = Arc::new(Servers::of(config, sandbox, Arc::clone(&projects)));
+        let servers = Arc::new(Servers::of(config, environment, sandbox, Arc::clone(&projects)));
         Workshop { tools, servers, projects, hidden, checkpoints, agents }
     }
 
@@ -98,11 +99,17 @@ impl Workshop {
         })
     }
 
+    /// What sessions have of editors.
+    pub fn editors(&self) -> EditorGifts {
+        EditorGifts::new(Arc::clone(self.tools.editors()), Arc::clone(&self.servers))
+    }
+
     /// Ends what was left running.
     pub async fn close(&self) {
         self.agents.stop().await;
         self.tools.stop().await;
         self.servers.servers.shut_down().await;
+        self.servers.handed.end_all().await;
     }
 }
 
@@ -160,29 +167,47 @@ pub struct Servers {
     projects: Arc<Projects>,
     /// What sessions of a workspace were offered last.
     offered: Mutex<HashMap<PathBuf, Arc<[ToolSpec]>>>,
+    /// Those that editors bring for single sessions.
+    pub handed: Handed,
 }
 
 impl Servers {
     fn none(projects: Arc<Projects>) -> Servers {
+        let (handed, offered) = (Handed::new(spawn(None), Vec::new()), Mutex::default());
         let servers = McpServers::new(Vec::new(), spawn(None), Limits::default());
-        Servers { servers, projects, offered: Mutex::default() }
+        Servers { servers, projects, offered, handed }
     }
 
-    fn of(config: &Config, sandbox: Option<Sandbox>, projects: Arc<Projects>) -> Servers {
-        let servers = config.mcp.iter().map(|(name, server)| server_config(name, server)).collect();
+    fn of(
+        config: &Config,
+        environment: &Environment,
+        sandbox: Option<Sandbox>,
+        projects: Arc<Projects>,
+    ) -> Servers {
+        let of_section = |(name, server): (&String, &McpServer)| {
+            server_config(name, &with_variables(server.clone(), environment))
+        };
+        let servers = config.mcp.iter().map(of_section).collect();
         let sandbox = sandbox.map(|sandbox| (sandbox, config.sandbox.network));
         let unconfined = config.sandbox.mode == SandboxMode::Off;
         let spawn = if unconfined { spawn_in_the_open() } else { spawn(sandbox) };
+        let handed = Handed::new(Arc::clone(&spawn), config.mcp.keys().cloned().collect());
         let servers = McpServers::new(servers, spawn, Limits::default());
-        Servers { servers, projects, offered: Mutex::default() }
+        Servers { servers, projects, offered: Mutex::default(), handed }
     }
 
     /// As the native agent asks for them.
     pub fn more_tools(self: &Arc<Servers>) -> MoreTools {
         let servers = Arc::clone(self);
-        Arc::new(move |workspace, trusted| {
+        Arc::new(move |asked: MoreFor| {
             let servers = Arc::clone(&servers);
-            async move { servers.for_workspace(&workspace, trusted).await }.boxed()
+            async move {
+                let mut tools = servers.for_workspace(&asked.workspace, asked.trusted).await;
+                tools.extend(servers.handed.tools(asked.session, &asked.workspace).await);
+                let notice = if asked.tells { servers.handed.notice(asked.session) } else { None };
+                More { tools, notice }
+            }
+            .boxed()
         })
     }
 
@@ -241,6 +266,19 @@ impl ToolServers for Servers {
         }
         .boxed()
     }
+}
+
+/// A section of the owner's configuration with what it wants of the daemon's environment. One of a workspace gets
+/// nothing from there.
+pub(crate) fn with_variables(mut server: McpServer, environment: &Environment) -> McpServer {
+    let value = |name: &String| environment.get(name)?.to_str().map(str::to_owned);
+    let passed: Vec<(String, String)> =
+        server.pass_env.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();
+    server.env.extend(passed);
+    if let Some(token) = server.bearer_token_env.as_ref().and_then(value) {
+        server.headers.insert("Authorization".to_owned(), format!("Bearer {}", token.trim()));
+    }
+    server
 }
 
 /// A server as the configuration describes it.

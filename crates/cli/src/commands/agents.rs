@@ -50,13 +50,13 @@ async fn sessions(
     reached.leave().await;
     let listed = listed?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&listed)?);
+        say!("{}", serde_json::to_string_pretty(&listed)?);
         return Ok(Exit::Success);
     }
     for session in listed {
         let known = session.session_id.map(|id| format!("  = {id}")).unwrap_or_default();
         let (id, title) = (clean(&session.agent_session_id), session.title.unwrap_or_default());
-        println!("{id}  {}  {}{known}", clean(&session.updated_at.unwrap_or_default()), clean(&title));
+        say!("{id}  {}  {}{known}", clean(&session.updated_at.unwrap_or_default()), clean(&title));
     }
     Ok(Exit::Success)
 }
@@ -74,7 +74,7 @@ async fn adopt(
         CreateSession { workspace_path, agent: Some(name), adopt: Some(id), ..CreateSession::default() };
     let adopted = reached.client.create_session(&new).await;
     reached.leave().await;
-    println!("{}", adopted?);
+    say!("{}", adopted?);
     Ok(Exit::Success)
 }
 
@@ -91,7 +91,7 @@ async fn login(setting: &Setting, name: &str, method: &str) -> anyhow::Result<Ex
     if let Err(failed) = done {
         anyhow::bail!("{}", clean(&failed.error.message));
     }
-    println!("logged in to {}; a process of it that runs already may have to be ended", clean(name));
+    say!("logged in to {}; a process of it that runs already may have to be ended", clean(name));
     Ok(Exit::Success)
 }
 
@@ -114,7 +114,7 @@ async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
     reached.leave().await;
     let listed = listed?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&listed)?);
+        say!("{}", serde_json::to_string_pretty(&listed)?);
         return Ok(Exit::Success);
     }
     let mut text = String::new();
@@ -139,7 +139,7 @@ async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
             found.map_or_else(|| preset.install.to_owned(), |path| format!("installed: {}", path.display()));
         _ = writeln!(text, "{:<16}  {:<12}  {how}", preset.name, preset.title);
     }
-    print!("{text}");
+    put!("{text}");
     Ok(Exit::Success)
 }
 
@@ -183,11 +183,11 @@ async fn doctor(
         reports.push(examine(setting, name, command, &parts, &workspace).await);
     }
     if json {
-        println!("{}", serde_json::to_string_pretty(&reports)?);
+        say!("{}", serde_json::to_string_pretty(&reports)?);
     } else if reports.is_empty() {
-        println!("no agent of others is configured or installed; `ostler agents list` says how to get one");
+        say!("no agent of others is configured or installed; `ostler agents list` says how to get one");
     } else {
-        print!("{}", reports.iter().map(Report::text).collect::<Vec<_>>().join("\n"));
+        put!("{}", reports.iter().map(Report::text).collect::<Vec<_>>().join("\n"));
     }
     Ok(if reports.iter().all(|report| report.ok) { Exit::Success } else { Exit::Failure })
 }

@@ -23,11 +23,11 @@ pub(super) async fn approve(setting: Setting, approve: Approve) -> anyhow::Resul
 async fn list(client: &Client) -> anyhow::Result<()> {
     let approvals = client.approvals().await?;
     if approvals.is_empty() {
-        println!("nothing waits for an answer");
+        say!("nothing waits for an answer");
     }
     for approval in approvals {
-        println!("{} {}", approval.session_id, approval.tool_call_id);
-        println!("    {}: {}", approval.tool, approval.summary.escape_debug());
+        say!("{} {}", approval.session_id, approval.tool_call_id);
+        say!("    {}: {}", approval.tool, approval.summary.escape_debug());
     }
     Ok(())
 }
@@ -44,6 +44,6 @@ async fn answer(client: &Client, approve: Approve) -> anyhow::Result<()> {
     let answer =
         Answer { turn_id: approval.turn_id, tool_call_id, action, scope: Some(scope), reason, review: None };
     client.approve(id, &answer).await?;
-    println!("{}", if deny { "denied" } else { "approved" });
+    say!("{}", if deny { "denied" } else { "approved" });
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) async fn attach(setting: Setting, attach: Attach) -> anyhow::Result<E
 
 async fn follow(client: &Client, setting: &Setting, attach: &Attach) -> anyhow::Result<()> {
     let mut events = client.events_resuming(attach.id, attach.after).await?;
-    let mut screen = Screen::new(attach.json, true, true, &setting.environment);
+    let mut screen = Screen::new(attach.json, true, true, setting);
     loop {
         let line = tokio::select! {
             line = events.next() => line,

@@ -18,7 +18,7 @@ pub(super) async fn fork(setting: Setting, args: Fork) -> anyhow::Result<Exit> {
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
     let forked = reached.client.fork(args.id, args.turn).await;
     reached.leave().await;
-    println!("{}", forked?);
+    say!("{}", forked?);
     Ok(Exit::Success)
 }
 
@@ -32,12 +32,13 @@ pub(super) async fn compact(setting: Setting, id: SessionId) -> anyhow::Result<E
 
 async fn follow_compaction(client: &Client, setting: &Setting, id: SessionId) -> anyhow::Result<Exit> {
     let after = client.session(id).await?.last_seq;
-    let events = client.events_resuming(id, after).await?;
+    let mut events = client.events_resuming(id, after).await?;
     let turn_id = client.compact(id).await?;
-    let screen = Screen::new(false, false, false, &setting.environment);
-    let exit = Turn::new(client, (id, turn_id), None, ApproveWhen::Never, screen).follow(events).await?;
+    let screen = Screen::new(false, false, false, setting);
+    let mut turn = Turn::new(client, (id, turn_id), None, ApproveWhen::Never, screen)?;
+    let exit = turn.follow(&mut events).await?;
     if let Ok(context) = client.context(id).await {
-        println!("the model is shown {}", share(&context));
+        say!("the model is shown {}", share(&context));
     }
     Ok(exit)
 }
@@ -49,9 +50,9 @@ pub(super) async fn context(setting: Setting, id: SessionId, json: bool) -> anyh
     reached.leave().await;
     let context = context?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&context)?);
+        say!("{}", serde_json::to_string_pretty(&context)?);
     } else {
-        print!("{}", table(&context));
+        put!("{}", table(&context));
     }
     Ok(Exit::Success)
 }
@@ -85,7 +86,7 @@ pub(super) async fn note(setting: Setting, id: SessionId, given: String) -> anyh
     let note = SendMessage { role: Role::System, auto_run: Some(false), ..SendMessage::prompt(note) };
     let sent = reached.client.send_message(id, &note).await;
     reached.leave().await;
-    println!("{}", sent?.message_id);
+    say!("{}", sent?.message_id);
     Ok(Exit::Success)
 }
 

@@ -42,10 +42,10 @@ pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<E
     if !doctor.json {
         let gateway = &setting.loaded.config.gateway;
         match gateway.enabled {
-            true => println!("gateway: will listen on {}, once a daemon runs", gateway.listen),
-            false => println!("gateway: off (gateway.enabled)"),
+            true => say!("gateway: will listen on {}, once a daemon runs", gateway.listen),
+            false => say!("gateway: off (gateway.enabled)"),
         }
-        print_sandbox(&setting).await;
+        print_sandbox(&setting).await?;
     }
     Ok(exit)
 }
@@ -91,19 +91,20 @@ async fn gateway_answers(address: SocketAddr) -> std::io::Result<bool> {
 }
 
 /// Says what confines programs here, and what does not.
-async fn print_sandbox(setting: &Setting) {
+async fn print_sandbox(setting: &Setting) -> anyhow::Result<()> {
     let (config, environment) = (&setting.loaded.config, &setting.environment);
     let Some(sandbox) = crate::workshop::sandbox(config, environment, &setting.data_dir, true).await else {
-        println!("sandbox: off (sandbox.mode), so programs run with all your rights");
-        return;
+        say!("sandbox: off (sandbox.mode), so programs run with all your rights");
+        return Ok(());
     };
     let report = sandbox.report();
-    println!("sandbox: {}", report.name());
+    say!("sandbox: {}", report.name());
     for (mark, lines) in [("✓", &report.enforced), ("✗", &report.not_enforced), ("·", &report.reasons)] {
         for line in lines {
-            println!("  {mark} {line}");
+            say!("  {mark} {line}");
         }
     }
+    Ok(())
 }
 
 /// What was found in one session's log.
@@ -159,14 +160,16 @@ fn report(setting: &Setting, doctor: &Doctor, examined: &[Examined]) -> anyhow::
     let well = examined.iter().all(Examined::is_well);
     if doctor.json {
         let sessions: Vec<Value> = examined.iter().map(Examined::as_json).collect();
-        println!("{:#}", json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}));
+        say!("{:#}", json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}));
     } else {
         let records: u64 =
             examined.iter().filter_map(|one| one.found.as_ref().ok()).map(|found| found.records).sum();
-        println!("{}: {} sessions, {records} records", setting.data_dir.display(), examined.len());
-        examined.iter().filter_map(Examined::as_text).for_each(|text| println!("{text}"));
+        say!("{}: {} sessions, {records} records", setting.data_dir.display(), examined.len());
+        for text in examined.iter().filter_map(Examined::as_text) {
+            say!("{text}");
+        }
         if well {
-            println!("every record is as it was written");
+            say!("every record is as it was written");
         }
     }
     Ok(if well { Exit::Success } else { Exit::Failure })
@@ -233,12 +236,12 @@ async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -
     if doctor.json {
         let daemon = json!({"pid": pid, "version": version});
         let report = json!({"ok": true, "data_dir": setting.data_dir, "daemon": daemon, "gateway": gateway});
-        println!("{report:#}");
+        say!("{report:#}");
     } else {
-        println!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());
-        println!("stop it to have every log checked");
-        println!("{gateway_line}");
-        print_sandbox(setting).await;
+        say!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());
+        say!("stop it to have every log checked");
+        say!("{gateway_line}");
+        print_sandbox(setting).await?;
     }
     Ok(Exit::Success)
 }

@@ -4,45 +4,91 @@ use std::io::{IsTerminal, Write};
 
 use ostler_client::EventLine;
 
-use crate::config::Environment;
-use crate::render::{RenderOptions, Renderer, wants_color};
+use super::Setting;
+use crate::render::{RenderOptions, Renderer};
 
 /// Where events go.
 pub(super) enum Screen {
-    /// As JSON lines.
+    /// As JSON lines to stdout.
     Json,
     /// For people.
-    Text(Box<Renderer>),
+    Text(Box<Renderer>, Place),
+    /// Nowhere; what matters is printed at the end.
+    Silent,
+}
+
+/// Where people look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Stdout,
+    Stderr,
 }
 
 impl Screen {
-    pub(super) fn new(json: bool, prompts: bool, approval_hints: bool, environment: &Environment) -> Screen {
+    /// Everything on stdout, for people or as JSON lines.
+    pub(super) fn new(json: bool, prompts: bool, approval_hints: bool, setting: &Setting) -> Screen {
         if json {
             return Screen::Json;
         }
-        let color = wants_color(std::io::stdout().is_terminal(), environment);
-        Screen::Text(Box::new(Renderer::new(RenderOptions { color, prompts, approval_hints })))
+        Screen::text(Place::Stdout, prompts, approval_hints, setting)
+    }
+
+    /// What happens on the way to an answer: on stderr if somebody sees it there.
+    pub(super) fn progress(setting: &Setting) -> Screen {
+        if setting.manner.quiet || !std::io::stderr().is_terminal() {
+            return Screen::Silent;
+        }
+        Screen::text(Place::Stderr, false, false, setting)
+    }
+
+    fn text(place: Place, prompts: bool, approval_hints: bool, setting: &Setting) -> Screen {
+        let is_terminal = match place {
+            Place::Stdout => std::io::stdout().is_terminal(),
+            Place::Stderr => std::io::stderr().is_terminal(),
+        };
+        let color = setting.manner.color(is_terminal, &setting.environment);
+        Screen::Text(Box::new(Renderer::new(RenderOptions { color, prompts, approval_hints })), place)
+    }
+
+    /// Whether stdout is still free for the answer.
+    pub(super) fn leaves_stdout(&self) -> bool {
+        matches!(self, Screen::Silent | Screen::Text(_, Place::Stderr))
+    }
+
+    /// Whether a person sees what goes wrong, when it does.
+    pub(super) fn is_for_people(&self) -> bool {
+        matches!(self, Screen::Text(..))
     }
 
     /// Shows one event. An error means that nobody reads any more.
     pub(super) fn show(&mut self, line: &EventLine) -> std::io::Result<()> {
         match self {
             Screen::Json if line.name == "heartbeat" => Ok(()),
-            Screen::Json => print(&format!("{}\n", line.raw)),
-            Screen::Text(renderer) => print(&renderer.event(&line.raw)),
+            Screen::Json => print(Place::Stdout, &format!("{}\n", line.raw)),
+            Screen::Text(renderer, place) => print(*place, &renderer.event(&line.raw)),
+            Screen::Silent => Ok(()),
         }
     }
 
+    /// Ends the line that was begun.
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
         match self {
-            Screen::Json => Ok(()),
-            Screen::Text(renderer) => print(&renderer.finish()),
+            Screen::Json | Screen::Silent => Ok(()),
+            Screen::Text(renderer, place) => print(*place, &renderer.finish()),
         }
     }
 }
 
-fn print(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+fn print(place: Place, text: &str) -> std::io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    match place {
+        Place::Stdout => {
+            let mut out = std::io::stdout().lock();
+            out.write_all(text.as_bytes())?;
+            out.flush()
+        }
+        Place::Stderr => std::io::stderr().write_all(text.as_bytes()),
+    }
 }

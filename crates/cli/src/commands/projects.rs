@@ -16,7 +16,7 @@ pub(super) async fn projects(setting: Setting, command: Projects) -> anyhow::Res
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
     let done = carry_out(&reached.client, command).await;
     reached.leave().await;
-    print!("{}", done?);
+    put!("{}", done?);
     Ok(Exit::Success)
 }
 

@@ -1,6 +1,7 @@
 //! What `ostler rpc` and `ostler acp` have in common: lines on stdin and stdout, which are served in this process or
 //! passed on to the daemon that has the data directory. What the lines say is the doors' affair.
 
+use std::io::ErrorKind::BrokenPipe;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -101,9 +102,17 @@ async fn pump(
         // The daemon has the last word.
         std::future::pending().await
     };
-    tokio::select! {
+    let exit = tokio::select! {
         exit = receive(from, wire) => exit,
         never = up => never,
+    };
+    match exit {
+        Err(error)
+            if error.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == BrokenPipe) =>
+        {
+            Ok(Exit::Failure)
+        }
+        exit => exit,
     }
 }
 

@@ -1,93 +1,234 @@
 //! `ostler run`: one prompt or plan, its answer as it comes, and an exit code that tells the outcome.
 
-use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+mod prompt;
+mod schema;
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
-use ostler_client::{Client, CreateSession, SendMessage, UpdateSession, WorkspaceTrust};
+use ostler_client::{
+    Client, CreateSession, EventStream, SendMessage, SessionFilter, UpdateSession, WorkspaceTrust,
+};
 use ostler_types::{Plan, SessionId};
+use tokio::time::Instant;
 
 use super::Setting;
 use super::follow::Screen;
 use super::plan;
-use super::turn::Turn;
+use super::turn::{Limits, Turn};
 use crate::args::{ApproveWhen, Run};
 use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use crate::reach::{Purpose, Reached, reach};
+use crate::render::clean;
 
-/// Bytes in one file that goes along; the daemon takes no more.
-const MAX_ATTACHMENT: u64 = 25 << 20;
+use prompt::{NoPrompt, Prompt, directory};
+use schema::Schema;
+
+pub(super) use prompt::text;
+
+/// How many answers may not fit a schema before it is given up.
+const ANSWERS: u32 = 3;
+/// How long a daemon of our own may take to stop for somebody who does not want to wait.
+const HASTE: Duration = Duration::from_secs(2);
 
 /// What a session is to do.
 enum Work {
-    /// Answer a prompt, with these files.
-    Prompt(String, Vec<Attached>),
+    /// Answer a prompt, perhaps with what fits a schema.
+    Prompt(Prompt, Option<Box<Schema>>),
     /// Divide a plan among others.
     Plan(Plan),
 }
 
 pub(super) async fn run(setting: Setting, mut run: Run, verbose: bool) -> anyhow::Result<Exit> {
     run.verbose_log |= verbose;
-    let work = match &run.plan {
-        Some(path) => match plan::read(path) {
-            Ok(plan) => Work::Plan(plan),
-            Err(error) => {
-                eprintln!("error: {error:#}");
-                return Ok(Exit::Usage);
-            }
-        },
-        None => Work::Prompt(text(run.prompt.as_deref().unwrap_or_default())?, files(&run.attach)?),
+    let limits = Limits { until: run.timeout.map(|time| Instant::now() + time), max_cost: run.max_cost };
+    let work = match work(&run).await {
+        Ok(work) => work,
+        Err(exit) => return exit,
     };
     let reached =
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
-    let exit = turn(&reached.client, &setting, &run, work).await;
-    reached.leave().await;
+    let mut was_left = false;
+    let exit = session(&reached.client, &setting, &run, work, limits, &mut was_left).await;
+    leave(reached, was_left).await;
     exit
 }
 
-async fn turn(client: &Client, setting: &Setting, run: &Run, work: Work) -> anyhow::Result<Exit> {
+/// Ends our own daemon, if there is one; in haste for somebody who has had enough.
+async fn leave(reached: Reached, was_left: bool) {
+    if was_left {
+        _ = tokio::time::timeout(HASTE, reached.stop()).await;
+    } else {
+        reached.leave().await;
+    }
+}
+
+/// What the arguments ask for, or how a command ends that asks for nothing.
+async fn work(run: &Run) -> Result<Work, anyhow::Result<Exit>> {
+    let wrong = |error: anyhow::Error| {
+        eprintln!("error: {error:#}");
+        Err(Ok(Exit::Usage))
+    };
+    if let Some(path) = &run.plan {
+        return plan::read(path).map(Work::Plan).or_else(wrong);
+    }
+    let schema = match run.output_schema.as_deref().map(Schema::read).transpose() {
+        Ok(schema) => schema.map(Box::new),
+        Err(error) => return wrong(error),
+    };
+    match Prompt::of(run).await {
+        Ok(prompt) => Ok(Work::Prompt(prompt, schema)),
+        Err(NoPrompt::Failed(error)) => Err(Err(error)),
+        Err(NoPrompt::Nothing) => wrong(anyhow::anyhow!(
+            "there is nothing to ask; say it in quotes, as in `ostler run \"list the files\"`, or pipe it in"
+        )),
+    }
+}
+
+/// Does the work in a session, and says on the way out what nobody has seen yet.
+async fn session(
+    client: &Client,
+    setting: &Setting,
+    run: &Run,
+    work: Work,
+    limits: Limits,
+    was_left: &mut bool,
+) -> anyhow::Result<Exit> {
+    let (id, after) = begin(client, setting, run).await?;
     let typed = std::io::stdin().is_terminal() && run.prompt.as_deref() != Some("-");
     let when = run.approve.unwrap_or(if typed { ApproveWhen::Ask } else { ApproveWhen::Never });
-    let (id, after) = match run.session {
-        Some(id) => (id, change(client, id, run).await?),
-        None => (create(client, run).await?, 0),
-    };
-    let (events, turn_id, message_id) = match work {
-        Work::Prompt(prompt, files) => {
-            let message = message(client, id, prompt, files).await?;
+    let screen = screen(setting, run);
+    let (mut turn, mut events, schema) = match work {
+        Work::Prompt(mut prompt, schema) => {
+            if let Some(schema) = &schema {
+                prompt.add(schema.request());
+            }
+            let message = prompt.message(client, id).await?;
             let events = client.events_resuming(id, after).await?;
             let sent = client.send_message(id, &message).await?;
-            (events, sent.turn_id.context("the daemon started no turn")?, Some(sent.message_id))
+            let turn_id = sent.turn_id.context("the daemon started no turn")?;
+            (Turn::new(client, (id, turn_id), Some(sent.message_id), when, screen)?, events, schema)
         }
         Work::Plan(plan) => {
             let events = client.events_resuming(id, after).await?;
-            (events, client.run_plan(id, &plan).await?, None)
+            let turn_id = client.run_plan(id, &plan).await?;
+            (Turn::new(client, (id, turn_id), None, when, screen)?, events, None)
         }
     };
-    let screen = Screen::new(run.json, false, false, &setting.environment);
-    let mut turn = Turn::new(client, (id, turn_id), message_id, when, screen);
+    turn = turn.within(limits);
+    let ended = match &schema {
+        None => plain_answer(&mut turn, &mut events).await,
+        Some(schema) => fitting_answer(client, id, &mut turn, &mut events, schema).await,
+    };
+    *was_left = turn.was_left;
+    let exit = ended?;
+    tell(setting, run, id, &turn, exit);
+    Ok(exit)
+}
+
+/// Where what happens is shown.
+fn screen(setting: &Setting, run: &Run) -> Screen {
+    let answer_alone = !std::io::stdout().is_terminal() && run.plan.is_none();
+    if run.json {
+        Screen::Json
+    } else if setting.manner.quiet || run.output_schema.is_some() || answer_alone {
+        Screen::progress(setting)
+    } else {
+        Screen::new(false, false, false, setting)
+    }
+}
+
+async fn plain_answer(turn: &mut Turn<'_>, events: &mut EventStream) -> anyhow::Result<Exit> {
     let exit = turn.follow(events).await?;
-    if !run.json {
-        eprintln!("session {id}");
+    if turn.screen.leaves_stdout() && !turn.answer.is_empty() {
+        put!("{}\n", turn.answer.trim_end());
     }
     Ok(exit)
 }
 
-/// The message, once its files are with the daemon. They come before the prompt, which speaks of them.
-async fn message(
+/// Asks until the answer fits, a few times at most, and prints it then.
+async fn fitting_answer(
     client: &Client,
     id: SessionId,
-    prompt: String,
-    files: Vec<Attached>,
-) -> anyhow::Result<SendMessage> {
-    let mut message = SendMessage { auto_run: Some(true), ..SendMessage::prompt(prompt) };
-    for (place, Attached { path, name }) in files.into_iter().enumerate() {
-        let content = read(&path)?;
-        let stored = client.attach(id, &name, &content).await;
-        let stored = stored.with_context(|| format!("{} cannot be attached", path.display()))?;
-        message.parts.insert(place, stored.into_part());
+    turn: &mut Turn<'_>,
+    events: &mut EventStream,
+    schema: &Schema,
+) -> anyhow::Result<Exit> {
+    for attempt in 1..=ANSWERS {
+        let exit = turn.follow(events).await?;
+        if !matches!(exit, Exit::Success | Exit::NotApproved) {
+            return Ok(exit);
+        }
+        let problems = match schema.check(&turn.answer) {
+            Ok(value) => {
+                if turn.screen.leaves_stdout() {
+                    put!("{value}\n");
+                }
+                return Ok(exit);
+            }
+            Err(problems) => problems,
+        };
+        if attempt == ANSWERS {
+            turn.problem =
+                Some(format!("{ANSWERS} answers did not fit the schema; of the last one:\n{problems}"));
+            break;
+        }
+        let message =
+            SendMessage { auto_run: Some(true), ..SendMessage::prompt(schema.complaint(&problems)) };
+        let sent = client.send_message(id, &message).await?;
+        turn.go_on(sent.turn_id.context("the daemon started no turn")?, sent.message_id);
     }
-    Ok(message)
+    Ok(Exit::NoFit)
+}
+
+/// Says what went wrong where that was not shown, and which session it was.
+fn tell(setting: &Setting, run: &Run, id: SessionId, turn: &Turn<'_>, exit: Exit) {
+    let was_shown = turn.screen.is_for_people()
+        && matches!(exit, Exit::Success | Exit::Failure | Exit::Canceled | Exit::NotApproved);
+    if let Some(problem) = turn.problem.as_ref().filter(|_| !was_shown) {
+        eprintln!("error: {}", clean(problem));
+    }
+    if setting.manner.quiet {
+        return;
+    }
+    if turn.cost_is_unknown() {
+        eprintln!("warning: the price of a model is not known, so that --max-cost does not count it");
+    }
+    if !run.json {
+        eprintln!("session {id}");
+    }
+}
+
+/// The session to work in, and its newest record.
+async fn begin(client: &Client, setting: &Setting, run: &Run) -> anyhow::Result<(SessionId, u64)> {
+    let workspace = || directory(run.workspace.as_deref().unwrap_or(Path::new(".")));
+    let earlier = match (run.session, run.continue_last) {
+        (Some(id), _) => Some(id),
+        (None, true) => Some(newest(client, workspace()?).await?),
+        (None, false) => None,
+    };
+    let id = match earlier {
+        Some(id) if run.fork => client.fork(id, None).await?,
+        Some(id) => id,
+        None => return Ok((create(client, setting, run, workspace()?).await?, 0)),
+    };
+    Ok((id, change(client, id, run).await?))
+}
+
+/// The session of a directory in which something happened last.
+async fn newest(client: &Client, workspace: String) -> anyhow::Result<SessionId> {
+    let filter = SessionFilter {
+        workspace: Some(workspace.clone()),
+        archived: Some(false),
+        limit: Some(1),
+        ..SessionFilter::default()
+    };
+    let listed = client.list_sessions(&filter).await?.sessions.pop();
+    listed.map(|listed| listed.session.id).with_context(|| {
+        format!("no session has worked in {workspace} yet; leave --continue out to begin one")
+    })
 }
 
 /// Changes what the arguments say of a session that goes on, and returns its newest record.
@@ -106,10 +247,12 @@ async fn change(client: &Client, id: SessionId, run: &Run) -> anyhow::Result<u64
     Ok(client.session(id).await?.last_seq)
 }
 
-async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
-    let workspace = run.workspace.as_deref().unwrap_or(Path::new("."));
-    let workspace =
-        workspace.canonicalize().with_context(|| format!("{} cannot be used", workspace.display()))?;
+async fn create(
+    client: &Client,
+    setting: &Setting,
+    run: &Run,
+    workspace_path: String,
+) -> anyhow::Result<SessionId> {
     let log_dir = match &run.log_dir {
         Some(path) => {
             let path = std::path::absolute(path).context("the log directory's path cannot be used")?;
@@ -118,7 +261,7 @@ async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
         None => None,
     };
     let session = CreateSession {
-        workspace_path: workspace.to_string_lossy().into_owned(),
+        workspace_path,
         system_prompt: run.system_prompt.clone(),
         agent: run.agent.clone(),
         model: run.model.clone(),
@@ -130,7 +273,7 @@ async fn create(client: &Client, run: &Run) -> anyhow::Result<SessionId> {
         mode: Some("repl".to_owned()),
         ..CreateSession::default()
     };
-    if !run.json {
+    if !run.json && !setting.manner.quiet {
         tell_of_trust(client, &session.workspace_path).await;
     }
     Ok(client.create_session(&session).await?)
@@ -148,42 +291,4 @@ async fn tell_of_trust(client: &Client, workspace: &str) {
              `ostler trust --show` lists them, `ostler trust` uses them"
         );
     }
-}
-
-/// A file that goes along with the prompt.
-struct Attached {
-    path: PathBuf,
-    name: String,
-}
-
-/// The files to send along. What cannot be sent is told before a session is made for it.
-fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<Attached>> {
-    let attached = |path: &PathBuf| {
-        let metadata =
-            std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        anyhow::ensure!(metadata.is_file(), "{} is not a file; attach the files in it", path.display());
-        anyhow::ensure!(
-            metadata.len() <= MAX_ATTACHMENT,
-            "{} is larger than {} MiB; put it in the workspace and name its path instead",
-            path.display(),
-            MAX_ATTACHMENT >> 20
-        );
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        Ok(Attached { path: path.clone(), name })
-    };
-    paths.iter().map(attached).collect()
-}
-
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))
-}
-
-/// What was typed, or what stdin has to say.
-pub(super) fn text(given: &str) -> anyhow::Result<String> {
-    if given != "-" {
-        return Ok(given.to_owned());
-    }
-    let mut prompt = String::new();
-    std::io::stdin().read_to_string(&mut prompt).context("the text cannot be read from stdin")?;
-    Ok(prompt)
 }

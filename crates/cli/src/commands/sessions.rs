@@ -39,9 +39,9 @@ async fn act(client: &Client, command: Sessions) -> anyhow::Result<()> {
         Sessions::Show { id, json } => {
             let view = client.session(id).await?;
             if json {
-                println!("{}", serde_json::to_string_pretty(&view)?);
+                say!("{}", serde_json::to_string_pretty(&view)?);
             } else {
-                print!("{}", describe(&view));
+                put!("{}", describe(&view));
             }
             Ok(())
         }
@@ -71,20 +71,20 @@ async fn show_list(client: &Client, filter: SessionFilter, json: bool) -> anyhow
     let page = client.list_sessions(&filter).await?;
     if json {
         let sessions: Vec<&Session> = page.sessions.iter().map(|listed| &listed.session).collect();
-        println!("{}", serde_json::to_string_pretty(&sessions)?);
+        say!("{}", serde_json::to_string_pretty(&sessions)?);
         return Ok(());
     }
     if page.sessions.is_empty() {
-        println!("no sessions");
+        say!("no sessions");
     }
     for listed in &page.sessions {
-        println!("{}", line(&listed.session));
+        say!("{}", line(&listed.session));
         if let Some(snippet) = &listed.snippet {
-            println!("    {}", snippet.escape_debug());
+            say!("    {}", snippet.escape_debug());
         }
     }
     if page.next_cursor.is_some() {
-        println!("there are more; raise --limit to see them");
+        say!("there are more; raise --limit to see them");
     }
     Ok(())
 }

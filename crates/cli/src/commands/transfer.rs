@@ -87,7 +87,7 @@ pub(super) async fn import(setting: Setting, args: Import) -> anyhow::Result<Exi
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
     let imported = send(&reached.client, content.into(), format, workspace).await;
     reached.leave().await;
-    println!("{}", imported?);
+    say!("{}", imported?);
     Ok(Exit::Success)
 }
 

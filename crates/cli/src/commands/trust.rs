@@ -29,11 +29,11 @@ pub(super) async fn trust(setting: Setting, args: Trust) -> anyhow::Result<Exit>
     reached.leave().await;
     let WorkspaceTrust { trusted, brings } = stands?;
     if trusted {
-        println!("{} is trusted: its own settings, checks and servers are used", clean(&workspace));
+        say!("{} is trusted: its own settings, checks and servers are used", clean(&workspace));
     } else {
-        println!("{} is not trusted: nothing that lies in it is run or believed unasked", clean(&workspace));
+        say!("{} is not trusted: nothing that lies in it is run or believed unasked", clean(&workspace));
     }
-    print!("{}", listing(&brings, trusted));
+    put!("{}", listing(&brings, trusted));
     Ok(Exit::Success)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use ostler_client::SessionFilter;
-use ostler_tui::{Depth, Options, Reach};
+use ostler_tui::{Depth, Options, Protocol, Reach};
 
 use super::Setting;
 use crate::args::{Global, Tui};
@@ -16,8 +16,8 @@ use crate::exit::Exit;
 use crate::reach::find;
 
 /// How long a daemon may take to answer after it was started, and how often it is looked for.
-const LOOKS: u32 = 400;
-const LOOK_EVERY: Duration = Duration::from_millis(25);
+const LOOKS: u32 = 2000;
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 pub(super) async fn tui(setting: &Setting, global: &Global, args: Tui) -> anyhow::Result<Exit> {
     if !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
@@ -43,14 +43,16 @@ pub(super) async fn tui(setting: &Setting, global: &Global, args: Tui) -> anyhow
     };
     let editor = variable("VISUAL").or_else(|| variable("EDITOR")).filter(|editor| !editor.is_empty());
     std::fs::create_dir_all(&setting.data_dir)?;
+    let theme = args.theme.or_else(|| setting.manner.plain.then(|| "plain".to_owned()));
     let options = Options {
         session,
-        theme: args.theme.or_else(|| variable("OSTLER_THEME").map(str::to_owned)).unwrap_or_default(),
+        theme: theme.or_else(|| variable("OSTLER_THEME").map(str::to_owned)).unwrap_or_default(),
         depth: Depth::of(variable("NO_COLOR"), variable("COLORTERM"), variable("TERM")),
         mouse: args.mouse,
         home: variable("HOME").map(str::to_owned),
         editor: editor.unwrap_or("vi").to_owned(),
         history: Some(setting.data_dir.join("history.jsonl")),
+        pictures: Protocol::of(variable),
         reach: reach(setting.data_dir.clone(), global),
         workspace,
     };

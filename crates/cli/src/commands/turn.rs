@@ -1,16 +1,34 @@
-//! Watching one turn to its end: what happens is shown, what is asked is answered, and Ctrl-C stops it.
+//! Watching one turn to its end: what happens is shown, what is asked is answered, and a signal, the time or the cost
+//! stops it.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use anyhow::Context;
-use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use ostler_client::{Approve, Client, ClientError, EventLine, EventStream};
-use ostler_types::{Event, MessageId, Record, SessionId, ToolCallId, TurnId, Verdict};
+use ostler_types::{Cost, Event, Failure, MessageId, Record, SessionId, ToolCallId, TurnId, Usage, Verdict};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
 
 use super::follow::Screen;
 use crate::args::ApproveWhen;
 use crate::exit::Exit;
+use crate::render::money;
+
+/// How long a turn may take to stop that has run out of time.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What a turn may take.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Limits {
+    /// Until when.
+    pub(super) until: Option<Instant>,
+    /// How much it may cost.
+    pub(super) max_cost: Option<Cost>,
+}
 
 /// A turn that is being watched.
 pub(super) struct Turn<'a> {
@@ -20,15 +38,31 @@ pub(super) struct Turn<'a> {
     /// The message that it answers, if it answers one.
     message_id: Option<MessageId>,
     when: ApproveWhen,
-    screen: Screen,
+    pub(super) screen: Screen,
+    limits: Limits,
+    stops: Stops,
     /// What the person at the terminal types.
     answers: Lines<BufReader<Stdin>>,
     /// The calls that they are asked about, one after the other: those of several sessions may wait at once.
     asking: VecDeque<Question>,
     /// Whether the turn has begun; until then its message waits behind others.
     started: bool,
-    /// Whether a call was refused.
-    refused: bool,
+    /// The call that was refused first.
+    refused: Option<String>,
+    /// Why it was asked to stop.
+    stopped: Option<Exit>,
+    /// The request to stop, while it is under way.
+    stopping: Option<BoxFuture<'static, anyhow::Result<()>>>,
+    /// What has been spent, over all turns that were watched.
+    spent: Cost,
+    /// Whether a model was used whose price is not known.
+    unpriced: bool,
+    /// What the model said last.
+    pub(super) answer: String,
+    /// What went wrong, for people who have not seen it.
+    pub(super) problem: Option<String>,
+    /// Whether the turn was left before it ended.
+    pub(super) was_left: bool,
 }
 
 /// A call that waits for an answer.
@@ -48,50 +82,99 @@ impl<'a> Turn<'a> {
         message_id: Option<MessageId>,
         when: ApproveWhen,
         screen: Screen,
-    ) -> Turn<'a> {
-        let answers = BufReader::new(tokio::io::stdin()).lines();
-        let (asking, started) = (VecDeque::new(), message_id.is_none());
-        Turn { client, id, turn_id, message_id, when, screen, answers, asking, started, refused: false }
+    ) -> std::io::Result<Turn<'a>> {
+        Ok(Turn {
+            client,
+            id,
+            turn_id,
+            message_id,
+            when,
+            screen,
+            limits: Limits::default(),
+            stops: Stops::new()?,
+            answers: BufReader::new(tokio::io::stdin()).lines(),
+            asking: VecDeque::new(),
+            started: message_id.is_none(),
+            refused: None,
+            stopped: None,
+            stopping: None,
+            spent: Cost::default(),
+            unpriced: false,
+            answer: String::new(),
+            problem: None,
+            was_left: false,
+        })
+    }
+
+    /// Stops it when it takes more than this.
+    pub(super) fn within(mut self, limits: Limits) -> Turn<'a> {
+        self.limits = limits;
+        self
+    }
+
+    /// Goes on to the next turn of the same session.
+    pub(super) fn go_on(&mut self, turn_id: TurnId, message_id: MessageId) {
+        (self.turn_id, self.message_id, self.started) = (turn_id, Some(message_id), false);
+        self.answer.clear();
     }
 
     /// Shows what happens, answers what is asked, and tells how the turn ended.
-    pub(super) async fn follow(&mut self, mut events: EventStream) -> anyhow::Result<Exit> {
-        let mut interrupts = 0;
+    pub(super) async fn follow(&mut self, events: &mut EventStream) -> anyhow::Result<Exit> {
         loop {
             tokio::select! {
                 line = events.next() => {
                     let line = line.context("the daemon ended the stream before the turn was over")??;
-                    self.screen.show(&line)?;
+                    if let Err(error) = self.screen.show(&line) {
+                        // Nobody reads what it does, so it is not to go on doing it.
+                        _ = tokio::time::timeout(GRACE, stop(self.client.clone(), self.place())).await;
+                        return Err(error.into());
+                    }
                     if let Some(exit) = self.take(&line).await? {
                         self.screen.finish()?;
                         return Ok(exit);
                     }
                 }
                 typed = self.answers.next_line(), if !self.asking.is_empty() => self.typed(typed?.as_deref()).await?,
-                _ = tokio::signal::ctrl_c() => {
-                    interrupts += 1;
-                    if interrupts > 1 {
-                        return Ok(Exit::Canceled);
+                exit = self.stops.next() => {
+                    if self.stopped.replace(exit).is_some() {
+                        return Ok(self.leave(exit));
                     }
-                    self.stop().await?;
+                    self.stop();
+                }
+                stopped = finished(&mut self.stopping) => {
+                    self.stopping = None;
+                    stopped?;
+                }
+                () = until(self.limits.until), if self.limits.until.is_some() => {
+                    if self.stopped == Some(Exit::TooLate) {
+                        return Ok(self.leave(Exit::TooLate));
+                    }
+                    self.stopped.get_or_insert(Exit::TooLate);
+                    self.limits.until = Some(Instant::now() + GRACE);
+                    self.problem = Some("it took longer than --timeout allows, so it was stopped".to_owned());
+                    self.stop();
                 }
             }
         }
     }
 
-    /// Takes a message back that still waits, and otherwise stops the turn that answers it.
-    async fn stop(&self) -> anyhow::Result<()> {
-        if let Some(message_id) = self.message_id.filter(|_| !self.started) {
-            match self.client.withdraw(self.id, message_id).await {
-                Err(ClientError::Refused { status: 404, .. }) => {}
-                other => return Ok(other?),
-            }
-        }
-        self.client.cancel_turn(self.id, self.turn_id).await?;
-        Ok(())
+    /// Goes away without waiting for the end.
+    fn leave(&mut self, exit: Exit) -> Exit {
+        self.was_left = true;
+        exit
     }
 
-    /// Answers approvals, and recognises the end.
+    /// Begins to stop it. A daemon that hangs must not keep a person from leaving, so nobody waits for that here.
+    fn stop(&mut self) {
+        self.stopping = Some(stop(self.client.clone(), self.place()).boxed());
+    }
+
+    /// Which turn it is, and which message of those that wait.
+    fn place(&self) -> (SessionId, TurnId, Option<MessageId>) {
+        (self.id, self.turn_id, self.message_id.filter(|_| !self.started))
+    }
+
+    /// Answers approvals, keeps count, and recognises the end.
     async fn take(&mut self, line: &EventLine) -> anyhow::Result<Option<Exit>> {
         if line.seq.is_none() {
             return Ok(None);
@@ -103,6 +186,14 @@ impl<'a> Turn<'a> {
         }
         match record.event {
             Event::TurnStarted { .. } => self.started = true,
+            Event::ModelOutputCompleted { message, .. } => {
+                let text = message.text();
+                if !text.trim().is_empty() {
+                    self.answer = text;
+                }
+            }
+            Event::UsageRecorded { usage, .. } => self.spend(usage),
+            Event::SubagentCompleted { outcome, .. } => self.spend(outcome.usage),
             Event::ApprovalRequested { tool_call, summary, child, .. } => {
                 let turn_id = child.map_or(self.turn_id, |child| child.turn_id);
                 self.asked(Question { turn_id, tool_call_id: tool_call.id, summary }).await?;
@@ -117,21 +208,72 @@ impl<'a> Turn<'a> {
                 let turn_id = child.map_or(self.turn_id, |child| child.turn_id);
                 self.settle(turn_id, &tool_call_id);
             }
-            Event::MessageWithdrawn { .. } | Event::TurnCanceled { .. } => return Ok(Some(Exit::Canceled)),
-            Event::TurnCompleted { .. } if self.refused => return Ok(Some(Exit::NotApproved)),
-            Event::TurnCompleted { .. } => return Ok(Some(Exit::Success)),
-            Event::TurnFailed { .. } => return Ok(Some(Exit::Failure)),
+            Event::MessageWithdrawn { by, .. } | Event::TurnCanceled { by, .. } => {
+                return Ok(Some(self.canceled(&by)));
+            }
+            Event::TurnCompleted { .. } => return Ok(Some(self.completed())),
+            Event::TurnFailed { error, .. } => return Ok(Some(self.failed(&error))),
             _ => {}
         }
         Ok(None)
     }
 
+    /// Counts what was spent, and stops the turn when that is too much.
+    fn spend(&mut self, usage: Usage) {
+        self.unpriced |= usage.cost_usd.is_none() && usage.tokens() > 0;
+        self.spent = self.spent.plus(usage.cost_usd.unwrap_or_default());
+        let Some(most) = self.limits.max_cost.filter(|most| self.spent > *most) else { return };
+        if self.stopped.is_none() {
+            self.stopped = Some(Exit::TooDear);
+            let spent = money(self.spent);
+            self.problem = Some(format!("it cost {spent}, more than the {} of --max-cost", money(most)));
+            self.stop();
+        }
+    }
+
+    /// Whether the limit on cost may have been passed without anybody knowing.
+    pub(super) fn cost_is_unknown(&self) -> bool {
+        self.limits.max_cost.is_some() && self.unpriced
+    }
+
+    fn canceled(&mut self, by: &str) -> Exit {
+        self.stopped.unwrap_or_else(|| {
+            self.problem = Some(format!("the turn was canceled by {by}"));
+            Exit::Canceled
+        })
+    }
+
+    /// A turn may come to its end before it can be stopped. That it was in time counts then, and that it was too dear
+    /// does, too.
+    fn completed(&mut self) -> Exit {
+        match self.stopped {
+            None | Some(Exit::TooLate) => {
+                self.problem = self.refused.as_ref().map(|summary| {
+                    format!(
+                        "`{}` needed an approval and did not get it; run with --approve always to allow it",
+                        summary.escape_debug()
+                    )
+                });
+                if self.refused.is_some() { Exit::NotApproved } else { Exit::Success }
+            }
+            Some(exit) => exit,
+        }
+    }
+
+    fn failed(&mut self, error: &Failure) -> Exit {
+        self.stopped.unwrap_or_else(|| {
+            let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            self.problem = Some(format!("the turn failed: {}{hint}", error.message));
+            Exit::Failure
+        })
+    }
+
     async fn asked(&mut self, question: Question) -> anyhow::Result<()> {
         match self.when {
-            ApproveWhen::Always => self.answer(question, Verdict::Approve, None).await,
+            ApproveWhen::Always => self.reply(question, Verdict::Approve, None).await,
             ApproveWhen::Never => {
                 let why = "nobody is there to ask; run with --approve always to allow it".to_owned();
-                self.answer(question, Verdict::Deny, Some(why)).await
+                self.reply(question, Verdict::Deny, Some(why)).await
             }
             ApproveWhen::Ask => {
                 self.asking.push_back(question);
@@ -166,22 +308,75 @@ impl<'a> Turn<'a> {
         let Some(question) = self.asking.pop_front() else { return Ok(()) };
         let yes = line.is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"));
         self.ask();
-        self.answer(question, if yes { Verdict::Approve } else { Verdict::Deny }, None).await
+        self.reply(question, if yes { Verdict::Approve } else { Verdict::Deny }, None).await
     }
 
-    async fn answer(
+    async fn reply(
         &mut self,
         question: Question,
         action: Verdict,
         reason: Option<String>,
     ) -> anyhow::Result<()> {
-        self.refused |= action == Verdict::Deny;
-        let Question { turn_id, tool_call_id, .. } = question;
+        let Question { turn_id, tool_call_id, summary } = question;
+        if action == Verdict::Deny {
+            self.refused.get_or_insert(summary);
+        }
         let answer = Approve { turn_id, tool_call_id, action, scope: None, reason, review: None };
         match self.client.approve(self.id, &answer).await {
             // Somebody else was quicker; the events tell what they said.
             Err(ClientError::Refused { status: 409, .. }) => Ok(()),
             other => Ok(other?),
+        }
+    }
+}
+
+/// Takes a message back that still waits, and otherwise stops the turn that answers it.
+async fn stop(
+    client: Client,
+    (id, turn_id, waiting): (SessionId, TurnId, Option<MessageId>),
+) -> anyhow::Result<()> {
+    if let Some(message_id) = waiting {
+        match client.withdraw(id, message_id).await {
+            Err(ClientError::Refused { status: 404, .. }) => {}
+            other => return Ok(other?),
+        }
+    }
+    client.cancel_turn(id, turn_id).await?;
+    Ok(())
+}
+
+/// Waits until it has been asked to stop; for ever where nobody asks.
+async fn finished(stopping: &mut Option<BoxFuture<'static, anyhow::Result<()>>>) -> anyhow::Result<()> {
+    match stopping {
+        Some(stopping) => stopping.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a time; for ever where there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The signals that stop a turn. A closed terminal is none of them: what a daemon has begun goes on.
+struct Stops {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stops {
+    fn new() -> std::io::Result<Stops> {
+        Ok(Stops { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits for one, and says how the command ends then.
+    async fn next(&mut self) -> Exit {
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Interrupted,
+            _ = self.terminate.recv() => Exit::Terminated,
         }
     }
 }

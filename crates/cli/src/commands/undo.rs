@@ -28,24 +28,24 @@ async fn undo_turn(client: &Client, args: Undo) -> anyhow::Result<Exit> {
         [("changed back", &undone.restored), ("there again", &undone.recreated), ("gone", &undone.deleted)];
     for (what, paths) in lists {
         for path in paths {
-            println!("{what:<12}  {}", path.escape_debug());
+            say!("{what:<12}  {}", path.escape_debug());
         }
     }
     for conflict in &undone.conflicts {
-        println!("left alone    {}: {}", conflict.path.escape_debug(), conflict.why);
+        say!("left alone    {}: {}", conflict.path.escape_debug(), conflict.why);
     }
     for left_out in &undone.left_out {
-        println!("not covered   {}: {}", left_out.path.escape_debug(), left_out.why);
+        say!("not covered   {}: {}", left_out.path.escape_debug(), left_out.why);
     }
     let changed = undone.restored.len() + undone.recreated.len() + undone.deleted.len();
     match (args.preview, changed, undone.conflicts.is_empty()) {
-        (true, ..) => println!("nothing was changed yet; without --preview, {changed} files would be"),
-        (false, 0, true) => println!("what the turns changed is already as it was before {turn_id}"),
-        (false, _, true) => println!("what the turns changed is as it was before {turn_id}"),
-        (false, _, false) => println!("files that were left alone are put back with --force"),
+        (true, ..) => say!("nothing was changed yet; without --preview, {changed} files would be"),
+        (false, 0, true) => say!("what the turns changed is already as it was before {turn_id}"),
+        (false, _, true) => say!("what the turns changed is as it was before {turn_id}"),
+        (false, _, false) => say!("files that were left alone are put back with --force"),
     }
     if changed > 0 {
-        println!("{}", undone.note);
+        say!("{}", undone.note);
     }
     let is_whole = undone.conflicts.is_empty() && undone.left_out.is_empty();
     Ok(if args.preview || is_whole { Exit::Success } else { Exit::Failure })

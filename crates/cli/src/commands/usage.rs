@@ -20,9 +20,9 @@ pub(super) async fn usage(setting: Setting, args: &UsageArgs) -> anyhow::Result<
     let table = reached.client.usage(&filter).await;
     reached.leave().await;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&table?)?);
+        say!("{}", serde_json::to_string_pretty(&table?)?);
     } else {
-        print!("{}", draw(&table?, since));
+        put!("{}", draw(&table?, since));
     }
     Ok(Exit::Success)
 }

@@ -51,7 +51,23 @@ pub(crate) fn check_server(name: &str, server: &McpServer) -> Result<(), (&'stat
     if server.url.is_some() && !server.command.is_empty() {
         return Err((member, "a server has a `command` or a `url`, not both".to_owned()));
     }
+    let variables = server.pass_env.iter().map(|name| ("pass_env", name));
+    let mut variables =
+        variables.chain(server.bearer_token_env.iter().map(|name| ("bearer_token_env", name)));
+    // What stands there may be the secret itself, so it is not repeated.
+    if let Some((member, _)) = variables.find(|(_, name)| !is_any_variable(name)) {
+        return Err((member, "expected the name of an environment variable, and not its value".to_owned()));
+    }
+    if server.bearer_token_env.is_some() && server.url.is_none() {
+        return Err(("bearer_token_env", "only a server with a `url` is sent a token".to_owned()));
+    }
     server_config(name, server).check().map_err(|why| (member, why))
+}
+
+/// Whether an environment can have a variable of that name.
+fn is_any_variable(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 impl Loaded {

@@ -45,7 +45,8 @@ impl Key {
 pub(crate) const PREFIX: &str = "OSTLER_";
 
 /// Variables of ours that set no key.
-pub(crate) const OTHER_VARIABLES: [&str; 3] = ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG"];
+pub(crate) const OTHER_VARIABLES: [&str; 5] =
+    ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG", "OSTLER_THEME", "OSTLER_IMAGES"];
 
 /// Every key with a fixed name, in the order in which they are shown.
 pub const KEYS: [Key; 37] = [

@@ -179,12 +179,18 @@ pub struct McpServer {
     /// Variables that it is given.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Variables that it is given as the daemon has them, such as its key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
     /// The address, for a server that speaks HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Headers that it is sent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// The variable of the daemon's environment that holds the token that it is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bearer_token_env: Option<String>,
     /// What its tools touch; `exec` for a program and `network` for an address when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,

@@ -58,6 +58,14 @@ impl Language {
     }
 }
 
+/// The Python library's own example of this name, with what runs it.
+pub(crate) fn python_example(name: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let place = libraries(&root);
+    let words = [place.join("python/bin/python3"), place.join("examples").join(name)];
+    words.map(|word| word.display().to_string()).into()
+}
+
 /// Where the libraries are, installed once.
 fn libraries(root: &Path) -> PathBuf {
     let place = root.join("target/acp-clients");
@@ -85,6 +93,26 @@ async fn the_typescript_library_in_front_of_a_daemon() {
 #[tokio::test]
 async fn the_python_library_in_front_of_a_daemon() {
     in_front_of_a_daemon(Language::Python).await;
+}
+
+#[tokio::test]
+async fn the_python_librarys_example_client_has_a_conversation() {
+    let stage = Stage::new("").await;
+    let example = python_example("client.py");
+    let mut client = Command::new(&example[0]);
+    client.arg(&example[1]).arg(binary().get_program()).args(["acp", "--data-dir"]).arg(&stage.data);
+    client.current_dir(&stage.work).env("STAGE_KEY", crate::scripted::CANARY).kill_on_drop(true);
+    client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut client = client.spawn().unwrap();
+    let mut input = client.stdin.take().unwrap();
+    let lines = format!("{}\n{}\n", prompt(&[json!("first answer")]), prompt(&[json!("second answer")]));
+    input.write_all(lines.as_bytes()).await.unwrap();
+    drop(input);
+    let output = tokio::time::timeout(PATIENCE, client.wait_with_output()).await.expect("it ends").unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("| Agent: first answer") && told.contains("| Agent: second answer"), "{told}");
+    let (_, listed) = stage.request("GET", "/v1/sessions", &json!(null)).await;
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "it is one session of the daemon: {listed}");
 }
 
 #[tokio::test]

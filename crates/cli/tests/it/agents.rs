@@ -130,6 +130,19 @@ async fn an_agent_on_the_typescript_library_is_understood() {
 }
 
 #[tokio::test]
+async fn the_python_librarys_example_agent_is_understood() {
+    let stage = Stage::new(&section("example", &crate::acp::python_example("agent.py"), "")).await;
+    let id = session(&stage.client, "example", &stage.work, free()).await;
+    for text in ["hello", "and again"] {
+        let (turn, end) = ask(&stage, id, text).await;
+        assert_eq!(end["type"], "turn_completed", "{end}");
+        assert_eq!(answers(&turn), format!("Client sent:{text}"));
+    }
+    let (status, doctor) = stage.request("GET", "/v1/agents", &json!(null)).await;
+    assert_eq!(status, 200, "{doctor}");
+}
+
+#[tokio::test]
 async fn agents_are_listed_with_how_they_stand_and_missing_ones_say_what_to_do() {
     let config = section("rust", &[rust_agent()], "")
         + "[agents.gone]\npreset = \"claude\"\ncommand = [\"no-such-agent\"]\n";

@@ -1,8 +1,9 @@
 //! What can be typed, and what the help promises.
 
 use clap::{CommandFactory, Parser};
-use ostler_cli::args::{ApproveWhen, Cli, Command, Sessions};
+use ostler_cli::args::{self, ApproveWhen, Cli, Command, Sessions};
 use ostler_cli::config::Flag;
+use ostler_cli::exit::Exit;
 use ostler_types::{Scope, SessionStatus};
 
 const ID: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";
@@ -31,6 +32,24 @@ fn every_documented_line_is_understood() {
         "ostler run hi --session ID",
         "ostler rpc --cwd /w --model a:b --system-prompt s --session-file f --debug --no-ui --linger 5 --max-line-bytes 4096",
         "ostler run hi --attach a.png --attach b.txt",
+        "ostler run",
+        "ostler run hi --file a.txt -f b.txt --image c.png -i d.jpg",
+        "ostler run hi --output-schema s.json --max-cost $0.50 --timeout 10m",
+        "ostler run hi --session ID --fork",
+        "ostler run hi --continue --fork --workspace /w --timeout 90",
+        "ostler run hi -q --plain",
+        "ostler logs ID --follow --since 7 --tail 3 --json",
+        "ostler logs ID -f -n 3",
+        "ostler watch --json",
+        "ostler mcp add time --kind read --env KEY --timeout 9 --force -- uvx mcp-server-time --utc",
+        "ostler mcp add docs --url https://h/mcp --bearer-env KEY",
+        "ostler mcp list --check --json",
+        "ostler mcp rm time",
+        "ostler service install --print",
+        "ostler service status",
+        "ostler service uninstall",
+        "ostler self-check --scratch /s --keep",
+        "ostler man --out /m",
         "ostler sessions list --status active --workspace /w --archived --limit 5 --json",
         "ostler sessions show ID --json",
         "ostler sessions search words",
@@ -73,7 +92,14 @@ fn every_documented_line_is_understood() {
 #[test]
 fn mistakes_are_usage_errors_with_exit_code_2() {
     for line in [
-        "ostler run",
+        "ostler run hi --fork",
+        "ostler run hi --session ID --continue",
+        "ostler run hi --timeout 0s",
+        "ostler run hi --timeout 9d",
+        "ostler run hi --max-cost free",
+        "ostler run hi -q -v",
+        "ostler mcp add x",
+        "ostler mcp add x --url u -- y",
         "ostler cancel 0190f3c4a5b67c8d9e0f112233445566",
         "ostler approve ID",
         "ostler approve --deny",
@@ -130,11 +156,63 @@ fn the_help_has_examples_exit_codes_and_no_hidden_command() {
     assert!(help.contains("Examples:") && help.contains("ostler serve"), "{help}");
     assert!(!help.contains("openapi"), "{help}");
     let run = top.find_subcommand_mut("run").unwrap().render_help().to_string();
-    for code in
-        ["0  the turn was completed", "3  the turn was canceled", "5  the daemon could not be reached"]
-    {
-        assert!(run.contains(code), "{run}");
+    for exit in EXITS {
+        let code = format!("\n  {:>3}  ", exit.code());
+        assert!(run.contains(&code), "{code}: {run}");
     }
+}
+
+const EXITS: [Exit; 12] = [
+    Exit::Success,
+    Exit::Failure,
+    Exit::Usage,
+    Exit::Canceled,
+    Exit::NotApproved,
+    Exit::Unreachable,
+    Exit::NoFit,
+    Exit::TooDear,
+    Exit::TooLate,
+    Exit::Interrupted,
+    Exit::NobodyReads,
+    Exit::Terminated,
+];
+
+#[test]
+fn the_document_has_every_command_and_every_exit_code() {
+    fn walk(command: &clap::Command, above: &str, seen: &mut Vec<String>) {
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            let path = format!("{above} {}", inner.get_name());
+            if inner.has_subcommands() { walk(inner, &path, seen) } else { seen.push(path) }
+        }
+    }
+    let document = include_str!("../../../../docs/command-line.md");
+    let mut seen = Vec::new();
+    walk(&args::command(), "ostler", &mut seen);
+    for path in seen {
+        assert!(document.contains(&format!("| `{path}")), "docs/command-line.md has no row for `{path}`");
+    }
+    for exit in EXITS {
+        let row = format!("| {} |", exit.code());
+        assert!(document.contains(&row), "docs/command-line.md has no row for exit code {}", exit.code());
+    }
+}
+
+#[test]
+fn every_command_has_examples_in_its_help() {
+    fn walk(command: &clap::Command, above: &str) {
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            let path = format!("{above} {}", inner.get_name());
+            let help = inner.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example"), "{path}: {help}");
+            let line = help
+                .lines()
+                .find(|line| line.contains(path.as_str()) || line.contains("\"command\": \"ostler\""));
+            let line = line.or_else(|| help.lines().find(|line| line.trim() == "ostler"));
+            assert!(line.is_some(), "{path}: {help}");
+            walk(inner, &path);
+        }
+    }
+    walk(&args::command(), "ostler");
 }
 
 #[test]
@@ -153,5 +231,5 @@ fn each_command_says_in_a_sentence_what_it_does() {
     }
     let mut seen = Vec::new();
     walk(&Cli::command(), &mut seen);
-    assert_eq!(seen.len(), 42, "{seen:?}");
+    assert_eq!(seen.len(), 54, "{seen:?}");
 }

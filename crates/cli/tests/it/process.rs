@@ -17,7 +17,13 @@ pub(crate) struct Process {
 impl Process {
     /// The real binary, on a TCP port of its own choice.
     pub(crate) fn serve(data_dir: &Path, config: &str) -> Process {
+        Process::serve_with(data_dir, config, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub(crate) fn serve_with(data_dir: &Path, config: &str, environment: &[(&str, &str)]) -> Process {
         let mut command = binary();
+        command.envs(environment.iter().copied());
         let file = data_dir.parent().unwrap().join("config.toml");
         std::fs::write(&file, config).unwrap();
         command

@@ -177,3 +177,70 @@ async fn a_turn_that_was_stopped_can_be_taken_back_too() {
     assert_eq!(undone["conflicts"], json!([]));
     assert_eq!(tree(&stage.work), before);
 }
+
+async fn diff(stage: &Stage, turn: &Turn) -> (u16, Value) {
+    stage.request("GET", &format!("/v1/sessions/{}/turns/{}/diff", turn.session, turn.id), &Value::Null).await
+}
+
+/// The changed files by path, each with what happened to it.
+fn kinds(diff: &Value) -> BTreeMap<String, String> {
+    let files = diff["files"].as_array().unwrap().iter();
+    files
+        .map(|file| (file["path"].as_str().unwrap().to_owned(), file["kind"].as_str().unwrap().to_owned()))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_a_turn_changed_is_told_from_the_files_whoever_changes_them_later() {
+    let stage = stage().await;
+    let turn = upheaval(&stage, free()).await;
+    stage.write("written.txt", "somebody else\n");
+    let later = stage.play(turn.session, &[write("new/made.txt", "made again\n")]).await;
+    let (status, changed) = diff(&stage, &turn).await;
+    assert_eq!(
+        (status, &changed["more"], &changed["running"], &changed["note"]),
+        (200, &json!(0), &json!(false), &Value::Null)
+    );
+    let expected = [
+        ("a/b/c", "added"),
+        ("dangling", "added"),
+        ("deleted.bin", "deleted"),
+        ("link", "modified"),
+        ("moved.txt", "renamed"),
+        ("new/made.txt", "added"),
+        ("run.sh", "mode_changed"),
+        ("untouched/ü.txt", "modified"),
+        ("written.txt", "modified"),
+    ];
+    assert_eq!(kinds(&changed), expected.map(|(path, kind)| (path.to_owned(), kind.to_owned())).into());
+    let of = |path: &str| {
+        changed["files"].as_array().unwrap().iter().find(|file| file["path"] == path).unwrap().clone()
+    };
+    assert!(of("written.txt")["diff"].as_str().unwrap().ends_with("-before\n+after\n"), "{changed}");
+    assert_eq!(of("moved.txt")["from"], "deep/renamed.txt");
+    let (_, changed) = diff(&stage, &later).await;
+    assert_eq!(kinds(&changed), [("new/made.txt".to_owned(), "modified".to_owned())].into());
+    let looking = stage.play(turn.session, &[shell("ls")]).await;
+    let (status, nothing) = diff(&stage, &looking).await;
+    assert_eq!((status, &nothing["files"]), (200, &json!([])));
+    let path = format!("/v1/sessions/{}/turns/turn_{}/diff", turn.session, "0".repeat(32));
+    let (status, refused) = stage.request("GET", &path, &Value::Null).await;
+    assert_eq!((status, &refused["error"]["code"]), (404, &json!("turn_not_found")));
+}
+
+#[tokio::test]
+async fn the_changes_of_a_turn_that_runs_or_was_killed_are_those_so_far() {
+    let mut stage = stage().await;
+    let mut policy = free();
+    policy.approval.require_for_tools = vec!["repo_map".to_owned()];
+    let id = stage.session(policy).await;
+    let steps = [write("written.txt", "after\n"), crate::scripted::call("repo_map", json!({}))];
+    let mut turn = stage.start(id, &steps).await;
+    turn.until("approval_requested").await;
+    let (status, changed) = diff(&stage, &turn).await;
+    assert_eq!((status, &changed["running"]), (200, &json!(true)));
+    assert_eq!(kinds(&changed), [("written.txt".to_owned(), "modified".to_owned())].into());
+    stage.crash().await;
+    let (status, again) = diff(&stage, &turn).await;
+    assert_eq!((status, &again["files"]), (200, &changed["files"]), "a turn that waits is picked up");
+}

@@ -1,7 +1,7 @@
 //! Whether a section `agents.NAME` holds together.
 
 use super::{ConfigError, Loaded, named, names_program};
-use crate::config::AgentCommand;
+use crate::config::{AgentCommand, Confinement};
 
 /// Names that mean something else wherever an agent is named.
 const TAKEN: [&str; 2] = ["native", "ostler"];
@@ -29,6 +29,10 @@ pub(super) fn check(loaded: &Loaded, name: &str, agent: &AgentCommand) -> Result
         if paths.iter().any(|path| !path.starts_with('/')) {
             return Err(loaded.error(&key(member), "expected absolute paths"));
         }
+    }
+    if agent.network.is_some() && agent.sandbox == Confinement::Off {
+        let message = "only an agent with `sandbox = \"on\"` can be kept from the network";
+        return Err(loaded.error(&key("network"), message));
     }
     let unknown = agent.mcp_servers.iter().find(|server| !loaded.config.mcp.contains_key(*server));
     if let Some(server) = unknown {

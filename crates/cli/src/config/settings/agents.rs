@@ -37,6 +37,10 @@ pub struct AgentCommand {
     /// Places that it may read though others may not, such as its login, when it is confined.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readable: Vec<String>,
+    /// Whether it has the network when it is confined. It does where nothing is said, since it has to reach its
+    /// provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<bool>,
 }
 
 impl AgentCommand {
@@ -63,6 +67,6 @@ pub enum Confinement {
     #[default]
     Off,
     /// It writes nothing but the workspace and what is named, and sees no secrets but what is named. It has the
-    /// network, since it has to reach its provider.
+    /// network unless that is taken away.
     On,
 }

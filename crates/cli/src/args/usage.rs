@@ -1,0 +1,63 @@
+//! The arguments of `ostler models` and `ostler usage`.
+
+use clap::{Args, ValueEnum};
+use jiff::civil::Date;
+
+/// `ostler models`.
+#[derive(Debug, Clone, Args)]
+pub struct Models {
+    /// Only those whose name contains this
+    #[arg(value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// Ask the providers anew
+    #[arg(long)]
+    pub refresh: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ostler usage`.
+#[derive(Debug, Clone, Args)]
+pub struct Usage {
+    /// Give each of these a row
+    #[arg(long, value_name = "WHAT", default_value = "day")]
+    pub by: UsageBy,
+    /// Since when: so many days with today, such as 30d, or a date
+    #[arg(long, value_name = "DAYS|DATE", default_value = "7d", value_parser = parse_since)]
+    pub since: Since,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a row of `ostler usage` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UsageBy {
+    /// Days, the newest first
+    Day,
+    /// Models, the dearest first
+    Model,
+    /// Sessions, the dearest first
+    Session,
+    /// Workspaces, the dearest first
+    Workspace,
+}
+
+/// Since when `ostler usage` counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// The last days, as many as this, of which today is one.
+    Days(u16),
+    /// The beginning of a day.
+    Date(Date),
+}
+
+fn parse_since(text: &str) -> Result<Since, String> {
+    let days = text.strip_suffix('d').and_then(|days| days.parse().ok()).filter(|days| *days > 0);
+    // A longer text would be read as a date too, and its time be left out.
+    let date = || text.parse().ok().filter(|_| text.len() == "2026-01-31".len());
+    days.map(Since::Days)
+        .or_else(|| date().map(Since::Date))
+        .ok_or_else(|| "expected a number of days such as 30d, or a date such as 2026-01-31".to_owned())
+}

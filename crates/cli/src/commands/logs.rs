@@ -1,0 +1,91 @@
+//! `ostler logs`: the records of a session, as readable lines or as they are. Following one outlives the daemon: when
+//! another one comes, it goes on after the last record that was shown.
+
+use futures_util::StreamExt;
+use ostler_client::{Client, ClientError, EventLine, EventStream};
+use ostler_types::{Record, SessionId};
+
+use super::Setting;
+use super::patience::Patience;
+use crate::args::Logs;
+use crate::exit::Exit;
+use crate::output::nobody_reads;
+use crate::reach::{Purpose, find, reach};
+use crate::render::record_line;
+
+pub(super) async fn logs(setting: Setting, args: Logs) -> anyhow::Result<Exit> {
+    let mut reader = Reader { id: args.id, cursor: args.since, json: args.json };
+    let reached =
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+    let read = reader.history(&reached.client, args.tail).await;
+    reached.leave().await;
+    read?;
+    if args.follow {
+        tokio::select! {
+            followed = reader.follow(&setting) => followed?,
+            gone = nobody_reads() => return Err(gone.into()),
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// How far a log has been shown.
+struct Reader {
+    id: SessionId,
+    cursor: u64,
+    json: bool,
+}
+
+impl Reader {
+    /// Shows what there is, or the end of it.
+    async fn history(&mut self, client: &Client, tail: Option<u64>) -> anyhow::Result<()> {
+        if let Some(tail) = tail {
+            let newest = client.session(self.id).await?.last_seq;
+            self.cursor = self.cursor.max(newest.saturating_sub(tail));
+        }
+        let mut events = client.events(self.id, self.cursor, false).await?;
+        self.show_all(&mut events).await
+    }
+
+    /// Shows what is to come, for ever.
+    async fn follow(&mut self, setting: &Setting) -> anyhow::Result<()> {
+        let mut patience = Patience::new(setting.manner);
+        loop {
+            match self.stay(setting, &mut patience).await {
+                Ok(()) => {}
+                Err(error) => match error.downcast_ref::<ClientError>() {
+                    Some(ClientError::Unreachable { .. }) => {}
+                    _ => return Err(error),
+                },
+            }
+            patience.lost().await;
+        }
+    }
+
+    /// Shows what is to come, as long as this daemon lives.
+    async fn stay(&mut self, setting: &Setting, patience: &mut Patience) -> anyhow::Result<()> {
+        let client = find(&setting.data_dir).await?;
+        let mut events = client.events(self.id, self.cursor, true).await?;
+        patience.found();
+        self.show_all(&mut events).await
+    }
+
+    async fn show_all(&mut self, events: &mut EventStream) -> anyhow::Result<()> {
+        while let Some(line) = events.next().await {
+            self.show(&line?)?;
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, line: &EventLine) -> anyhow::Result<()> {
+        let Some(seq) = line.seq.filter(|seq| *seq > self.cursor) else { return Ok(()) };
+        self.cursor = seq;
+        if self.json {
+            say!("{}", line.raw);
+        } else if let Ok(record) = serde_json::from_str::<Record>(&line.raw) {
+            say!("{}", record_line(&record));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! `ostler mcp`: the tool servers in the user's own configuration file. The daemon starts them; this only writes down
+//! which there are, and asks it how they are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ostler_client::ToolServer;
+use serde_json::json;
+
+use super::Setting;
+use crate::args::{Global, Mcp, McpAdd};
+use crate::config::{McpServer, check_server, edit};
+use crate::exit::Exit;
+use crate::paths::config_file;
+use crate::reach::find;
+use crate::render::{in_one_line, shell_word};
+
+/// Characters of what somebody else has named or said.
+const WIDTH: usize = 120;
+
+pub(super) async fn mcp(setting: Setting, global: &Global, command: Mcp) -> anyhow::Result<Exit> {
+    match command {
+        Mcp::Add(add) => change(&setting, global, Change::Add(add)).await,
+        Mcp::Rm { name } => change(&setting, global, Change::Remove(name)).await,
+        Mcp::List { check, json } => list(&setting, check, json).await,
+    }
+}
+
+enum Change {
+    Add(McpAdd),
+    Remove(String),
+}
+
+async fn change(setting: &Setting, global: &Global, change: Change) -> anyhow::Result<Exit> {
+    let path = path(setting, global)?;
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    };
+    let (changed, done) = match change {
+        Change::Add(add) => {
+            let (name, force) = (add.name.clone(), add.force);
+            if setting.loaded.config.mcp.contains_key(&name) && !force {
+                anyhow::bail!(
+                    "there is a server `{name}` already; --force replaces it, or give this one another name"
+                );
+            }
+            let server = server(add);
+            // What stands where a name should may be the secret itself, so it is not repeated.
+            if let Err((_, why)) = check_server(&name, &server) {
+                eprintln!("error: the server cannot be added: {why}");
+                return Ok(Exit::Usage);
+            }
+            warn_of_variables(setting, &server);
+            (edit::with_server(&path, &text, &name, &server)?, format!("the server `{name}` is now in"))
+        }
+        Change::Remove(name) => match edit::without_server(&path, &text, &name)? {
+            Some(changed) => (changed, format!("the server `{}` is no longer in", in_one_line(&name, WIDTH))),
+            None => anyhow::bail!(
+                "{} has no server `{}`; `ostler mcp list` shows those that there are",
+                path.display(),
+                in_one_line(&name, WIDTH)
+            ),
+        },
+    };
+    edit::write(&path, &changed)?;
+    say!("{done} {}", path.display());
+    if find(&setting.data_dir).await.is_ok() && !setting.manner.quiet {
+        eprintln!("note: the daemon that runs has read the file already; start it again for this to hold");
+    }
+    Ok(Exit::Success)
+}
+
+/// The file to change: the one that is read, or would be.
+fn path(setting: &Setting, global: &Global) -> anyhow::Result<PathBuf> {
+    let file = config_file(global.config.as_deref(), &setting.environment);
+    Ok(file.context("nothing says where your home is; name a file with --config")?.path)
+}
+
+fn server(add: McpAdd) -> McpServer {
+    let McpAdd { command, url, env, bearer_env, kind, timeout, name: _, force: _ } = add;
+    McpServer {
+        command,
+        pass_env: env,
+        url,
+        bearer_token_env: bearer_env,
+        kind,
+        timeout_seconds: timeout,
+        ..McpServer::default()
+    }
+}
+
+/// A variable that is not set here may be set where the daemon runs, so this is no error.
+fn warn_of_variables(setting: &Setting, server: &McpServer) {
+    for name in server.pass_env.iter().chain(&server.bearer_token_env) {
+        if setting.environment.get(name).is_none() && !setting.manner.quiet {
+            eprintln!("note: {name} is not set here; the daemon needs it in its own environment");
+        }
+    }
+}
+
+async fn list(setting: &Setting, check: bool, json: bool) -> anyhow::Result<Exit> {
+    let client = find(&setting.data_dir).await;
+    if check && client.is_err() {
+        client
+            .as_ref()
+            .map_err(Clone::clone)
+            .context("only a daemon starts servers; `ostler serve` starts one")?;
+    }
+    let here = std::env::current_dir().ok().filter(|_| check);
+    let here = here.as_deref().and_then(Path::to_str);
+    let states = match &client {
+        Ok(client) => Some(client.tool_servers(here).await?),
+        Err(_) => None,
+    };
+    let servers = &setting.loaded.config.mcp;
+    if json {
+        let of = |(name, server): (&String, &McpServer)| {
+            let state = state(states.as_deref(), name);
+            json!({"name": name, "runs": runs(server), "state": state.map(|state| &state.state),
+                "tools": state.map(|state| &state.tools), "error": state.and_then(|state| state.error.as_ref())})
+        };
+        say!("{:#}", serde_json::Value::from(servers.iter().map(of).collect::<Vec<_>>()));
+        return Ok(Exit::Success);
+    }
+    if servers.is_empty() {
+        say!("no server is configured; `ostler mcp add NAME -- COMMAND` adds one");
+    }
+    let mut all_well = true;
+    for (name, server) in servers {
+        let state = state(states.as_deref(), name);
+        all_well &= !check || state.is_some_and(|state| state.state == "ready");
+        say!("{name:<16}  {:<28}  {}", words(states.is_some(), state), in_one_line(&runs(server), WIDTH));
+        if let Some(error) = state.and_then(|state| state.error.as_ref()) {
+            say!("    {}", in_one_line(error, WIDTH * 2));
+        }
+    }
+    Ok(if all_well { Exit::Success } else { Exit::Failure })
+}
+
+/// How a server is: the best of what it is in several workspaces.
+fn state<'a>(states: Option<&'a [ToolServer]>, name: &str) -> Option<&'a ToolServer> {
+    let of_name = states?.iter().filter(|state| state.name == name);
+    of_name.max_by_key(|state| match state.state.as_str() {
+        "ready" => 3,
+        "starting" | "restarting" => 2,
+        "unavailable" => 1,
+        _ => 0,
+    })
+}
+
+fn words(is_daemon: bool, state: Option<&ToolServer>) -> String {
+    match state {
+        Some(state) if state.state == "ready" => format!("ready, {} tools", state.tools.len()),
+        Some(state) if state.state == "stopped" => "not needed yet".to_owned(),
+        Some(state) => in_one_line(&state.state, WIDTH),
+        None if is_daemon => "the daemon has yet to read it".to_owned(),
+        None => "no daemon runs".to_owned(),
+    }
+}
+
+/// What is run or asked. People put secrets in arguments and addresses, so little of them is shown.
+fn runs(server: &McpServer) -> String {
+    match &server.url {
+        Some(url) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+        None => match &server.command[..] {
+            [] => String::new(),
+            [program] => shell_word(program),
+            [program, ..] => format!("{} …", shell_word(program)),
+        },
+    }
+}

@@ -1,0 +1,193 @@
+//! What is tried, step by step. Each stands for itself, as far as the one before it left something to go on with.
+
+use anyhow::{Context, bail, ensure};
+use futures_util::StreamExt;
+use ostler_client::{Approve, Client, CreateSession, SendMessage, UndoTurn};
+use ostler_types::{Event, Policy, Record, SessionId, TurnId, Verdict};
+
+use super::{Place, Report, Running};
+
+/// Tries everything. An error is one that nobody reads the report.
+pub(super) async fn all(place: &Place, report: &mut Report) -> anyhow::Result<()> {
+    let Some(daemon) = report.step("a daemon starts and answers", Running::start(place)).await? else {
+        return Ok(());
+    };
+    let client = &daemon.client;
+    let session = session(client, place);
+    let Some(id) = report.step("a session is made", session).await? else { return Ok(()) };
+    report.step("a tool is used: a file is read", reads(client, id)).await?;
+    let write = writes(client, id, place);
+    let written = report.step("an approval is asked for before a file is written", write).await?;
+    if let Some(turn) = &written {
+        report.step("what was changed is verified", async { verified(turn) }).await?;
+    }
+    report.step("the sandbox keeps a program in its workspace", confined(client, id, place)).await?;
+    let question = asks(client, id, "write second.txt with two").await;
+    let killed = restarted(daemon, place, id, question);
+    let Some(daemon) = report.step("killed while a question waits, it asks it again", killed).await? else {
+        return Ok(());
+    };
+    if let Some(turn) = written {
+        let undo = undone(&daemon.client, id, turn.id, place);
+        report.step("a turn is undone", undo).await?;
+    }
+    report.step("it stops when it is asked to", daemon.stop()).await?;
+    Ok(())
+}
+
+async fn session(client: &Client, place: &Place) -> anyhow::Result<SessionId> {
+    let mut policy = Policy::default();
+    policy.verify.commands = vec!["test -f made.txt".to_owned()];
+    let workspace_path = place.work.to_str().context("the path of the scratch place is not text")?.to_owned();
+    let new = CreateSession { workspace_path, policy: Some(policy), ..CreateSession::default() };
+    Ok(client.create_session(&new).await?)
+}
+
+async fn reads(client: &Client, id: SessionId) -> anyhow::Result<()> {
+    let turn = play(client, id, "read README.md", true).await?;
+    ensure!(turn.approvals.is_empty(), "reading asked for an approval");
+    ensure!(turn.results == [true], "the tool did not answer: {:?}", turn.results);
+    turn.completed()
+}
+
+async fn writes(client: &Client, id: SessionId, place: &Place) -> anyhow::Result<Played> {
+    let turn = play(client, id, "write made.txt with one", true).await?;
+    ensure!(!turn.approvals.is_empty(), "nobody was asked");
+    turn.completed()?;
+    ensure!(place.work.join("made.txt").is_file(), "the file is not there after the answer");
+    Ok(turn)
+}
+
+fn verified(turn: &Played) -> anyhow::Result<()> {
+    ensure!(turn.verified == Some(true), "the turn was not verified");
+    Ok(())
+}
+
+/// A program tries to leave something outside, and inside, of its workspace.
+async fn confined(client: &Client, id: SessionId, place: &Place) -> anyhow::Result<()> {
+    let outside = place.outside.join("escaped.txt");
+    let line = format!("run `touch inside.txt; touch {}`", outside.display());
+    let turn = play(client, id, &line, true).await?;
+    ensure!(!outside.exists(), "it could write outside; `ostler doctor` says what confines programs here");
+    ensure!(turn.results.len() == 1, "the program was not run");
+    ensure!(place.work.join("inside.txt").is_file(), "it could not write inside");
+    Ok(())
+}
+
+/// Begins a turn, and waits for its question.
+async fn asks(client: &Client, id: SessionId, prompt: &str) -> anyhow::Result<()> {
+    play(client, id, prompt, false).await.map(drop)
+}
+
+/// Kills the daemon, starts another one, and answers what the first one asked.
+async fn restarted(
+    daemon: Running,
+    place: &Place,
+    id: SessionId,
+    question: anyhow::Result<()>,
+) -> anyhow::Result<Running> {
+    let before = daemon.client.session(id).await?;
+    daemon.kill().await?;
+    question?;
+    let daemon = Running::start(place).await?;
+    let after = daemon.client.session(id).await?;
+    ensure!(after.last_seq >= before.last_seq, "{} records became {}", before.last_seq, after.last_seq);
+    let [waiting] = &after.pending_approvals[..] else {
+        bail!("{} questions wait after the restart", after.pending_approvals.len())
+    };
+    let mut events = daemon.client.events(id, before.last_seq, true).await?;
+    let answer = Approve {
+        turn_id: waiting.turn_id,
+        tool_call_id: waiting.tool_call_id.clone(),
+        action: Verdict::Approve,
+        scope: None,
+        reason: None,
+        review: None,
+    };
+    daemon.client.approve(id, &answer).await?;
+    while let Some(line) = events.next().await {
+        match line?.name.as_str() {
+            "turn_completed" => break,
+            "turn_failed" | "turn_canceled" => bail!("the turn did not go on"),
+            _ => {}
+        }
+    }
+    ensure!(place.work.join("second.txt").is_file(), "what was allowed was not done");
+    Ok(daemon)
+}
+
+async fn undone(client: &Client, id: SessionId, turn_id: TurnId, place: &Place) -> anyhow::Result<()> {
+    let undone = client.undo(id, &UndoTurn { turn_id, preview: false, force: false }).await?;
+    ensure!(undone.conflicts.is_empty(), "{}: {}", undone.conflicts[0].path, undone.conflicts[0].why);
+    ensure!(!place.work.join("made.txt").exists(), "the file is still there");
+    ensure!(place.work.join("README.md").is_file(), "a file is gone that the turn did not make");
+    Ok(())
+}
+
+/// A turn, as far as it was watched.
+struct Played {
+    id: TurnId,
+    approvals: Vec<String>,
+    results: Vec<bool>,
+    verified: Option<bool>,
+    /// Why it did not complete.
+    problem: Option<String>,
+}
+
+impl Played {
+    fn completed(&self) -> anyhow::Result<()> {
+        match &self.problem {
+            Some(problem) => bail!("the turn did not complete: {problem}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Plays a turn to its end, allowing everything; or to its first question.
+async fn play(client: &Client, id: SessionId, prompt: &str, to_its_end: bool) -> anyhow::Result<Played> {
+    let after = client.session(id).await?.last_seq;
+    let mut events = client.events(id, after, true).await?;
+    let sent = client.send_message(id, &SendMessage::prompt(prompt)).await?;
+    let turn_id = sent.turn_id.context("no turn was started")?;
+    let (approvals, results) = (Vec::new(), Vec::new());
+    let mut played = Played { id: turn_id, approvals, results, verified: None, problem: None };
+    while let Some(line) = events.next().await {
+        let line = line?;
+        if line.seq.is_none() {
+            continue;
+        }
+        let record: Record = serde_json::from_str(&line.raw)?;
+        match record.event {
+            Event::ApprovalRequested { tool_call, summary, .. } => {
+                played.approvals.push(summary);
+                if !to_its_end {
+                    return Ok(played);
+                }
+                let answer = Approve {
+                    turn_id,
+                    tool_call_id: tool_call.id,
+                    action: Verdict::Approve,
+                    scope: None,
+                    reason: None,
+                    review: None,
+                };
+                client.approve(id, &answer).await?;
+            }
+            Event::ToolCallCompleted { tool_result, .. } => played.results.push(tool_result.ok),
+            Event::TurnCompleted { verified, .. } => {
+                played.verified = verified;
+                return Ok(played);
+            }
+            Event::TurnFailed { error, .. } => {
+                played.problem = Some(error.message);
+                return Ok(played);
+            }
+            Event::TurnCanceled { by, .. } => {
+                played.problem = Some(format!("it was canceled by {by}"));
+                return Ok(played);
+            }
+            _ => {}
+        }
+    }
+    bail!("the daemon ended before the turn did")
+}

@@ -1,0 +1,248 @@
+//! `ostler watch`: what all sessions do, as it happens. On a terminal a line for each session, written again and again;
+//! in a pipe a line for each record. It outlives the daemon, and misses nothing that happened in between.
+
+mod catch_up;
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ostler_client::{Client, ClientError, EventLine, SessionFilter};
+use ostler_types::Record;
+
+use super::Setting;
+use super::patience::Patience;
+use crate::args::Watch;
+use crate::exit::Exit;
+use crate::output::nobody_reads;
+use crate::reach::find;
+use crate::render::{Board, Size, record_line};
+
+use catch_up::Seen;
+
+/// What is shown of all that happens: records, and no deltas.
+const EVENTS: [&str; 35] = [
+    "session_created",
+    "session_updated",
+    "session_completed",
+    "session_failed",
+    "session_canceled",
+    "message_added",
+    "message_queued",
+    "message_withdrawn",
+    "turn_started",
+    "turn_retried",
+    "turn_completed",
+    "turn_failed",
+    "turn_canceled",
+    "model_resolved",
+    "model_waiting",
+    "usage_recorded",
+    "reasoning_completed",
+    "model_output_completed",
+    "tool_batch_started",
+    "tool_batch_halted",
+    "tool_batch_completed",
+    "tool_call_started",
+    "tool_call_completed",
+    "approval_requested",
+    "approval_granted",
+    "approval_denied",
+    "checkpoint_created",
+    "checkpoint_failed",
+    "patch_review_requested",
+    "verification_started",
+    "verification_completed",
+    "context_compacted",
+    "agent_updated",
+    "subagent_started",
+    "subagent_completed",
+];
+/// Sessions that are asked for when a daemon is found.
+pub(super) const LISTED: u32 = 200;
+/// How long changes are gathered before they are drawn.
+const DRAW_AFTER: Duration = Duration::from_millis(100);
+
+pub(super) async fn watch(setting: Setting, args: Watch) -> anyhow::Result<Exit> {
+    let is_drawn = !args.json && !setting.manner.plain && std::io::stdout().is_terminal();
+    let mut patience = Patience::new(setting.manner);
+    let watched = async {
+        let mut lines = Lines { json: args.json, seen: Seen::new() };
+        let mut drawing = Drawing::new(&setting);
+        loop {
+            let lost = match is_drawn {
+                true => draw_sessions(&setting, &mut drawing, &mut patience).await,
+                false => show_records(&setting, &mut lines, &mut patience).await,
+            };
+            match lost {
+                Ok(()) => {}
+                Err(error) if passes(&error) => {}
+                Err(error) => return Err(error),
+            }
+            patience.lost().await;
+            drawing.start_anew();
+        }
+    };
+    tokio::select! {
+        failed = watched => failed,
+        gone = nobody_reads() => Err(gone.into()),
+        _ = tokio::signal::ctrl_c() => Ok(Exit::Success),
+    }
+}
+
+/// Whether a daemon that is there a little later may do better.
+fn passes(error: &anyhow::Error) -> bool {
+    match error.downcast_ref() {
+        Some(ClientError::Unreachable { .. }) => true,
+        Some(ClientError::Refused { status, .. }) => matches!(status, 429 | 503),
+        Some(ClientError::Protocol(_)) | None => false,
+    }
+}
+
+/// Shows records as lines, as long as this daemon lives.
+async fn show_records(setting: &Setting, lines: &mut Lines, patience: &mut Patience) -> anyhow::Result<()> {
+    let client = find(&setting.data_dir).await?;
+    // The feed is opened first, so that nothing falls between it and what is read from the logs.
+    let mut feed = client.feed(&EVENTS).await?;
+    patience.found();
+    for line in lines.seen.missed(&client).await? {
+        lines.show(&line)?;
+    }
+    while let Some(line) = feed.next().await {
+        lines.show(&line?)?;
+    }
+    Ok(())
+}
+
+/// Records as lines.
+struct Lines {
+    json: bool,
+    seen: Seen,
+}
+
+impl Lines {
+    fn show(&mut self, line: &EventLine) -> anyhow::Result<()> {
+        let Ok(record) = serde_json::from_str::<Record>(&line.raw) else { return Ok(()) };
+        if !self.seen.is_new(&record) {
+            return Ok(());
+        }
+        if self.json {
+            say!("{}", line.raw);
+        } else {
+            say!("{}  {}", record.session_id, record_line(&record));
+        }
+        Ok(())
+    }
+}
+
+/// Draws sessions, as long as this daemon lives.
+async fn draw_sessions(
+    setting: &Setting,
+    drawing: &mut Drawing,
+    patience: &mut Patience,
+) -> anyhow::Result<()> {
+    let client = find(&setting.data_dir).await?;
+    let mut feed = client.feed(&EVENTS).await?;
+    patience.found();
+    drawing.list(&client).await?;
+    drawing.draw()?;
+    loop {
+        let Some(line) = feed.next().await else { return Ok(()) };
+        drawing.take(&client, &line?).await?;
+        let soon = tokio::time::sleep(DRAW_AFTER);
+        tokio::pin!(soon);
+        loop {
+            tokio::select! {
+                () = &mut soon => break,
+                line = feed.next() => match line {
+                    Some(line) => drawing.take(&client, &line?).await?,
+                    None => return Ok(()),
+                },
+            }
+        }
+        drawing.draw()?;
+    }
+}
+
+/// A board on a terminal.
+struct Drawing {
+    board: Board,
+    color: bool,
+    /// Lines that stand there, to be written again.
+    drawn: usize,
+}
+
+impl Drawing {
+    fn new(setting: &Setting) -> Drawing {
+        let color = setting.manner.color(std::io::stdout().is_terminal(), &setting.environment);
+        Drawing { board: Board::default(), color, drawn: 0 }
+    }
+
+    /// Something else was printed below: what comes next begins there.
+    fn start_anew(&mut self) {
+        self.drawn = 0;
+    }
+
+    async fn list(&mut self, client: &Client) -> anyhow::Result<()> {
+        let filter = SessionFilter { archived: Some(false), limit: Some(LISTED), ..SessionFilter::default() };
+        for listed in client.list_sessions(&filter).await?.sessions {
+            self.board.put(&listed.session, listed.running_turn_id.is_some());
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, client: &Client, line: &EventLine) -> anyhow::Result<()> {
+        let Ok(record) = serde_json::from_str::<Record>(&line.raw) else { return Ok(()) };
+        if !self.board.knows(record.session_id)
+            && let Ok(view) = client.session(record.session_id).await
+        {
+            self.board.put(&view.session, view.running_turn_id.is_some());
+        }
+        self.board.apply(&record);
+        Ok(())
+    }
+
+    /// Writes the lines again over those that stand there.
+    fn draw(&mut self) -> std::io::Result<()> {
+        let lines = self.board.draw(size(), self.color);
+        let mut text = match self.drawn {
+            0 => String::new(),
+            drawn => format!("\x1b[{drawn}A"),
+        };
+        for line in &lines {
+            text.push_str("\r\x1b[2K");
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push_str("\x1b[J");
+        self.drawn = lines.len();
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+}
+
+/// The size of the terminal; the last line is left for the cursor.
+fn size() -> Size {
+    let (columns, rows) = rustix::termios::tcgetwinsize(std::io::stdout())
+        .map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)));
+    Size { columns: columns.max(20), lines: rows.max(3) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use ostler_types::Record;
+
+    #[test]
+    fn every_event_is_watched() {
+        let log = include_str!("../../../../testdata/logs/v1-every-event/events.ndjson");
+        let recorded: HashSet<&str> = log
+            .lines()
+            .map(|line| serde_json::from_str::<Record>(line).unwrap().event.name())
+            .filter(|name| !super::EVENTS.contains(name))
+            .collect();
+        assert!(recorded.is_empty(), "{recorded:?}");
+    }
+}

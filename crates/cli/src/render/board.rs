@@ -1,0 +1,261 @@
+//! All sessions at a glance, a line each: which work, which wait for somebody, and what they do. Pure: it is told what
+//! is listed and what is recorded, and says what to draw.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use ostler_types::{Cost, Event, Record, Session, SessionId, SessionStatus};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::clean::in_one_line;
+use super::lines::about;
+use super::style::{Paint, Style};
+use super::words::money;
+
+/// Sessions that are kept in mind; beyond that, those that rested longest are forgotten.
+const MOST: usize = 500;
+/// Columns of a title, at most.
+const TITLE: usize = 32;
+/// Characters of what a session does, before it is cut to the line.
+const DOING: usize = 200;
+
+/// The sessions, and what they do.
+#[derive(Debug, Default)]
+pub struct Board {
+    rows: HashMap<SessionId, Row>,
+}
+
+/// How much can be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub columns: usize,
+    /// Lines.
+    pub lines: usize,
+}
+
+#[derive(Debug)]
+struct Row {
+    standing: Standing,
+    title: String,
+    doing: String,
+    cost: Cost,
+    at: Timestamp,
+    /// Whether another session started it, which tells of it.
+    is_child: bool,
+}
+
+/// How a session stands, those first that want somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Waits,
+    Works,
+    Failed,
+    Rests,
+    Canceled,
+    Closed,
+}
+
+impl Board {
+    /// Whether a session is known.
+    pub fn knows(&self, id: SessionId) -> bool {
+        self.rows.contains_key(&id)
+    }
+
+    /// Takes a session as it is described.
+    pub fn put(&mut self, session: &Session, is_running: bool) {
+        let standing = match session.status {
+            SessionStatus::WaitingApproval => Standing::Waits,
+            SessionStatus::Active if is_running => Standing::Works,
+            SessionStatus::Active => Standing::Rests,
+            SessionStatus::Failed => Standing::Failed,
+            SessionStatus::Canceled => Standing::Canceled,
+            SessionStatus::Completed => Standing::Closed,
+        };
+        let known = self.rows.remove(&session.id);
+        let row = Row {
+            standing,
+            title: in_one_line(session.title.as_deref().unwrap_or("(no title)"), DOING),
+            doing: known.map(|known| known.doing).unwrap_or_default(),
+            cost: session.usage.cost_usd.unwrap_or_default(),
+            at: session.updated_at,
+            is_child: session.parent_session_id.is_some(),
+        };
+        self.rows.insert(session.id, row);
+        self.forget();
+    }
+
+    /// Takes what happened.
+    pub fn apply(&mut self, record: &Record) {
+        if let Event::SessionCreated { session } | Event::SessionUpdated { session } = &record.event {
+            let was = self.rows.get(&session.id).map(|row| row.standing);
+            self.put(session, false);
+            if let (Some(was), Some(row)) = (was, self.rows.get_mut(&session.id)) {
+                row.standing = was;
+            }
+            return;
+        }
+        let Some(row) = self.rows.get_mut(&record.session_id) else { return };
+        row.at = record.ts;
+        row.standing = match &record.event {
+            Event::TurnStarted { .. } | Event::ApprovalGranted { .. } | Event::ApprovalDenied { .. } => {
+                Standing::Works
+            }
+            Event::ApprovalRequested { .. } | Event::PatchReviewRequested { waits: true, .. } => {
+                Standing::Waits
+            }
+            Event::TurnCompleted { .. } => Standing::Rests,
+            Event::TurnFailed { .. } => Standing::Failed,
+            Event::TurnCanceled { .. } => Standing::Canceled,
+            Event::SessionCompleted { .. } => Standing::Closed,
+            _ => row.standing,
+        };
+        match &record.event {
+            Event::UsageRecorded { usage, .. } => {
+                row.cost = row.cost.plus(usage.cost_usd.unwrap_or_default());
+            }
+            Event::ToolCallStarted { .. }
+            | Event::MessageAdded { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ModelWaiting { .. }
+            | Event::VerificationStarted { .. }
+            | Event::TurnFailed { .. }
+            | Event::ModelOutputCompleted { .. } => row.doing = about(&record.event),
+            Event::TurnCanceled { .. } | Event::SessionCompleted { .. } => row.doing = about(&record.event),
+            _ => {}
+        }
+    }
+
+    /// What to draw, a line each; at most as many as there is room for, and none longer than its line.
+    pub fn draw(&self, size: Size, color: bool) -> Vec<String> {
+        let mut rows: Vec<(&SessionId, &Row)> = self.rows.iter().filter(|(_, row)| !row.is_child).collect();
+        rows.sort_by(|(one, first), (other, second)| {
+            (first.standing, second.at, one).cmp(&(second.standing, first.at, other))
+        });
+        let count = |standing| rows.iter().filter(|(_, row)| row.standing == standing).count();
+        let head = format!(
+            "{} sessions: {} at work, {} waiting for you",
+            rows.len(),
+            count(Standing::Works),
+            count(Standing::Waits)
+        );
+        let style = Style::new(color);
+        let mut lines = vec![painted(style, Paint::Prompt, &cut(&head, size.columns))];
+        let room = size.lines.saturating_sub(1);
+        let shown = if rows.len() > room { room.saturating_sub(1) } else { rows.len() };
+        lines.extend(rows[..shown].iter().map(|(id, row)| row.line(id, size.columns, style)));
+        if shown < rows.len() && room > 0 {
+            let more = format!("and {} more; `ostler sessions list` has them", rows.len() - shown);
+            lines.push(painted(style, Paint::Dim, &cut(&more, size.columns)));
+        }
+        lines
+    }
+
+    fn forget(&mut self) {
+        if self.rows.len() > MOST
+            && let Some(oldest) = self.rows.iter().min_by_key(|(_, row)| row.at).map(|(id, _)| *id)
+        {
+            self.rows.remove(&oldest);
+        }
+    }
+}
+
+impl Row {
+    fn line(&self, id: &SessionId, columns: usize, style: Style) -> String {
+        let (paint, word) = match self.standing {
+            Standing::Waits => (Paint::Question, "waits"),
+            Standing::Works => (Paint::Tool, "works"),
+            Standing::Failed => (Paint::Bad, "failed"),
+            Standing::Rests => (Paint::Plain, "rests"),
+            Standing::Canceled => (Paint::Warning, "canceled"),
+            Standing::Closed => (Paint::Dim, "closed"),
+        };
+        let cost =
+            if self.cost > Cost::default() { format!("  {}", money(self.cost)) } else { String::new() };
+        let title = cut(&self.title, TITLE);
+        let gap = " ".repeat(TITLE.saturating_sub(title.width()));
+        painted(style, paint, &cut(&format!("{word:<8}  {id}  {title}{gap}{cost}  {}", self.doing), columns))
+    }
+}
+
+fn painted(style: Style, paint: Paint, text: &str) -> String {
+    let mut line = String::new();
+    style.push(paint, text, &mut line);
+    line
+}
+
+/// As much of a text as fits into so many columns.
+fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.trim_end().to_owned();
+    }
+    let mut width = 0;
+    let fits = |letter: &char| {
+        width += letter.width().unwrap_or(0);
+        width < columns
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    kept + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_types::{Record, Session};
+    use serde_json::{Value, json};
+    use unicode_width::UnicodeWidthStr;
+
+    use super::{Board, Size};
+
+    fn session(number: u8, title: &str) -> Session {
+        let log = include_str!("../../../../testdata/logs/v1-every-event/events.ndjson");
+        let mut created: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+        let mut session = created["data"]["session"].take();
+        session["id"] = json!(format!("sess_019cadd4669a7e89847f69d1b85501{number:02x}"));
+        session["title"] = json!(title);
+        serde_json::from_value(session).unwrap()
+    }
+
+    fn record(session: &Session, name: &str, data: &Value) -> Record {
+        let record = json!({"seq": 7, "ts": "2027-03-02T09:15:09.8Z", "session_id": session.id,
+            "turn_id": null, "type": name, "data": data});
+        serde_json::from_value(record).unwrap()
+    }
+
+    #[test]
+    fn those_that_wait_come_first_and_every_line_fits() {
+        let mut board = Board::default();
+        let sessions: Vec<Session> =
+            (0..6).map(|n| session(n, &format!("{n} 漢字の題名 👩\u{200d}💻 {}", "x".repeat(80)))).collect();
+        sessions.iter().for_each(|session| board.put(session, false));
+        let started = json!({"message_ids": [], "model": "demo:demo"});
+        board.apply(&record(&sessions[3], "turn_started", &started));
+        board.apply(&record(&sessions[4], "turn_started", &started));
+        let rule = json!({"tool": "shell", "subject": "make"});
+        let call = json!({"id": "call_1", "name": "shell", "input": {"command": "make"}});
+        let asked = json!({"tool_call": call, "kind": "exec", "summary": "make\u{1b}[2J", "rule": rule});
+        board.apply(&record(&sessions[4], "approval_requested", &asked));
+        let lines = board.draw(Size { columns: 80, lines: 5 }, false);
+        assert_eq!(lines.len(), 5, "{lines:?}");
+        assert_eq!(lines[0], "6 sessions: 1 at work, 1 waiting for you");
+        assert!(
+            lines[1].starts_with("waits     sess_") && lines[2].starts_with("works     sess_"),
+            "{lines:?}"
+        );
+        assert!(lines[4].starts_with("and 3 more"), "{lines:?}");
+        assert!(lines.iter().all(|line| line.width() <= 80 && !line.contains('\u{1b}')), "{lines:?}");
+        for lines in 0..4 {
+            assert!(board.draw(Size { columns: 10, lines }, false).len() <= lines.max(1));
+        }
+    }
+
+    #[test]
+    fn a_board_stays_small() {
+        let mut board = Board::default();
+        let mut each = session(0, "x");
+        for number in 0..700_u32 {
+            each.id = format!("sess_019cadd4669a7e89847f69d1{number:08x}").parse().unwrap();
+            board.put(&each, true);
+        }
+        assert!(board.rows.len() <= super::MOST);
+    }
+}
