@@ -82,11 +82,12 @@ OSTLER_TOKEN=$(cat "$work/data/token")
 export SCHEMATHESIS_HOOKS=$root/tests/schemathesis_hooks.py
 
 # /v1/events never ends by itself; the Rust tests of the door read it. A deleted session can still be read
-# unless it was purged, so that check does not hold here.
+# unless it was purged, so that check does not hold here. Wrong tokens are answered slowly, so that they are not
+# tried with every request; the Rust tests show one to every operation.
 held=0
 (cd "$work" && schemathesis --no-color run "$base/openapi.json" \
     -H "Authorization: Bearer $OSTLER_TOKEN" \
-    --checks all --exclude-checks use_after_free \
+    --checks all --exclude-checks use_after_free,ignored_auth \
     --exclude-path /v1/events \
     --max-examples "$examples" --generation-deterministic \
     --request-timeout 5 --continue-on-failure \

@@ -27,7 +27,7 @@ CONSUMING = {
     "remove_project", "change_queued",
 }
 # What names a session and something in it.
-TOGETHER = {"withdraw_message", "change_queued", "answer_approval", "retry_turn", "fork_session"}
+TOGETHER = {"withdraw_message", "change_queued", "answer_approval", "retry_turn", "fork_session", "get_turn_diff"}
 # What a session may be called.
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 # A conversation, as another program keeps it.
@@ -84,7 +84,7 @@ def make_scene(operation):
         call("POST", f"/v1/sessions/{session}/cancel")
     if operation == "run":
         say(session, "hello", auto_run=False)
-    if operation == "fork_session":
+    if operation in ("fork_session", "get_turn_diff"):
         scene["turn_id"] = say(session, "hello")["turn_id"]
         settled(session)
     return scene
@@ -209,6 +209,9 @@ def known_words(name, body):
         # A name is there once.
         if isinstance(body.get("name"), str) and NAME.fullmatch(body["name"]):
             body["name"] = f"name-{time.monotonic_ns()}"
+    if name == "log_in" and isinstance(body.get("code"), str):
+        # A code that is made up would have to wait for its refusal.
+        body["code"] = call("POST", "/v1/login/code")["address"].rsplit("=", 1)[1]
     if name == "fork_session" and made_up(name, body.get("turn_id")):
         body["turn_id"] = scene_of(name)["turn_id"]
     if name == "run_subtasks":

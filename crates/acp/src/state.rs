@@ -17,16 +17,22 @@ const TEXT_LENGTH: usize = 1_000;
 
 /// Takes what an update says of the agent itself, and says how much that matters.
 pub fn hear(state: &mut AgentState, offered: &mut Offered, update: &Update) -> Heard {
-    let before = (state.clone(), Heard::Something);
+    let something = |is_new: bool| if is_new { Heard::Something } else { Heard::Nothing };
     match update {
-        Update::Plan(plan) => state.plan = from_plan(plan),
-        Update::Commands(commands) => state.commands = from_commands(commands),
-        Update::Mode(mode) => offered.set_mode(mode),
-        Update::Options(options) => offered.set_options(options.clone()),
+        Update::Plan(plan) => something(replace(&mut state.plan, from_plan(plan))),
+        Update::Commands(commands) => something(replace(&mut state.commands, from_commands(commands))),
+        Update::Mode(mode) => {
+            offered.set_mode(mode);
+            something(replace(&mut state.settings, offered.settings()))
+        }
+        Update::Options(options) => {
+            offered.set_options(options.clone());
+            something(replace(&mut state.settings, offered.settings()))
+        }
         Update::Usage { used, size } => {
-            (state.context_tokens, state.context_window) = (Some(*used), Some(*size));
-            let is_new = before.0 != *state;
-            return if is_new { Heard::OnlyNumbers } else { Heard::Nothing };
+            let is_new = replace(&mut state.context_tokens, Some(*used));
+            let is_new = replace(&mut state.context_window, Some(*size)) || is_new;
+            if is_new { Heard::OnlyNumbers } else { Heard::Nothing }
         }
         Update::Text { .. }
         | Update::Thought { .. }
@@ -34,10 +40,15 @@ pub fn hear(state: &mut AgentState, offered: &mut Offered, update: &Update) -> H
         | Update::Call(_)
         | Update::CallUpdate(_)
         | Update::Notice { .. }
-        | Update::Unknown { .. } => return Heard::Nothing,
+        | Update::Unknown { .. } => Heard::Nothing,
     }
-    state.settings = offered.settings();
-    if before.0 == *state { Heard::Nothing } else { before.1 }
+}
+
+/// Puts something in its place, and says whether it is another than was there.
+fn replace<T: PartialEq>(place: &mut T, value: T) -> bool {
+    let is_new = *place != value;
+    *place = value;
+    is_new
 }
 
 /// How a person can log in.

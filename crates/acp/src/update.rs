@@ -4,6 +4,7 @@
 use agent_client_protocol::v1::schema::{
     AvailableCommand, ContentChunk, SessionConfigOption, SessionUpdate, ToolCall, ToolCallUpdate,
 };
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::content::{Piece, from_block};
@@ -80,13 +81,36 @@ pub enum Heard {
 /// Takes an update apart. None where it does not even say which session it is about.
 pub fn from_update(mut params: Value) -> Option<(String, Update)> {
     let session = params.get("sessionId")?.as_str()?.to_owned();
-    let raw = params.get_mut("update").map(Value::take).unwrap_or_default();
+    let mut raw = params.get_mut("update").map(Value::take).unwrap_or_default();
+    if let Some(update) = text_of(&mut raw) {
+        return Some((session, update));
+    }
     let kind = raw.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let update = match serde_json::from_value::<SessionUpdate>(raw.clone()) {
+    let update = match SessionUpdate::deserialize(&raw) {
         Ok(update) => known(update).unwrap_or(Update::Unknown { kind, raw }),
         Err(_) => Update::Unknown { kind, raw },
     };
     Some((session, update))
+}
+
+/// A piece of text, which nearly all updates are, without the long way through the protocol's types.
+fn text_of(raw: &mut Value) -> Option<Update> {
+    let is_answer = match raw.get("sessionUpdate")?.as_str()? {
+        "agent_message_chunk" => true,
+        "agent_thought_chunk" => false,
+        _ => return None,
+    };
+    let message = raw.get("messageId").and_then(Value::as_str).map(str::to_owned);
+    let content = raw.get_mut("content")?;
+    if content.get("type")?.as_str()? != "text" || !content.get("text")?.is_string() {
+        return None;
+    }
+    let Value::String(text) = content.get_mut("text")?.take() else { return None };
+    Some(if is_answer {
+        Update::Text { piece: Piece::Text(text), message }
+    } else {
+        Update::Thought { text, message }
+    })
 }
 
 fn known(update: SessionUpdate) -> Option<Update> {

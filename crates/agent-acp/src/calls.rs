@@ -2,11 +2,14 @@
 //! What is recorded of them is up to `record`.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{ToolCall as AgentCall, ToolCallStatus, ToolCallUpdate};
 use ostler_types::{Message, ToolCall, ToolCallId, ToolKind};
 use tokio::time::Instant;
 
+/// How long a call is not taken to be at work although its agent says so: some say it and ask then whether they may.
+pub(crate) const QUESTION_TIME: Duration = Duration::from_millis(300);
 /// How long an id may be that is kept as it is.
 const MAX_ID_BYTES: usize = 200;
 
@@ -30,6 +33,8 @@ pub(crate) struct Known {
     /// Whether a person said yes to it.
     pub(crate) is_granted: bool,
     pub(crate) began: Instant,
+    /// When the agent first said that it is at work.
+    pub(crate) at_work: Option<Instant>,
 }
 
 /// How far a call's record is.
@@ -117,7 +122,8 @@ impl Calls {
 
     fn insert(&mut self, key: CallKey, told: Option<Box<AgentCall>>, call: ToolCall, kind: ToolKind) {
         let (standing, is_granted, began) = (Standing::Drafted, false, Instant::now());
-        self.known.insert(key, Known { told, call, kind, standing, is_granted, began });
+        let at_work = told.as_deref().filter(|told| has_begun(told)).map(|_| began);
+        self.known.insert(key, Known { told, call, kind, standing, is_granted, began, at_work });
     }
 
     fn unused(&mut self, wanted: Option<String>, fresh: impl Fn() -> String) -> ToolCallId {
@@ -138,6 +144,21 @@ impl Calls {
                 known.told = None;
             }
         }
+    }
+
+    /// The open calls that the agent says are at work, and of which that is not recorded.
+    pub(crate) fn at_work(&self) -> Vec<CallKey> {
+        let is_at_work = |key: &&CallKey| {
+            let known = self.known.get(key);
+            known.is_some_and(|known| known.standing == Standing::Open && known.at_work.is_some())
+        };
+        self.open.iter().filter(is_at_work).cloned().collect()
+    }
+
+    /// When the next of them is to be taken at its word.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let since = |key: CallKey| self.known.get(&key).and_then(|known| known.at_work);
+        self.at_work().into_iter().filter_map(since).min().map(|since| since + QUESTION_TIME)
     }
 
     /// Whether a person has said no to one.

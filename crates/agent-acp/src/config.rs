@@ -28,6 +28,9 @@ pub struct AgentProgram {
     pub pass_env: Vec<String>,
     /// MCP servers that it is told of.
     pub mcp_servers: Vec<McpDescription>,
+    /// A setting and the choice of it by which it asks a person before it acts. Chosen in new sessions where it
+    /// offers that; what a session says itself counts more.
+    pub asking: Option<(String, String)>,
     /// What to do where the program is missing.
     pub install: Option<String>,
     /// What to do where it is not logged in.
@@ -48,6 +51,7 @@ impl AgentProgram {
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             mcp_servers: Vec::new(),
+            asking: None,
             install: None,
             login: None,
         }

@@ -24,15 +24,16 @@ pub(crate) async fn read(
     limit: Option<u32>,
 ) -> Result<String, String> {
     let tool = tools.get("read_file").ok_or("files cannot be read here")?;
-    let workspace = context.workspace.clone();
+    let (workspace, session) = (context.workspace.clone(), context.session);
     let looked = tool.run(json!({"path": path, "start_line": 1, "end_line": 1}), context).await;
     if !looked.ok {
         return Err(looked.text);
     }
-    let path = PathBuf::from(path);
+    let (path, absolute) = (PathBuf::from(path), workspace.join(path));
     let text = tokio::task::spawn_blocking(move || read_beneath(&workspace, &path)).await;
     let text = text.map_err(|error| error.to_string())??;
-    Ok(lines(&text, line, limit))
+    let unsaved = tools.editors().unsaved(session, &absolute, Some(&text)).await;
+    Ok(lines(&unsaved.unwrap_or(text), line, limit))
 }
 
 fn read_beneath(workspace: &Path, path: &Path) -> Result<String, String> {

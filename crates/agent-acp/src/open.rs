@@ -142,6 +142,7 @@ impl Opening<'_> {
             opened.live.offered = Offered::new(answer.modes, answer.config_options);
         }
         opened.live.state.settings = opened.live.offered.settings();
+        self.have_it_ask(&mut opened).await;
         Ok(opened)
     }
 
@@ -175,7 +176,27 @@ impl Opening<'_> {
         }
         let live = self.live(&id, Offered::new(answer.modes, answer.config_options));
         let route = self.route(&id);
-        Ok(Opened { live, route, memory })
+        let mut opened = Opened { live, route, memory };
+        self.have_it_ask(&mut opened).await;
+        Ok(opened)
+    }
+
+    /// Has the agent ask a person before it acts, where it offers that and would not by itself.
+    async fn have_it_ask(&self, opened: &mut Opened) {
+        let Some((name, choice)) = &self.program.asking else { return };
+        let is_it = |setting: &&ostler_types::AgentSetting| setting.id == *name;
+        let offered = opened.live.state.settings.iter().find(is_it);
+        if !offered.is_some_and(|setting| setting.choices.iter().any(|offered| offered.id == *choice)) {
+            return;
+        }
+        let wanted = BTreeMap::from([(name.clone(), choice.clone())]);
+        if let Err(error) = self.choose(opened, &wanted).await {
+            tracing::warn!(
+                agent = self.program.name,
+                reason = error.reason,
+                "the agent may act without asking"
+            );
+        }
     }
 
     /// Has the agent set as the session wants it. A choice that the agent refuses fails the turn: a mode may be

@@ -18,6 +18,8 @@ pub struct Preset {
     pub login: &'static str,
     /// The variables of the daemon's environment that it gets.
     pub pass_env: &'static [&'static str],
+    /// A setting and its choice by which it asks a person, where it would not by itself.
+    pub asking: Option<(&'static str, &'static str)>,
 }
 
 /// Variables that say how the network is reached; every agent needs them where they are set.
@@ -47,6 +49,7 @@ const PRESETS: [Preset; 6] = [
             "CLAUDE_CODE_OAUTH_TOKEN",
             "CLAUDE_CONFIG_DIR",
         ],
+        asking: None,
     },
     Preset {
         name: "codex",
@@ -55,6 +58,8 @@ const PRESETS: [Preset; 6] = [
         install: "npm install -g @zed-industries/codex-acp",
         login: "set OPENAI_API_KEY or CODEX_API_KEY for the daemon, or run `codex login` once in a terminal",
         pass_env: &["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME"],
+        // One of the two adapters begins in a mode in which a model decides.
+        asking: Some(("mode", "workspace-write")),
     },
     Preset {
         name: "gemini",
@@ -69,6 +74,7 @@ const PRESETS: [Preset; 6] = [
             "GOOGLE_GENAI_USE_VERTEXAI",
             "GOOGLE_GEMINI_BASE_URL",
         ],
+        asking: None,
     },
     Preset {
         name: "qwen",
@@ -77,6 +83,7 @@ const PRESETS: [Preset; 6] = [
         install: "npm install -g @qwen-code/qwen-code",
         login: "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL for the daemon, or run `qwen` once and log in",
         pass_env: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"],
+        asking: None,
     },
     Preset {
         name: "opencode",
@@ -85,6 +92,7 @@ const PRESETS: [Preset; 6] = [
         install: "npm install -g opencode-ai",
         login: "run `opencode auth login` once in a terminal, or set the key of its provider for the daemon",
         pass_env: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_CONFIG"],
+        asking: None,
     },
     Preset {
         name: "goose",
@@ -100,6 +108,7 @@ const PRESETS: [Preset; 6] = [
             "OPENAI_API_KEY",
             "GOOGLE_API_KEY",
         ],
+        asking: None,
     },
 ];
 
@@ -129,6 +138,7 @@ impl Preset {
         let mut made = AgentProgram::new(self.name, *program, arguments.iter().copied());
         made.pass_env = self.pass_env.iter().map(|name| (*name).to_owned()).collect();
         made = made.with_network();
+        made.asking = self.asking.map(|(name, choice)| (name.to_owned(), choice.to_owned()));
         made.install = Some(format!("install it: {}", self.install));
         made.login = Some(self.login.to_owned());
         made

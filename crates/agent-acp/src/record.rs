@@ -11,8 +11,9 @@ use ostler_agent::{Failed, ReportError, TurnContext};
 use ostler_tools::ToolOutcome;
 use ostler_types::{Limits, Message, Part, Report, Role, ToolCallId, ToolResult, Usage};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use crate::calls::{CallKey, Standing, call_of, has_begun, has_input};
+use crate::calls::{CallKey, QUESTION_TIME, Standing, call_of, has_begun, has_input};
 use crate::draft::{Draft, Voice};
 use crate::turn::Turn;
 
@@ -95,8 +96,13 @@ impl Turn<'_> {
                 }
             }
             Some(Standing::Drafted | Standing::Open | Standing::Asking | Standing::Started) => {
-                if let Some(told) = self.calls.get_mut(&key).and_then(|known| known.told.as_mut()) {
+                if let Some(known) = self.calls.get_mut(&key)
+                    && let Some(told) = &mut known.told
+                {
                     told.update(update.fields);
+                    if known.at_work.is_none() && has_begun(told) {
+                        known.at_work = Some(Instant::now());
+                    }
                 }
                 self.go_on(false).await?;
             }
@@ -226,14 +232,23 @@ impl Turn<'_> {
     async fn advance(&mut self, key: &CallKey) -> Result<(), Failed> {
         let Some(known) = self.calls.get(key) else { return Ok(()) };
         let Some(told) = &known.told else { return Ok(()) };
-        let (standing, has_begun, ended) = (known.standing, has_begun(told), has_ended(told));
-        if standing == Standing::Open && has_begun {
+        let (standing, ended) = (known.standing, has_ended(told));
+        let is_sure = ended.is_some() || known.at_work.is_some_and(|since| since.elapsed() >= QUESTION_TIME);
+        if standing == Standing::Open && is_sure {
             self.start(key).await?;
         }
         match (standing, ended) {
             (Standing::Open | Standing::Started, Some(ok)) => self.finish(key, ok).await,
             _ => Ok(()),
         }
+    }
+
+    /// Takes the agent at its word about the calls that it says are at work.
+    pub(crate) async fn start_at_work(&mut self) -> Result<(), Failed> {
+        for key in self.calls.at_work() {
+            self.start(&key).await?;
+        }
+        Ok(())
     }
 
     /// Records that a call is at work. One that nobody was asked about runs in the agent all the same; where the
@@ -289,6 +304,7 @@ impl Turn<'_> {
 
     /// Gives the open calls a result that says that they go on, so that the log can.
     pub(crate) async fn detach_open(&mut self) -> Result<(), Failed> {
+        self.start_at_work().await?;
         for key in self.calls.open.clone() {
             let Some(known) = self.calls.get(&key).filter(|known| known.standing != Standing::Asking) else {
                 continue;
@@ -306,6 +322,7 @@ impl Turn<'_> {
     /// Gives every call an end whose agent has stopped without one.
     pub(crate) async fn end_open_calls(&mut self) -> Result<(), Failed> {
         self.go_on(true).await?;
+        self.start_at_work().await?;
         loop {
             for key in self.calls.open.clone() {
                 let id =

@@ -77,7 +77,11 @@ impl Turn<'_> {
             return Ok(());
         };
         match effect {
-            Ok(effect) => self.request_effect(id, effect).await,
+            Ok(effect) => {
+                // It belongs to a call that does not wait for anybody.
+                self.start_at_work().await?;
+                self.request_effect(id, effect).await
+            }
             Err(error) => {
                 self.answer(&id, Err(error)).await;
                 Ok(())

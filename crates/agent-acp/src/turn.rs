@@ -16,6 +16,7 @@ use ostler_agent::{Completed, Failed, ReportError, TurnContext};
 use ostler_turn_care::{Care, Checkpoints, Next};
 use ostler_types::{Accepted, Message, Part, Purpose, RawLine, Report, Role, Usage};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::AcpAgent;
 use crate::calls::Calls;
@@ -221,6 +222,8 @@ impl<'a> Turn<'a> {
                     Item::Answer { .. } => {}
                     Item::Closed => return Err(self.crashed().await),
                 },
+                // Whatever has come in goes first: it may be the question that is waited for.
+                () = due(self.calls.due()) => self.go_on(false).await?,
             }
             if inbox.is_empty() {
                 self.go_on(true).await?;
@@ -343,6 +346,14 @@ impl<'a> Turn<'a> {
         let message =
             format!("the agent {name} could not answer: {}", self.agent.program.redact(&words(error)));
         failed("agent_error", message, Some("what it said so far is kept; retry the turn".to_owned()))
+    }
+}
+
+/// Returns at that time, or never.
+async fn due(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -36,7 +36,7 @@ use ostler_context::Gatherer;
 use ostler_models::{Model, ModelError, Models};
 use ostler_tools::{Tool, Tools};
 use ostler_turn_care::{Checkpoints, OwnChecks};
-use ostler_types::{ModelInfo, ToolKind, ToolSpec};
+use ostler_types::{ModelInfo, SessionId, ToolKind, ToolSpec};
 use serde_json::Value;
 
 use crate::own::OwnTool;
@@ -51,8 +51,30 @@ type Resolve = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
 /// Says what is known of the model of a name.
 type Describe = dyn Fn(&str) -> ModelInfo + Send + Sync;
 
-/// Finds the tools that sessions of a workspace have besides; whether it is trusted comes with it.
-pub type MoreTools = Arc<dyn Fn(PathBuf, bool) -> BoxFuture<'static, Vec<Arc<dyn Tool>>> + Send + Sync>;
+/// Finds the tools that a session has besides.
+pub type MoreTools = Arc<dyn Fn(MoreFor) -> BoxFuture<'static, More> + Send + Sync>;
+
+/// Who has tools besides.
+#[derive(Debug, Clone)]
+pub struct MoreFor {
+    /// The session.
+    pub session: SessionId,
+    /// Where it works.
+    pub workspace: PathBuf,
+    /// Whether that is trusted.
+    pub trusted: bool,
+    /// Whether the model can be told something now.
+    pub tells: bool,
+}
+
+/// What a session has besides.
+#[derive(Default)]
+pub struct More {
+    /// The tools.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// What the model is to be told of them, once.
+    pub notice: Option<String>,
+}
 
 /// The native agent. One serves all sessions.
 pub struct NativeAgent {

@@ -21,7 +21,7 @@ use crate::lineup::Lineup;
 use crate::own::OwnTool;
 use crate::spending::Spending;
 use crate::step::run_step;
-use crate::{NativeAgent, bundle, compaction, plan};
+use crate::{More, MoreFor, NativeAgent, bundle, compaction, plan};
 
 /// Why a turn ended that had no steps left.
 const MAX_STEPS: &str = "max_steps";
@@ -58,6 +58,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) care: Care<'a>,
     /// What it takes.
     pub(crate) spending: &'a Spending,
+    /// What the model is to be told of its tools.
+    notice: Option<String>,
 }
 
 /// Runs a turn from where it stands to its end.
@@ -81,6 +83,9 @@ pub(crate) async fn run(
     }
     if steps == 0 && !in_review {
         bundle::show(&mut turn).await?;
+        if let Some(notice) = turn.notice.take() {
+            turn.tell(Role::System, notice).await?;
+        }
     }
     loop {
         if steps >= turn.max_steps && !in_review {
@@ -127,7 +132,7 @@ async fn begin<'a>(
     let conversation = context.history.clone();
     let call_ids =
         conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
-    let tools = tools(agent, context).await;
+    let (tools, notice) = tools(agent, context).await;
     let (settings, session) = (agent.context.as_ref(), &context.session);
     let skills = Arc::new(bundle::skills(settings, &session.workspace_path, context.trusted).await);
     let has_skills = !skills.all().is_empty();
@@ -158,14 +163,24 @@ async fn begin<'a>(
         results: AtomicU64::new(0),
         care,
         spending,
+        notice,
     }
 }
 
-/// The tools of a turn: those of every session, and those of this workspace.
-async fn tools(agent: &NativeAgent, context: &TurnContext) -> Arc<Tools> {
-    let Some(more) = &agent.more_tools else { return Arc::clone(&agent.tools) };
-    let more = more(PathBuf::from(&context.session.workspace_path), context.trusted).await;
-    if more.is_empty() { Arc::clone(&agent.tools) } else { Arc::new(Tools::clone(&agent.tools).and(more)) }
+/// The tools of a turn: those of every session, and those of this one and its workspace; and what is to be said of
+/// them.
+async fn tools(agent: &NativeAgent, context: &TurnContext) -> (Arc<Tools>, Option<String>) {
+    let Some(more) = &agent.more_tools else { return (Arc::clone(&agent.tools), None) };
+    let (session, open) = (&context.session, &context.open);
+    let asked = MoreFor {
+        session: session.id,
+        workspace: PathBuf::from(&session.workspace_path),
+        trusted: context.trusted,
+        tells: open.steps == 0 && open.purpose == Purpose::Answer,
+    };
+    let More { tools, notice } = more(asked).await;
+    let all = &agent.tools;
+    (if tools.is_empty() { Arc::clone(all) } else { Arc::new(Tools::clone(all).and(tools)) }, notice)
 }
 
 /// Hands the messages that came in the meantime to the model, and says whether there were any.

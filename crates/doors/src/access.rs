@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, Method, header};
 
 use crate::ide;
 use crate::login::Logins;
+use crate::refusals::TooMany;
 use crate::token::{Digest, Token, digest};
 
 /// How many cookies of the right name are looked at: a page on another port can add some.
@@ -30,8 +31,10 @@ pub(crate) enum Denied {
     Host,
     /// A page of another origin sent it, or one that does not say of which it is.
     Origin,
-    /// It shows neither the token nor a cookie that lets in.
+    /// It shows neither a token nor a cookie.
     Token,
+    /// It shows a token or a cookie that does not let in.
+    Wrong,
 }
 
 impl Access {
@@ -110,7 +113,7 @@ impl Access {
         match shown.next().filter(|_| self.token.is_some()) {
             Some(token) => {
                 self.check_local_source(headers, authority)?;
-                self.pass_for(token).ok_or(Denied::Token)
+                self.pass_for(token).ok_or(Denied::Wrong)
             }
             None => {
                 self.check_source(headers, authority)?;
@@ -141,21 +144,31 @@ impl Access {
             let mut shown = headers.get_all(header::AUTHORIZATION).iter();
             let bearer = shown.next().and_then(|value| value.to_str().ok()).and_then(bearer);
             let token = bearer.filter(|_| shown.next().is_none()).unwrap_or_default();
-            return self.pass_for(token).ok_or(Denied::Token);
+            return self.pass_for(token).ok_or(Denied::Wrong);
         }
-        let pass = self.logins.as_ref().and_then(|logins| by_cookie(logins, headers)).ok_or(Denied::Token)?;
+        let pass = self.logins.as_ref().map_or(Err(Denied::Token), |logins| by_cookie(logins, headers))?;
         let reads = matches!(*method, Method::GET | Method::HEAD) && !headers.contains_key(header::UPGRADE);
         if reads || is_own_page(headers) { Ok(pass) } else { Err(Denied::Origin) }
+    }
+
+    /// Waits until a client may be told that what it showed is wrong.
+    pub(crate) async fn wait_to_refuse(&self) -> Result<(), TooMany> {
+        match &self.token {
+            Some(token) => token.wait_to_refuse().await,
+            None => Ok(()),
+        }
     }
 }
 
 /// What a client is let in with by its cookie.
-fn by_cookie(logins: &Arc<Logins>, headers: &HeaderMap) -> Option<Pass> {
+fn by_cookie(logins: &Arc<Logins>, headers: &HeaderMap) -> Result<Pass, Denied> {
     let name = logins.cookie_name();
     let lists = headers.get_all(header::COOKIE).iter().filter_map(|list| list.to_str().ok());
     let cookies = lists.flat_map(|list| list.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
-    let shown = cookies.filter(|(shown, _)| *shown == name).take(COOKIES);
-    shown.map(|(_, cookie)| Pass::Login(Arc::clone(logins), digest(cookie))).find(Pass::holds)
+    let mut shown = cookies.filter(|(shown, _)| *shown == name).take(COOKIES).peekable();
+    let denied = if shown.peek().is_none() { Denied::Token } else { Denied::Wrong };
+    let mut passes = shown.map(|(_, cookie)| Pass::Login(Arc::clone(logins), digest(cookie)));
+    passes.find(Pass::holds).ok_or(denied)
 }
 
 /// Whether a request says that it comes from the very origin that it goes to.

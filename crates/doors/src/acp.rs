@@ -8,8 +8,11 @@
 
 mod calls;
 mod desk;
+mod editor;
 mod errors;
+mod files;
 mod follow;
+mod introduction;
 mod notes;
 mod output;
 mod parts;
@@ -27,6 +30,8 @@ use crate::access::Pass;
 use crate::http::HttpDoor;
 use crate::lines::{LineReader, first_line, listen, write_out};
 use desk::Desk;
+
+pub use editor::{EditorFiles, EditorLinks, NotUsed};
 
 pub use crate::lines::{END_OF_LINES, Ended};
 

@@ -10,7 +10,6 @@ mod dry_run;
 mod follow;
 mod frames;
 mod methods;
-mod pace;
 mod params;
 mod place;
 mod relay;
@@ -32,7 +31,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::access::Access;
 use crate::choices::ModelChoices;
-use pace::Pace;
 use relay::Relays;
 
 pub use dry_run::{Heard, dry_run};
@@ -103,8 +101,6 @@ struct Door {
     /// Room for sockets, and for those that have not shown the token.
     sockets: Arc<Semaphore>,
     unauthenticated: Arc<Semaphore>,
-    /// How fast wrong tokens are answered.
-    refusals: Pace,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -121,7 +117,6 @@ impl GatewayDoor {
             started: Instant::now(),
             sockets: Arc::new(Semaphore::new(limits.max_sockets)),
             unauthenticated: Arc::new(Semaphore::new(limits.max_unauthenticated)),
-            refusals: Pace::default(),
             tasks,
             stop: CancellationToken::new(),
         };

@@ -8,6 +8,7 @@ mod approvals;
 mod artifacts;
 mod attachments;
 mod branch;
+mod changes;
 mod choices;
 mod context;
 mod create;
@@ -48,6 +49,7 @@ use ostler_types::{Failure, Policy, ToolKind, ToolSpec};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access::Access;
+use crate::acp::EditorLinks;
 use crate::agents::AgentLinks;
 use crate::choices::{ContextGauge, ModelChoices, ToolServers};
 use crate::gateway::GatewayDoor;
@@ -78,6 +80,8 @@ pub struct HttpDoor {
     logins: Option<Arc<Logins>>,
     /// The agents of other people, if there are some.
     pub(crate) agents: Option<Arc<dyn AgentLinks>>,
+    /// Where sessions have what editors give them, if they have it anywhere.
+    pub(crate) editors: Option<Arc<dyn EditorLinks>>,
     exports: Exports,
     /// Lets in one import at a time.
     imports: Arc<Semaphore>,
@@ -120,6 +124,7 @@ impl HttpDoor {
             page: None,
             logins: None,
             agents: None,
+            editors: None,
             upgraded: Upgraded::new(),
             exports: Exports::new(),
             imports: Arc::new(Semaphore::new(1)),
@@ -151,6 +156,12 @@ impl HttpDoor {
     #[must_use]
     pub fn with_agents(self, agents: Arc<dyn AgentLinks>) -> HttpDoor {
         HttpDoor { agents: Some(agents), ..self }
+    }
+
+    /// The same door, whose editors give sessions what they show and name.
+    #[must_use]
+    pub fn with_editors(self, editors: Arc<dyn EditorLinks>) -> HttpDoor {
+        HttpDoor { editors: Some(editors), ..self }
     }
 
     /// The whole door, guarded, for one listener.
@@ -193,8 +204,14 @@ pub fn openapi() -> serde_json::Value {
     api::api().into_document()
 }
 
-/// Who a request says it comes from, for the log: the door, and the program.
+/// Who a request says it comes from, for the log: the page, or the door and the program. A browser says
+/// of which origin a page is, and those of others are turned away before.
 pub(crate) fn by(headers: &HeaderMap) -> String {
+    if headers.contains_key("origin")
+        || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
+    {
+        return "page".to_owned();
+    }
     let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok()).unwrap_or_default();
     let program: String = agent.split_whitespace().next().unwrap_or_default().chars().take(64).collect();
     if program.is_empty() { "http".to_owned() } else { format!("http {program}") }

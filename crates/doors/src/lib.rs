@@ -12,6 +12,7 @@ pub mod jsonl;
 mod lines;
 mod login;
 mod pool;
+mod refusals;
 mod serve;
 mod token;
 mod websocket;
@@ -24,5 +25,6 @@ pub use choices::{
     Brought, BroughtRule, BroughtServer, ContextGauge, ContextKind, ContextSection, ModelChoices, ToolServers,
 };
 pub use login::{Invitation, Logins};
+pub use refusals::RefusalPace;
 pub use serve::{Listeners, ServeError, serve, serve_tcp};
 pub use token::{Token, TokenError};

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
+use crate::refusals::TooMany;
 use crate::token::{Digest, Token, digest, hex, random};
 
 /// How long a code can be used.
@@ -120,6 +121,11 @@ impl Logins {
         known.logins.push(Login { digest: hex(&digest), expires_at });
         self.keep(&known.logins);
         Ok(Some(cookie))
+    }
+
+    /// Waits until somebody may be told that its code is wrong.
+    pub(crate) async fn wait_to_refuse(&self) -> Result<(), TooMany> {
+        self.token.wait_to_refuse().await
     }
 
     /// Whether the cookie with this digest lets in.

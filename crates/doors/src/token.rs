@@ -10,6 +10,8 @@ use std::sync::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::refusals::{RefusalPace, Refusals, TooMany};
+
 /// A token is 64 hex digits; a file with much more is not one.
 const MAX_BYTES: u64 = 4096;
 
@@ -20,6 +22,8 @@ pub(crate) type Digest = [u8; 32];
 pub struct Token {
     path: PathBuf,
     known: Mutex<Known>,
+    /// How fast those are answered who guess at it, or at what was given for it.
+    refusals: Refusals,
 }
 
 /// The digest of the file's content, and which version of the file it was.
@@ -63,7 +67,18 @@ impl Token {
             Err(error) => return Err(io(error)),
         }
         let known = Mutex::new(read(path)?);
-        Ok(Token { path: path.to_owned(), known })
+        Ok(Token { path: path.to_owned(), known, refusals: Refusals::default() })
+    }
+
+    /// The same token, at which one can guess at another pace.
+    #[must_use]
+    pub fn with_pace(self, pace: RefusalPace) -> Token {
+        Token { refusals: Refusals::new(pace), ..self }
+    }
+
+    /// Waits until somebody may be told that what it showed is wrong.
+    pub(crate) async fn wait_to_refuse(&self) -> Result<(), TooMany> {
+        self.refusals.wait().await
     }
 
     /// Whether this is the token. Takes the same time however much of it is right.

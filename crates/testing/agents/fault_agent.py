@@ -12,6 +12,7 @@ A prompt is a list of words, one step each:
   asks:A,B      two questions at once          plan / commands / usage / mode:X   what it says of itself
   unknown       an update nobody knows         notice:TEXT   a notice
   read:PATH / write:PATH=TEXT / run:LINE       what it has its client do
+  own:LINE      a command that it runs itself
   wait          waits until it is canceled     hang          hears nothing any more
   late          when canceled, goes on talking and stops late
   crash         ends with exit code 7          badjson       lines that are no messages
@@ -24,6 +25,7 @@ A prompt is a list of words, one step each:
 
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -185,6 +187,9 @@ def step(session, word):
             note(f"exit {json.dumps(answer_to(request('terminal/wait_for_exit', terminal)))}")
             note(f"output {json.dumps(answer_to(request('terminal/output', terminal)))}")
             answer_to(request("terminal/release", terminal))
+    elif name == "own":
+        done_by_itself = subprocess.run(rest.replace("_", " "), shell=True, capture_output=True, text=True)
+        note(f"own {json.dumps([done_by_itself.returncode, done_by_itself.stdout])}")
     elif name == "wait":
         canceled(session).wait()
     elif name == "late":
@@ -275,7 +280,7 @@ def take(message):
             "authMethods": [{"id": "browser", "name": "Log in with a browser"}]}})
     elif method == "session/new":
         note(f"new {json.dumps(params)}")
-        if option("login"):
+        if option("login") and not os.path.exists(os.path.join(NOTES, "logged-in")):
             send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
             return
         session = f"fault-{os.getpid()}-{time.monotonic_ns()}"
@@ -301,6 +306,13 @@ def take(message):
         kept = sorted(name for name in os.listdir(NOTES) if name.startswith(("fault-", "kept-")))
         listed = [{"sessionId": name, "cwd": params.get("cwd") or os.getcwd(), "title": f"About {name}"} for name in kept]
         send({"id": number, "result": {"sessions": listed}})
+    elif method == "authenticate":
+        note(f"authenticate {params['methodId']}")
+        if params["methodId"] == "browser":
+            open(os.path.join(NOTES, "logged-in"), "w").close()
+            send({"id": number, "result": {}})
+        else:
+            send({"id": number, "error": {"code": -32602, "message": "Invalid params"}})
     elif method == "session/set_mode":
         note(f"mode {params['modeId']}")
         if params["modeId"] == "forbidden":

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{commit, report};
+use crate::editors::{Editors, Shown, taken_in};
 use crate::hidden::Hidden;
 use crate::patch::plan::plan;
 use crate::patch::read::read;
@@ -41,11 +42,12 @@ after a hunk says that it is at the end. Unified diffs (`---`, `+++`, `@@ -1,3 +
 /// Applies a patch to files of the workspace.
 pub(crate) struct ApplyPatch {
     hidden: Arc<Hidden>,
+    editors: Arc<Editors>,
 }
 
 impl ApplyPatch {
-    pub(crate) fn new(hidden: Arc<Hidden>) -> ApplyPatch {
-        ApplyPatch { hidden }
+    pub(crate) fn new(hidden: Arc<Hidden>, editors: Arc<Editors>) -> ApplyPatch {
+        ApplyPatch { hidden, editors }
     }
 }
 
@@ -82,9 +84,10 @@ impl Tool for ApplyPatch {
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
+        let shown = Shown { editors: Arc::clone(&self.editors), session: context.session };
         run_blocking(move |stop| {
             let input: ApplyPatchInput = input::parse(input)?;
-            apply_patch(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
+            apply_patch(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
         })
         .boxed()
     }
@@ -100,13 +103,19 @@ fn describe(file: &FilePatch<'_>) -> String {
     }
 }
 
-fn apply_patch(workspace: &Workspace, input: &ApplyPatchInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+fn apply_patch(
+    workspace: &Workspace,
+    shown: &Shown,
+    input: &ApplyPatchInput,
+    stop: &Stop,
+) -> Result<ToolOutcome, Failed> {
     let patch = read(&input.patch)?;
-    let plan = plan(workspace, &patch)?;
+    let plan = plan(workspace, shown, &patch)?;
     commit(workspace, &plan.changes, stop)?;
+    shown.put(workspace, &plan.changes);
     let report = report(workspace, &plan.changes);
     let mut text = report.text;
-    for note in &plan.notes {
+    for note in plan.notes.iter().map(String::as_str).chain(taken_in(&plan.changes)) {
         text.push_str(note);
         text.push('\n');
     }

@@ -202,10 +202,10 @@ fn difference(action: &Action, path: &str, from: Option<&str>, room: usize) -> O
     let empty = String::new;
     let (old, new, names) = match action {
         Action::Add { content, .. } => (empty(), text_of(content), Names { old: None, new: Some(path) }),
-        Action::Delete { seen } => (text_of(seen.content()?), empty(), Names { old: Some(path), new: None }),
+        Action::Delete { seen } => (text_of(seen.base()?), empty(), Names { old: Some(path), new: None }),
         Action::Update { seen, content } | Action::Move { seen, content, .. } => {
             let names = Names { old: Some(from.unwrap_or(path)), new: Some(path) };
-            (text_of(seen.content()?), text_of(content), names)
+            (text_of(seen.base()?), text_of(content), names)
         }
     };
     Some(diff(&old, &new, names, room))

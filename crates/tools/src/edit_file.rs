@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
+use crate::editors::{Editors, Shown, taken_in};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::patch::find::Finder;
@@ -31,11 +32,12 @@ const MAX_NAMED: usize = 20;
 /// Replaces a text in a file of the workspace.
 pub(crate) struct EditFile {
     hidden: Arc<Hidden>,
+    editors: Arc<Editors>,
 }
 
 impl EditFile {
-    pub(crate) fn new(hidden: Arc<Hidden>) -> EditFile {
-        EditFile { hidden }
+    pub(crate) fn new(hidden: Arc<Hidden>, editors: Arc<Editors>) -> EditFile {
+        EditFile { hidden, editors }
     }
 }
 
@@ -86,15 +88,21 @@ impl Tool for EditFile {
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
+        let shown = Shown { editors: Arc::clone(&self.editors), session: context.session };
         run_blocking(move |stop| {
             let input: EditFileInput = input::parse(input)?;
-            edit(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
+            edit(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
         })
         .boxed()
     }
 }
 
-fn edit(workspace: &Workspace, input: &EditFileInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+fn edit(
+    workspace: &Workspace,
+    shown: &Shown,
+    input: &EditFileInput,
+    stop: &Stop,
+) -> Result<ToolOutcome, Failed> {
     let path = &input.path;
     for (name, text) in [("old", &input.old), ("new", &input.new)] {
         if text.len() > MAX_TEXT_BYTES {
@@ -111,13 +119,15 @@ fn edit(workspace: &Workspace, input: &EditFileInput, stop: &Stop) -> Result<Too
     let place = Place::look(workspace, path)?
         .filter(|place| place.existing().is_some())
         .ok_or_else(|| workspace.explain(path, Errno::NOENT))?;
-    let (seen, document) = read_text(&place, path)?;
+    let (seen, document) = read_text(workspace, shown, &place, path)?;
     let text = replace(path, &document, input)?;
     let content = document.encode(&text);
     let changes = [Change { path: path.clone(), action: Action::Update { seen, content } }];
     commit(workspace, &changes, stop)?;
+    shown.put(workspace, &changes);
     let report = report(workspace, &changes);
-    Ok(ToolOutcome::done(report.text, json!({"files": report.files})))
+    let text = taken_in(&changes).map_or_else(String::new, |note| format!("{note}\n"));
+    Ok(ToolOutcome::done(report.text + &text, json!({"files": report.files})))
 }
 
 /// The text with every occurrence replaced, if there are as many as there should be.

@@ -10,6 +10,7 @@ mod confine;
 mod diagram;
 mod diff;
 mod edit_file;
+mod editors;
 mod environment;
 mod forbidden;
 mod git_status;
@@ -33,6 +34,7 @@ mod walk;
 mod web_fetch;
 mod write_file;
 
+pub use editors::{EditorBuffers, Editors, ReadBuffer, WriteBuffer};
 pub use environment::child_environment;
 pub use output::OutputSink;
 pub use process::{CommandOutcome, Ending};

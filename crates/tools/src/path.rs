@@ -79,6 +79,13 @@ impl Workspace {
         Ok(if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative })
     }
 
+    /// The path from the root on; none where it climbs, since only the kernel knows where that leads.
+    pub(crate) fn absolute(&self, path: &str) -> Option<PathBuf> {
+        let relative = self.relative(path).ok()?;
+        let climbs = relative.components().any(|part| part == Component::ParentDir);
+        (!climbs).then(|| self.root.join(relative))
+    }
+
     /// Opens a regular file for reading.
     pub(crate) fn read(&self, path: &str) -> Result<(File, Stat), Failed> {
         let relative = self.relative(path)?;

@@ -21,8 +21,12 @@ use self::kind::{Encoding, FileKind};
 use self::lines::Lines;
 use self::utf16::Utf16Reader;
 use crate::blocking::{Stop, run_blocking};
+use crate::editors::{Editors, Shown};
 use crate::hidden::Hidden;
+use crate::patch::document::Document;
+use crate::patch::plan::MAX_FILE_BYTES;
 use crate::path::Workspace;
+use crate::place::Place;
 use crate::text::reveal_line;
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
@@ -34,11 +38,12 @@ const SAMPLE_BYTES: u64 = 8 * 1024;
 /// Reads a file of the workspace.
 pub(crate) struct ReadFile {
     hidden: Arc<Hidden>,
+    editors: Arc<Editors>,
 }
 
 impl ReadFile {
-    pub(crate) fn new(hidden: Arc<Hidden>) -> ReadFile {
-        ReadFile { hidden }
+    pub(crate) fn new(hidden: Arc<Hidden>, editors: Arc<Editors>) -> ReadFile {
+        ReadFile { hidden, editors }
     }
 }
 
@@ -81,15 +86,21 @@ impl Tool for ReadFile {
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
+        let shown = Shown { editors: Arc::clone(&self.editors), session: context.session };
         run_blocking(move |stop| {
             let input: ReadFileInput = input::parse(input)?;
-            read(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
+            read(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
         })
         .boxed()
     }
 }
 
-fn read(workspace: &Workspace, input: &ReadFileInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+fn read(
+    workspace: &Workspace,
+    shown: &Shown,
+    input: &ReadFileInput,
+    stop: &Stop,
+) -> Result<ToolOutcome, Failed> {
     let start = input.start_line.unwrap_or(1);
     let end = input.end_line.unwrap_or(u64::MAX);
     if end < start {
@@ -97,7 +108,13 @@ fn read(workspace: &Workspace, input: &ReadFileInput, stop: &Stop) -> Result<Too
     }
     let path = reveal_line(&input.path);
     let cannot = |error| cannot_read(&path, &error);
-    let (mut file, stat) = workspace.read(&input.path)?;
+    let (mut file, stat) = match workspace.read(&input.path) {
+        Ok(opened) => opened,
+        Err(failed) => {
+            let new = new_in_editor(workspace, shown, &input.path).ok_or(failed)?;
+            return show_unsaved(&path, &new, (start, end), stop);
+        }
+    };
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     let mut sample = Vec::new();
     (&mut file).take(SAMPLE_BYTES).read_to_end(&mut sample).map_err(cannot)?;
@@ -108,6 +125,10 @@ fn read(workspace: &Workspace, input: &ReadFileInput, stop: &Stop) -> Result<Too
             "`{path}` is not text: it is {what} of {size} bytes, which cannot be read here. {advice}"
         ))),
         FileKind::Text(encoding) => {
+            if let Some(text) = unsaved(workspace, shown, &input.path, &file, size) {
+                return show_unsaved(&path, &text, (start, end), stop);
+            }
+            file.rewind().map_err(cannot)?;
             let mut lines = Lines::new(start, end, encoding);
             let is_whole = match encoding {
                 Encoding::Bytes | Encoding::Utf8Mark => {
@@ -122,6 +143,47 @@ fn read(workspace: &Workspace, input: &ReadFileInput, stop: &Stop) -> Result<Too
             lines.outcome(&path, is_whole, size)
         }
     }
+}
+
+/// What an editor shows of a text file that is not saved.
+fn unsaved(workspace: &Workspace, shown: &Shown, path: &str, file: &File, size: u64) -> Option<String> {
+    if size > MAX_FILE_BYTES || !shown.is_there() {
+        return None;
+    }
+    let mut content = Vec::new();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
+    shown.unsaved(workspace, path, Some(Document::decode(&content)?.text()))
+}
+
+/// What an editor shows of a file that could be in the workspace and is not on disk.
+fn new_in_editor(workspace: &Workspace, shown: &Shown, path: &str) -> Option<String> {
+    let place = Place::look(workspace, path).ok()??;
+    if place.existing().is_some() || place.is_link() {
+        return None;
+    }
+    shown.unsaved(workspace, path, None)
+}
+
+/// Some lines of a text that an editor shows.
+fn show_unsaved(
+    path: &str,
+    text: &str,
+    (start, end): (u64, u64),
+    stop: &Stop,
+) -> Result<ToolOutcome, Failed> {
+    let mut lines = Lines::new(start, end, Encoding::Bytes);
+    let is_whole = lines.scan(text.as_bytes(), stop).map_err(|error| cannot_read(path, &error))?;
+    let mut outcome = lines.outcome(path, is_whole, text.len() as u64)?;
+    if !outcome.text.is_empty() && !outcome.text.ends_with('\n') {
+        outcome.text.push('\n');
+    }
+    outcome
+        .text
+        .push_str("[This is what the user's editor shows. It is not saved: commands see what is on disk.]");
+    if let Some(details) = &mut outcome.details {
+        details["unsaved"] = true.into();
+    }
+    Ok(outcome)
 }
 
 /// Hands an image on to the model, with its measures where its head tells them.

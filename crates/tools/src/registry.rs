@@ -11,6 +11,7 @@ use crate::apply_patch::ApplyPatch;
 use crate::confine::Confines;
 use crate::diagram::Diagram;
 use crate::edit_file::EditFile;
+use crate::editors::Editors;
 use crate::git_status::GitStatus;
 use crate::hidden::Hidden;
 use crate::process::{self, CommandOutcome, Processes};
@@ -31,6 +32,7 @@ pub struct Tools {
     specs: Arc<[ToolSpec]>,
     confines: Arc<Confines>,
     processes: Arc<Processes>,
+    editors: Arc<Editors>,
 }
 
 /// What the built-in tools are given.
@@ -71,15 +73,16 @@ impl Tools {
         let confines =
             Arc::new(Confines { sandbox, allow_unconfined, network, writable, hidden: hidden.clone() });
         let processes = Arc::new(Processes::default());
+        let editors = Arc::<Editors>::default();
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(RepoTree::new(hidden.clone())),
             Arc::new(RepoMap::new(map_cache, hidden.clone())),
-            Arc::new(ReadFile::new(hidden.clone())),
+            Arc::new(ReadFile::new(hidden.clone(), editors.clone())),
             Arc::new(Search::new(hidden.clone())),
             Arc::new(GitStatus::new(confines.clone())),
-            Arc::new(ApplyPatch::new(hidden.clone())),
-            Arc::new(EditFile::new(hidden.clone())),
-            Arc::new(WriteFile::new(hidden)),
+            Arc::new(ApplyPatch::new(hidden.clone(), editors.clone())),
+            Arc::new(EditFile::new(hidden.clone(), editors.clone())),
+            Arc::new(WriteFile::new(hidden, editors.clone())),
             Arc::new(Shell::new(confines.clone(), processes.clone())),
             Arc::new(ShellProcess::new(processes.clone())),
             Arc::new(Verify::new(confines.clone())),
@@ -88,7 +91,7 @@ impl Tools {
         if web.enabled {
             tools.push(Arc::new(WebFetch::new(&web)));
         }
-        Tools { tools: Vec::new(), specs: Arc::default(), confines, processes }.and(tools)
+        Tools { tools: Vec::new(), specs: Arc::default(), confines, processes, editors }.and(tools)
     }
 
     /// The built-in tools without any sandbox: programs have all rights of this process. For tests.
@@ -99,8 +102,8 @@ impl Tools {
     /// These tools and no others, in this order; commands run unconfined. For tests.
     pub fn of(tools: Vec<Arc<dyn Tool>>) -> Tools {
         let confines = Arc::new(Confines { allow_unconfined: true, ..Confines::default() });
-        let processes = Arc::default();
-        Tools { tools: Vec::new(), specs: Arc::default(), confines, processes }.and(tools)
+        let (processes, editors) = (Arc::default(), Arc::default());
+        Tools { tools: Vec::new(), specs: Arc::default(), confines, processes, editors }.and(tools)
     }
 
     /// The same with more tools behind them. Of tools with one name only the first counts, so that a
@@ -128,6 +131,11 @@ impl Tools {
         timeout: Duration,
     ) -> CommandOutcome {
         process::run_command(&self.confines, context, command, timeout).await
+    }
+
+    /// The editors that show files of sessions, which the tools for files look at too.
+    pub fn editors(&self) -> &Arc<Editors> {
+        &self.editors
     }
 
     /// What a person must know before commands run, where nothing confines them.

@@ -30,6 +30,8 @@ pub(crate) struct Seen {
     stat: Stat,
     /// All that the file held; none where it was too long to keep.
     content: Option<Vec<u8>>,
+    /// What an editor shows of it that is not saved, in the file's own encoding.
+    unsaved: Option<Vec<u8>>,
 }
 
 /// What must be at a place for it to be changed.
@@ -71,12 +73,12 @@ impl Place {
         let mut content = Vec::new();
         file.take(limit + 1).read_to_end(&mut content).map_err(cannot)?;
         let is_whole = content.len() as u64 <= limit;
-        Ok(Seen { stat, content: is_whole.then_some(content) })
+        Ok(Seen { stat, content: is_whole.then_some(content), unsaved: None })
     }
 
     /// The file that was there when the place was found, known by its stamp alone.
     pub(crate) fn unread(&self) -> Option<Seen> {
-        self.existing().map(|stat| Seen { stat: *stat, content: None })
+        self.existing().map(|stat| Seen { stat: *stat, content: None, unsaved: None })
     }
 
     /// Whether the place is as expected: for a file that was read, the same content, or where that was
@@ -88,7 +90,7 @@ impl Place {
         };
         let content = match expected {
             Expected::Nothing => return false,
-            Expected::Seen(Seen { stat, content: None }) => return stamp(&now) == stamp(stat),
+            Expected::Seen(Seen { stat, content: None, .. }) => return stamp(&now) == stamp(stat),
             Expected::Seen(Seen { content: Some(content), .. }) => content.as_slice(),
             Expected::Content(content) => content,
         };
@@ -139,6 +141,21 @@ impl Seen {
     /// All that the file held; none where it was too long to keep.
     pub(crate) fn content(&self) -> Option<&[u8]> {
         self.content.as_deref()
+    }
+
+    /// The same with what an editor shows of it, to which a change is then made.
+    pub(crate) fn with_unsaved(self, unsaved: Vec<u8>) -> Seen {
+        Seen { unsaved: Some(unsaved), ..self }
+    }
+
+    /// What a change is made to: what an editor shows, or else what the file held.
+    pub(crate) fn base(&self) -> Option<&[u8]> {
+        self.unsaved.as_deref().or(self.content())
+    }
+
+    /// Whether an editor showed something that was not saved.
+    pub(crate) fn has_unsaved(&self) -> bool {
+        self.unsaved.is_some()
     }
 
     /// How long the file was.

@@ -11,9 +11,12 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
+use crate::editors::{Editors, Shown};
 use crate::hidden::Hidden;
+use crate::patch::document::Document;
 use crate::path::Workspace;
 use crate::place::Place;
+use crate::replace::Seen;
 use crate::text::reveal_line;
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
@@ -25,11 +28,12 @@ const MAX_COMPARED_BYTES: u64 = 4 * 1024 * 1024;
 /// Creates or replaces a file of the workspace.
 pub(crate) struct WriteFile {
     hidden: Arc<Hidden>,
+    editors: Arc<Editors>,
 }
 
 impl WriteFile {
-    pub(crate) fn new(hidden: Arc<Hidden>) -> WriteFile {
-        WriteFile { hidden }
+    pub(crate) fn new(hidden: Arc<Hidden>, editors: Arc<Editors>) -> WriteFile {
+        WriteFile { hidden, editors }
     }
 }
 
@@ -70,15 +74,21 @@ impl Tool for WriteFile {
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
+        let shown = Shown { editors: Arc::clone(&self.editors), session: context.session };
         run_blocking(move |stop| {
             let input: WriteFileInput = input::parse(input)?;
-            write(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
+            write(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
         })
         .boxed()
     }
 }
 
-fn write(workspace: &Workspace, input: &WriteFileInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+fn write(
+    workspace: &Workspace,
+    shown: &Shown,
+    input: &WriteFileInput,
+    stop: &Stop,
+) -> Result<ToolOutcome, Failed> {
     let bytes = input.content.len();
     let path = reveal_line(&input.path);
     if bytes > MAX_CONTENT_BYTES {
@@ -93,12 +103,14 @@ fn write(workspace: &Workspace, input: &WriteFileInput, stop: &Stop) -> Result<T
         // A file that may not be read can still be replaced; it is then known by its stamp.
         place.unread().map(|unread| place.read(&input.path, MAX_COMPARED_BYTES).unwrap_or(unread))
     });
+    let seen = seen.map(|seen| with_unsaved(workspace, shown, &input.path, seen));
     let (done, change, action) = match seen {
         Some(seen) => ("Replaced", "replaced", Action::Update { seen, content }),
         None => ("Created", "created", Action::Add { content, executable: false }),
     };
     let changes = [Change { path: input.path.clone(), action }];
     commit(workspace, &changes, stop)?;
+    shown.put(workspace, &changes);
     let report = report(workspace, &changes);
     let counts = report.counts.first().copied().flatten();
     let lines = counts.map(|counts| format!(", {} lines added, {} removed", counts.added, counts.removed));
@@ -111,4 +123,13 @@ fn write(workspace: &Workspace, input: &WriteFileInput, stop: &Stop) -> Result<T
         "files": report.files,
     });
     Ok(ToolOutcome::done(format!("{done} {path}: {bytes} bytes{}.", lines.unwrap_or_default()), details))
+}
+
+/// The file with what an editor shows of it that is not saved, which the new content takes the place of.
+fn with_unsaved(workspace: &Workspace, shown: &Shown, path: &str, seen: Seen) -> Seen {
+    let Some(document) = seen.content().and_then(Document::decode) else { return seen };
+    match shown.unsaved(workspace, path, Some(document.text())) {
+        Some(unsaved) => seen.with_unsaved(document.encode(&unsaved)),
+        None => seen,
+    }
 }

@@ -17,8 +17,6 @@ class Adapter:
     env: dict
     files: dict = field(default_factory=dict)
     command: list = field(default_factory=list)
-    # What its sessions choose, where it would not ask a person by itself.
-    settings: dict = field(default_factory=dict)
     # It keeps sessions in files that are named by the minute, and a load within that minute empties the file.
     loads_in_the_next_minute: bool = False
 
@@ -31,8 +29,7 @@ class Adapter:
         lines = [f"[agents.{self.name}]", f'preset = "{self.preset}"']
         if self.command:
             lines.append(f"command = {json.dumps(self.command)}")
-        for table, values in (("env", self.env), ("settings", self.settings)):
-            lines += [f"[agents.{self.name}.{table}]"] + [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        lines += [f"[agents.{self.name}.env]"] + [f"{key} = {json.dumps(value)}" for key, value in self.env.items()]
         return "\n".join(lines) + "\n"
 
 
@@ -55,8 +52,7 @@ def adapters(url):
         Adapter("claude", "@agentclientprotocol/claude-agent-acp", "claude",
                 {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}),
         Adapter("codex", "@zed-industries/codex-acp", "codex", {"OPENAI_API_KEY": KEY}, codex),
-        Adapter("codex-org", "@agentclientprotocol/codex-acp", "codex", {"OPENAI_API_KEY": KEY}, codex,
-                settings={"mode": "workspace-write"}),
+        Adapter("codex-org", "@agentclientprotocol/codex-acp", "codex", {"OPENAI_API_KEY": KEY}, codex),
         Adapter("gemini", "@google/gemini-cli", "gemini",
                 {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_MODEL": "gemini-2.5-flash"},
                 {".gemini/settings.json": json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}})},

@@ -35,9 +35,8 @@ class Turn:
 
     @property
     def results(self):
-        """Those of calls that have ended: agents that tell of a call before they ask about it have two records of it."""
-        results = [data["tool_result"] for data in self.of("tool_call_completed")]
-        return [result for result in results if not (result.get("details") or {}).get("goes_on")]
+        """What came of its calls."""
+        return [data["tool_result"] for data in self.of("tool_call_completed")]
 
     def __str__(self):
         return "\n".join(json.dumps(event)[:1500] for event in self.events)

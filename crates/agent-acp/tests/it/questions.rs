@@ -58,6 +58,28 @@ async fn a_question_of_a_call_within_a_call_does_not_wait_for_the_outer_one() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_said_to_be_at_work_before_its_question_is_one_call() {
+    for (verdict, ok) in [(Verdict::Approve, true), (Verdict::Deny, false)] {
+        let world = world_with(Policy::default(), &[]).answering(verdict);
+        world.ask("open:q ask:q say:end").await.unwrap();
+        assert_eq!(world.result("q").ok, ok);
+        let events = world.host.events();
+        let calls = events.iter().filter(|event| matches!(event, Event::ToolCallCompleted { .. })).count();
+        let starts = events.iter().filter(|event| matches!(event, Event::ToolCallStarted { .. })).count();
+        assert_eq!((calls, starts), (1, usize::from(ok)), "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_at_work_is_said_to_be_so_although_nobody_asks() {
+    let world = world(&[]);
+    let running = world.begin("open:q wait");
+    within(world.host.recorded("tool_call_started", 1)).await;
+    world.host.cancel();
+    assert_eq!(running.await.unwrap().unwrap_err().reason, "turn_over");
+}
+
+#[tokio::test]
 async fn asking_twice_about_one_call_is_two_questions() {
     let world = world_with(Policy::default(), &[]).answering(Verdict::Approve);
     world.ask("ask:q ask:q say:end").await.unwrap();

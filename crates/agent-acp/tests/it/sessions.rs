@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ostler_types::{Change, Role};
+use ostler_testing::host::TurnHost;
+use ostler_types::{Change, NewSession, Role};
 
-use crate::fixture::{World, agent, ask_in, settings, world};
+use crate::fixture::{World, agent, agent_of, ask_in, directory, program, settings, world};
 
 /// The same session after a restart of the daemon.
 fn restarted(world: World, options: &[&str]) -> World {
@@ -52,6 +53,29 @@ async fn a_session_that_the_agent_lost_is_begun_anew_and_told_what_was_said() {
         let prompts = world.notes("prompt");
         assert!(prompts.iter().any(|prompt| prompt.contains("the answer is 42")), "{prompts:?}");
         assert_eq!(world.answers(), ["the answer is 42", "two"]);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_is_set_to_ask_where_it_offers_that_and_nothing_else_is_said() {
+    for (choice, own, expected) in
+        [("code", None, vec!["code"]), ("fly", None, vec![]), ("code", Some("ask"), vec!["code", "ask"])]
+    {
+        let directory = directory();
+        let chosen: BTreeMap<String, String> =
+            own.map(|own: &str| ("mode".to_owned(), own.to_owned())).into_iter().collect();
+        let mut program = program(&directory, &["modes"]);
+        program.asking = Some(("mode".to_owned(), choice.to_owned()));
+        let workspace = directory.path().join("workspace");
+        let host = TurnHost::with_session(workspace.to_str().unwrap(), |new| NewSession {
+            agent: "fault".to_owned(),
+            agent_settings: chosen,
+            ..new
+        });
+        let world = World { agent: agent_of(program, settings()), host, directory };
+        world.ask("say:x").await.unwrap();
+        world.ask("say:y").await.unwrap();
+        assert_eq!(world.notes("mode"), expected);
     }
 }
 

@@ -5,16 +5,20 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{
-    ConfigOptionUpdate, CurrentModeUpdate, Error, PromptResponse, RequestId, SessionInfoUpdate,
-    SessionUpdate, StopReason,
+    ConfigOptionUpdate, CurrentModeUpdate, Error, FileSystemCapabilities, PromptResponse, RequestId,
+    SessionInfoUpdate, SessionUpdate, StopReason,
 };
+use futures_util::future::join_all;
 use ostler_acp::{BadLine, Incoming, parse};
 use ostler_types::{AgentState, Command, MessageId, SessionId, SessionView, TurnId};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout};
 
+use super::editor::fresh_number;
 use super::errors::{bad_line, of_failure};
+use super::files::Files;
 use super::follow::Follower;
 use super::notes::{Note, Question, TurnEnd};
 use super::questions::Questions;
@@ -39,8 +43,15 @@ pub(super) struct Desk {
     pub(super) sessions: Vec<Open>,
     pub(super) prompts: Vec<Prompt>,
     pub(super) questions: Questions,
+    pub(super) files: Files,
+    /// How many requests the editor has been sent.
+    pub(super) asked: i64,
+    /// Which editor it is.
+    pub(super) editor: u64,
+    /// What it offers to do with files.
+    pub(super) offers: FileSystemCapabilities,
     followers: JoinSet<()>,
-    notes_in: mpsc::Sender<(SessionId, Note)>,
+    pub(super) notes_in: mpsc::Sender<(SessionId, Note)>,
     /// What the sessions have to tell.
     notes: mpsc::Receiver<(SessionId, Note)>,
 }
@@ -48,7 +59,11 @@ pub(super) struct Desk {
 /// A session that the editor has open.
 pub(super) struct Open {
     pub(super) id: SessionId,
-    workspace: PathBuf,
+    pub(super) workspace: PathBuf,
+    /// The same as the editor spells it.
+    pub(super) cwd: PathBuf,
+    /// What it was told of the servers of tools that it named.
+    pub(super) brought: Option<Map<String, Value>>,
     pub(super) shown: Shown,
     pub(super) own: Own,
     /// The requests that are answered once the past has been told.
@@ -104,6 +119,10 @@ impl Desk {
             sessions: Vec::new(),
             prompts: Vec::new(),
             questions: Questions::default(),
+            files: Files::default(),
+            asked: 0,
+            editor: fresh_number(),
+            offers: FileSystemCapabilities::default(),
             followers: JoinSet::new(),
             notes_in,
             notes,
@@ -134,7 +153,9 @@ impl Desk {
             Ok(Incoming::Request { id, method, params }) => Box::pin(self.request(id, &method, params)).await,
             Ok(Incoming::Notification { method, params }) => self.notification(&method, params).await,
             Ok(Incoming::Answer { id, outcome }) => {
-                if let Some((session_id, command)) = self.questions.respond(&id, outcome) {
+                let outcome = self.files.respond(&id, outcome);
+                let meant = outcome.and_then(|outcome| self.questions.respond(&id, outcome));
+                if let Some((session_id, command)) = meant {
                     self.submit(session_id, command).await;
                 }
             }
@@ -158,7 +179,11 @@ impl Desk {
             Note::Changed(session) => self.changed(id, |shown| shown.take(&session)).await,
             Note::AgentChanged(agent) => self.changed(id, |shown| shown.take_agent(&agent)).await,
             Note::Replayed => self.loaded(id).await,
-            Note::Gone => self.gone(id),
+            Note::File(wanted) => self.ask_file(id, wanted),
+            Note::Gone => {
+                self.gone(id);
+                self.leave(id).await;
+            }
         }
         self.flush().await
     }
@@ -166,6 +191,7 @@ impl Desk {
     /// Begins to follow a session; one that is followed already is followed anew, if its past is to be told.
     pub(super) fn open(&mut self, view: &SessionView, loading: Option<RequestId>) {
         let id = view.session.id;
+        self.show(id);
         let place = self.sessions.iter().position(|open| open.id == id);
         let replay = loading.is_some();
         let waiting: Vec<Question> = view.pending_approvals.iter().map(Question::from).collect();
@@ -184,6 +210,8 @@ impl Desk {
         self.sessions.push(Open {
             id,
             workspace: PathBuf::from(&view.session.workspace_path),
+            cwd: PathBuf::from(&view.session.workspace_path),
+            brought: None,
             shown: Shown::of(view),
             own,
             loading: loading.into_iter().collect(),
@@ -225,7 +253,7 @@ impl Desk {
 
     fn ask(&mut self, shown_in: SessionId, question: Question) {
         if let Some(open) = self.sessions.iter().find(|open| open.id == shown_in) {
-            self.questions.ask(shown_in, question, &open.workspace, &mut self.out);
+            self.questions.ask(shown_in, question, &open.workspace, (&mut self.asked, &mut self.out));
         }
     }
 
@@ -236,7 +264,8 @@ impl Desk {
         if loading.is_empty() {
             return;
         }
-        let result = self.offers(&self.shown(id)).await;
+        let brought = open.brought.clone();
+        let result = self.offers(&self.shown(id)).await.meta(brought);
         for request in &loading {
             wire::result(request, &result, &mut self.out);
         }
@@ -335,6 +364,7 @@ impl Desk {
 
     /// Ends what this editor has asked for, and answers all that it waits for.
     pub(super) async fn end(&mut self, how: Ended) {
+        self.files.end();
         let stopping = *self.door.engine.stopping().borrow();
         if !stopping {
             for open in &self.sessions {
@@ -367,6 +397,7 @@ impl Desk {
             _ = timeout(GRACE, self.flush()).await;
         }
         self.followers.shutdown().await;
+        join_all(self.sessions.iter().map(|open| self.leave(open.id))).await;
     }
 
     /// Whether the end of a turn of this editor is still to be expected: one that waits for an answer has none.

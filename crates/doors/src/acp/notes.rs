@@ -1,10 +1,13 @@
 //! What the desk of an editor has to know of a session beside the updates that its follower sends.
 
+use std::path::PathBuf;
+
 use agent_client_protocol::v1::schema::StopReason;
 use ostler_types::{
     AgentState, ApprovalOption, Failure, FileChange, PATCH_REVIEW, PendingApproval, Session, SessionId,
     ToolCall, ToolCallId, ToolKind, TurnId,
 };
+use tokio::sync::oneshot;
 
 /// What the desk is told of a session.
 #[derive(Debug)]
@@ -23,8 +26,20 @@ pub(super) enum Note {
     AgentChanged(Box<AgentState>),
     /// All that had happened before it was opened has been told.
     Replayed,
+    /// A tool wants to know or to say what a file holds.
+    File(FileRequest),
     /// No more will come of this session.
     Gone,
+}
+
+/// What the editor is to be asked about a file.
+#[derive(Debug)]
+pub(super) struct FileRequest {
+    pub(super) path: PathBuf,
+    /// What it is to hold; none when that is asked.
+    pub(super) content: Option<String>,
+    /// Takes what it holds. Dropped where there is no answer.
+    pub(super) reply: oneshot::Sender<String>,
 }
 
 /// How a turn ended.

@@ -20,7 +20,6 @@ const FILES: usize = 50;
 /// The questions that one editor has been asked.
 #[derive(Default)]
 pub(super) struct Questions {
-    asked: i64,
     open: Vec<Open>,
 }
 
@@ -32,23 +31,23 @@ struct Open {
 }
 
 impl Questions {
-    /// Puts a question, unless it has been put already.
+    /// Puts a question, under the next number, unless it has been put already.
     pub(super) fn ask(
         &mut self,
         shown_in: SessionId,
         question: Question,
         workspace: &Path,
-        out: &mut Vec<u8>,
+        (asked, out): (&mut i64, &mut Vec<u8>),
     ) {
         if self.open.iter().any(|open| open.question.key == question.key) {
             return;
         }
-        self.asked += 1;
+        *asked += 1;
         let options = to_options(&offered(&question));
         let call = call(&question, workspace);
         let request = RequestPermissionRequest::new(shown_in.to_string(), call, options);
-        wire::request(self.asked, "session/request_permission", &request, out);
-        self.open.push(Open { number: self.asked, shown_in, question });
+        wire::request(*asked, "session/request_permission", &request, out);
+        self.open.push(Open { number: *asked, shown_in, question });
     }
 
     /// Takes an answer, and returns what it means. None when it is too late, or when the editor cannot answer

@@ -2,15 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
-    AgentCapabilities, AuthenticateResponse, CancelNotification, CancelRequestNotification,
-    CloseSessionRequest, CloseSessionResponse, Error, Implementation, InitializeRequest, InitializeResponse,
-    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpServer,
-    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, RequestId,
-    ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
-    SessionInfo, SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+    CancelNotification, CancelRequestNotification, CloseSessionRequest, CloseSessionResponse, Error,
+    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
+    NewSessionResponse, PromptRequest, RequestId, ResumeSessionRequest, SessionConfigOptionValue,
+    SessionInfo, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
+    SetSessionModeResponse,
 };
 use ostler_engine::EngineError;
 use ostler_index::Filter;
@@ -18,7 +15,7 @@ use ostler_types::{
     Accepted, Command, Delivery, Message, MessageId, Role, SessionId, SessionStatus, SessionView, TurnId,
 };
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::desk::{Desk, Prompt, SESSIONS, Stop};
 use super::errors::{bad_line, invalid, no_session, of_engine, of_failure, read, unknown_method};
@@ -29,15 +26,13 @@ use crate::http::{NewSessionBody, failure, make};
 
 /// Sessions in one page of the list.
 const PAGE: usize = 50;
-/// Under which name an editor is told what became of the servers of tools that it named.
-const SERVERS: &str = "ostler.mcpServers";
 
 /// What becomes of a request.
 enum Reply {
     /// This is the answer.
     Now(Value),
-    /// This is the answer, and then the session is followed.
-    Open(Value, Box<SessionView>),
+    /// This is the answer, and then the session is followed, whose workspace the editor spells so.
+    Open(Value, Box<SessionView>, PathBuf),
     /// The answer comes when something has happened.
     Later,
 }
@@ -53,10 +48,11 @@ impl Desk {
     pub(super) async fn request(&mut self, id: RequestId, method: &str, params: Value) {
         match self.carry_out(&id, method, params).await {
             Ok(Reply::Now(answer)) => wire::result(&id, &answer, &mut self.out),
-            Ok(Reply::Open(answer, view)) => {
+            Ok(Reply::Open(answer, view, cwd)) => {
                 // The editor learns of the session before anything is told of it.
                 wire::result(&id, &answer, &mut self.out);
                 self.open(&view, None);
+                self.note_cwd(&view, cwd).await;
             }
             Ok(Reply::Later) => {}
             Err(error) => wire::error(&id, &error, &mut self.out),
@@ -65,9 +61,9 @@ impl Desk {
 
     async fn carry_out(&mut self, id: &RequestId, method: &str, params: Value) -> Result<Reply, Error> {
         match method {
-            "initialize" => initialize(&read(params)?),
-            "authenticate" => Reply::now(&AuthenticateResponse::default()),
-            "session/new" => self.new_session(read(params)?).await,
+            "initialize" => Reply::now(&self.initialize(read(params)?)),
+            "authenticate" => Reply::now(&self.authenticate(read(params)?).await?),
+            "session/new" => Box::pin(self.new_session(read(params)?)).await,
             "session/load" => self.load(id, read(params)?).await,
             "session/resume" => self.resume(read(params)?).await,
             "session/list" => self.list(read(params)?).await,
@@ -108,9 +104,23 @@ impl Desk {
         }
     }
 
+    /// A directory as the editor spells it.
+    fn absolute(&self, cwd: &Path) -> PathBuf {
+        Path::new(&self.options.cwd).join(cwd).components().collect()
+    }
+
+    /// Remembers how the editor spells the workspace of a session, where it is the same.
+    async fn note_cwd(&mut self, view: &SessionView, cwd: PathBuf) {
+        let real = tokio::fs::canonicalize(&cwd).await;
+        let is_same = real.is_ok_and(|real| real == Path::new(&view.session.workspace_path));
+        for open in self.sessions.iter_mut().filter(|open| is_same && open.id == view.session.id) {
+            open.cwd.clone_from(&cwd);
+        }
+    }
+
     async fn new_session(&mut self, request: NewSessionRequest) -> Result<Reply, Error> {
         self.has_room()?;
-        let cwd: PathBuf = Path::new(&self.options.cwd).join(&request.cwd).components().collect();
+        let cwd = self.absolute(&request.cwd);
         let mut body = NewSessionBody::default();
         body.workspace_path = cwd.to_string_lossy().into_owned();
         body.model.clone_from(&self.options.model);
@@ -125,24 +135,29 @@ impl Desk {
         let answer = NewSessionResponse::new(session.id.to_string())
             .modes(shown.modes())
             .config_options(shown.options(&self.door).await)
-            .meta(about_servers(&request.mcp_servers));
-        Ok(Reply::Open(value(&answer)?, Box::new(view)))
+            .meta(self.bring(&view, request.mcp_servers).await);
+        Ok(Reply::Open(value(&answer)?, Box::new(view), cwd))
     }
 
     /// Tells all that has happened in a session, then what happens; the answer comes in between.
     async fn load(&mut self, id: &RequestId, request: LoadSessionRequest) -> Result<Reply, Error> {
-        about_servers(&request.mcp_servers);
         let view = self.find(&request.session_id.0).await?;
+        let brought = self.bring(&view, request.mcp_servers).await;
         self.open(&view, Some(id.clone()));
+        self.note_cwd(&view, self.absolute(&request.cwd)).await;
+        for open in self.sessions.iter_mut().filter(|open| open.id == view.session.id) {
+            open.brought.clone_from(&brought);
+        }
         Ok(Reply::Later)
     }
 
     /// Tells what happens in a session from now on.
     async fn resume(&mut self, request: ResumeSessionRequest) -> Result<Reply, Error> {
-        about_servers(&request.mcp_servers);
         let view = self.find(&request.session_id.0).await?;
-        let answer = self.offers(&Some(Shown::of(&view))).await;
-        Ok(Reply::Open(value(&answer)?, Box::new(view)))
+        let brought = self.bring(&view, request.mcp_servers).await;
+        let answer = self.offers(&Some(Shown::of(&view))).await.meta(brought);
+        let cwd = self.absolute(&request.cwd);
+        Ok(Reply::Open(value(&answer)?, Box::new(view), cwd))
     }
 
     /// What can be chosen of a session, in the form that load and resume have in common.
@@ -189,6 +204,7 @@ impl Desk {
         self.stop(id, Stop::Own).await;
         self.end_prompts(id);
         self.close(id);
+        self.leave(id).await;
         Reply::now(&CloseSessionResponse::default())
     }
 
@@ -264,38 +280,6 @@ impl Desk {
         }
         Err(bad_line(format!("an editor has at most {SESSIONS} sessions open at a time; close one")))
     }
-}
-
-fn initialize(request: &InitializeRequest) -> Result<Reply, Error> {
-    if let Some(client) = &request.client_info {
-        let (name, version) = (ostler_acp::plain(&client.name, 100), ostler_acp::plain(&client.version, 100));
-        tracing::info!(name, version, "an editor is there");
-    }
-    let prompts = PromptCapabilities::new().image(true).audio(true).embedded_context(true);
-    let sessions = SessionCapabilities::new()
-        .list(SessionListCapabilities::new())
-        .resume(SessionResumeCapabilities::new())
-        .close(SessionCloseCapabilities::new());
-    let capabilities = AgentCapabilities::new()
-        .load_session(true)
-        .prompt_capabilities(prompts)
-        .session_capabilities(sessions);
-    let about = Implementation::new("ostler", env!("CARGO_PKG_VERSION")).title("Ostler".to_owned());
-    // Version 1 is the one that is spoken here, whichever the editor would like.
-    Reply::now(
-        &InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(capabilities).agent_info(about),
-    )
-}
-
-/// What an editor is told of the servers of tools that it names: they are not started. What starts programs is
-/// configured by the owner, or brought by a workspace that is trusted.
-fn about_servers(servers: &[McpServer]) -> Option<Map<String, Value>> {
-    if servers.is_empty() {
-        return None;
-    }
-    tracing::warn!(count = servers.len(), "the editor names MCP servers, which are not started");
-    let told = json!({"used": false, "hint": "name them in `[mcp.<name>]` of ostler's own configuration"});
-    Some(Map::from_iter([(SERVERS.to_owned(), told)]))
 }
 
 fn value(answer: &impl Serialize) -> Result<Value, Error> {

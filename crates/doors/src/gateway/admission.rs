@@ -76,9 +76,19 @@ async fn serve(
     waiting: OwnedSemaphorePermit,
 ) {
     let admitted = tokio::time::timeout(door.limits.auth_timeout, admit(&door, &access, upgrading)).await;
+    // Also before a guess is answered: those who wait for that may not keep out those who have the token.
     drop(waiting);
     let socket = match admitted {
-        Ok(Some((connection, pass))) => Socket::new(door, connection, pass),
+        Ok(Some(Came::In(connection, pass))) => Socket::new(door, connection, pass),
+        Ok(Some(Came::Guessing(mut connection))) => {
+            let answered = async {
+                // Where too many wait already, this one is turned away at once.
+                _ = access.wait_to_refuse().await;
+                turn_away(&mut connection, "invalid token").await;
+            };
+            _ = tokio::time::timeout(door.limits.auth_timeout, answered).await;
+            return;
+        }
         Ok(None) => return,
         Err(_) => {
             tracing::debug!("a socket did not show its token in time");
@@ -89,8 +99,16 @@ async fn serve(
     Box::pin(socket.run()).await;
 }
 
+/// How a socket that has shown a token came.
+enum Came {
+    /// With the right one.
+    In(Connection, Pass),
+    /// With a wrong one, which it has not been told yet.
+    Guessing(Connection),
+}
+
 /// Waits for the token.
-async fn admit(door: &Door, access: &Access, upgrading: OnUpgrade) -> Option<(Connection, Pass)> {
+async fn admit(door: &Door, access: &Access, upgrading: OnUpgrade) -> Option<Came> {
     let upgraded: Upgraded = upgrading.await.ok()?;
     let limit = door.limits.max_frame_bytes.min(AUTH_FRAME);
     let mut connection = Connection::new(upgraded, limit);
@@ -126,23 +144,16 @@ async fn admit(door: &Door, access: &Access, upgrading: OnUpgrade) -> Option<(Co
 }
 
 /// Looks at the first frame that is one.
-async fn greet(
-    door: &Door,
-    access: &Access,
-    mut connection: Connection,
-    frame: &Value,
-) -> Option<(Connection, Pass)> {
+async fn greet(door: &Door, access: &Access, mut connection: Connection, frame: &Value) -> Option<Came> {
     if frame["type"] != "auth" {
         turn_away(&mut connection, "First message must be auth").await;
         return None;
     }
     let Some(pass) = access.pass_for(frame["token"].as_str().unwrap_or_default()) else {
-        door.refusals.wait().await;
-        turn_away(&mut connection, "invalid token").await;
-        return None;
+        return Some(Came::Guessing(connection));
     };
     connection.set_limit(door.limits.max_frame_bytes);
-    connection.send(framing::text(&AuthReply::accepted())).await.then_some((connection, pass))
+    connection.send(framing::text(&AuthReply::accepted())).await.then_some(Came::In(connection, pass))
 }
 
 async fn turn_away(connection: &mut Connection, reason: &'static str) {

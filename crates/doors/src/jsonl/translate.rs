@@ -235,13 +235,16 @@ impl Translator {
         }
     }
 
-    /// Somebody said something. What begins a turn is shown in it.
+    /// Somebody said something. What begins a turn is shown in it, and what steers it in the step that reads it.
     fn said(&mut self, turn_id: Option<TurnId>, message: &Message, out: &mut Vec<u8>) {
         let Some(encoded) = messages::from_person(message) else { return };
         let in_turn = self.run.as_ref().map(|run| run.turn_id);
         if turn_id.is_some() && turn_id != in_turn {
             self.held.push(encoded);
         } else {
+            if turn_id.is_some() {
+                self.start_step(out);
+            }
             self.whole(encoded, out);
         }
     }

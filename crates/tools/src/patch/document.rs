@@ -53,6 +53,11 @@ impl Document {
         }
     }
 
+    /// The same document with another text.
+    pub(crate) fn with_text(self, text: String) -> Document {
+        Document { text, ..self }
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

@@ -11,6 +11,7 @@ use super::document::Document;
 use super::{FileAction, FilePatch, Hunk, Patch};
 use crate::Failed;
 use crate::change::{Action, Change};
+use crate::editors::Shown;
 use crate::path::Workspace;
 use crate::place::{Place, PlaceId};
 use crate::replace::Seen;
@@ -30,15 +31,15 @@ pub(crate) struct Plan {
 }
 
 /// Works out what a patch does.
-pub(crate) fn plan(workspace: &Workspace, patch: &Patch<'_>) -> Result<Plan, Failed> {
-    let mut planner =
-        Planner { workspace, taken: HashMap::new(), read: 0, changes: Vec::new(), notes: Vec::new() };
+pub(crate) fn plan(workspace: &Workspace, shown: &Shown, patch: &Patch<'_>) -> Result<Plan, Failed> {
+    let (changes, notes) = (Vec::new(), Vec::new());
+    let mut planner = Planner { workspace, shown, taken: HashMap::new(), read: 0, changes, notes };
     for file in &patch.files {
         planner.plan(file)?;
     }
     for change in &planner.changes {
         if let Action::Update { seen, content } = &change.action
-            && seen.content() == Some(content)
+            && seen.base() == Some(content)
         {
             return Err(refused(&change.path, "the patch changes nothing in it"));
         }
@@ -46,8 +47,13 @@ pub(crate) fn plan(workspace: &Workspace, patch: &Patch<'_>) -> Result<Plan, Fai
     Ok(Plan { changes: planner.changes, notes: planner.notes })
 }
 
-/// Reads a text file that exists, to change it.
-pub(crate) fn read_text(place: &Place, path: &str) -> Result<(Seen, Document), Failed> {
+/// Reads a text file that exists, to change it: what an editor shows of it, where that is not saved.
+pub(crate) fn read_text(
+    workspace: &Workspace,
+    shown: &Shown,
+    place: &Place,
+    path: &str,
+) -> Result<(Seen, Document), Failed> {
     let seen = place.read(path, MAX_FILE_BYTES)?;
     let Some(content) = seen.content() else {
         let reason =
@@ -57,7 +63,12 @@ pub(crate) fn read_text(place: &Place, path: &str) -> Result<(Seen, Document), F
     let document = Document::decode(content).ok_or_else(|| {
         refused(path, "it is binary, or in an encoding that is not known; change it by a command")
     })?;
-    Ok((seen, document))
+    let Some(unsaved) = shown.unsaved(workspace, path, Some(document.text())) else {
+        return Ok((seen, document));
+    };
+    let document = document.with_text(unsaved);
+    let unsaved = document.encode(document.text());
+    Ok((seen.with_unsaved(unsaved), document))
 }
 
 /// Which file a path means: a name in a directory, or where that is missing, the path itself.
@@ -69,6 +80,7 @@ enum FileId {
 
 struct Planner<'a> {
     workspace: &'a Workspace,
+    shown: &'a Shown,
     /// The files that the patch has named so far, and the change that each is in.
     taken: HashMap<FileId, usize>,
     read: u64,
@@ -115,7 +127,7 @@ impl Planner<'_> {
                 }
                 self.refuse_existing(to, target.as_ref(), "a file cannot be moved onto it")?;
                 let content = if hunks.is_empty() {
-                    seen.content().unwrap_or_default().to_vec()
+                    seen.base().unwrap_or_default().to_vec()
                 } else {
                     self.updated(path, &document, hunks)?
                 };
@@ -168,7 +180,7 @@ impl Planner<'_> {
                 "it is a symbolic link, which can be neither deleted nor moved here; use a command",
             ));
         }
-        let (seen, document) = read_text(&place, path)?;
+        let (seen, document) = read_text(self.workspace, self.shown, &place, path)?;
         self.read += seen.bytes();
         if self.read > MAX_READ_BYTES {
             return Err(refused(path, "the files of this patch are too long together; send it in parts"));

@@ -1,0 +1,152 @@
+//! What an editor gives to the sessions that it shows: its view of their files, and the servers of tools that it
+//! names. What is done with them is not the door's: whoever wires a daemon together brings it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agent_client_protocol::v1::schema::McpServer;
+use futures_util::future::BoxFuture;
+use ostler_acp::{McpDescription, from_mcp_server, plain};
+use ostler_types::{SessionId, SessionView};
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::desk::Desk;
+use super::notes::{FileRequest, Note};
+
+/// Under which name an editor is told what became of the servers of tools that it named.
+const SERVERS: &str = "ostler.mcpServers";
+/// Characters of a server's name that are said again.
+const NAME: usize = 200;
+
+/// Where sessions have what editors give them.
+pub trait EditorLinks: Send + Sync + 'static {
+    /// Has the files of a session looked at through this editor from now on, in place of others that show it.
+    fn show(&self, session: SessionId, files: EditorFiles);
+
+    /// Gives a session servers of tools for as long as this editor shows it, in place of those that it had from an
+    /// editor. Returns which are not used, and why.
+    fn bring(
+        &self,
+        session: SessionId,
+        editor: u64,
+        servers: Vec<McpDescription>,
+    ) -> BoxFuture<'_, Vec<NotUsed>>;
+
+    /// The editor no longer shows the session. What it gave has ended when this returns.
+    fn leave(&self, session: SessionId, editor: u64) -> BoxFuture<'_, ()>;
+}
+
+/// A server of tools that is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotUsed {
+    /// What the editor calls it.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The files of a session as one editor shows them. Cheap to clone; when the editor has gone, it has no answers.
+#[derive(Debug, Clone)]
+pub struct EditorFiles {
+    session: SessionId,
+    editor: u64,
+    writes: bool,
+    desk: mpsc::Sender<(SessionId, Note)>,
+}
+
+impl EditorFiles {
+    /// Which editor it is.
+    pub fn editor(&self) -> u64 {
+        self.editor
+    }
+
+    /// Whether it can be told what a file holds now.
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// The text of a file as it is shown; none where the editor does not say. May take as long as the editor does.
+    pub async fn read(&self, path: PathBuf) -> Option<String> {
+        let (reply, told) = oneshot::channel();
+        self.ask(FileRequest { path, content: None, reply }).await?;
+        told.await.ok()
+    }
+
+    /// Has the editor put a text into a file, and waits until it has.
+    pub async fn write(&self, path: PathBuf, content: String) {
+        let (reply, told) = oneshot::channel();
+        if self.ask(FileRequest { path, content: Some(content), reply }).await.is_some() {
+            _ = told.await;
+        }
+    }
+
+    async fn ask(&self, wanted: FileRequest) -> Option<()> {
+        self.desk.send((self.session, Note::File(wanted))).await.ok()
+    }
+}
+
+/// A number that no other editor of this process has.
+pub(super) fn fresh_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Desk {
+    /// Has the files of a session looked at through this editor, if it offers that.
+    pub(super) fn show(&self, session: SessionId) {
+        if let (Some(links), true) = (&self.door.editors, self.offers.read_text_file) {
+            let (editor, writes, desk) = (self.editor, self.offers.write_text_file, self.notes_in.clone());
+            links.show(session, EditorFiles { session, editor, writes, desk });
+        }
+    }
+
+    /// Gives a session the servers of tools that the editor names, and says what became of them.
+    pub(super) async fn bring(
+        &self,
+        view: &SessionView,
+        servers: Vec<McpServer>,
+    ) -> Option<Map<String, Value>> {
+        if servers.is_empty() {
+            return None;
+        }
+        let (mut used, mut not_used) = (Vec::new(), Vec::new());
+        for server in servers {
+            let name = plain(name_of(&server), NAME);
+            let why = match from_mcp_server(server) {
+                None => "only servers on standard input and output and over Streamable HTTP are spoken to",
+                Some(_) if view.session.agent != "native" => "the agent of this session has its own servers",
+                Some(_) if self.door.editors.is_none() => "no servers are started here",
+                Some(described) => {
+                    used.push(described);
+                    continue;
+                }
+            };
+            not_used.push(NotUsed { name, why: why.to_owned() });
+        }
+        let mut names: Vec<String> = used.iter().map(|server| plain(&server.name, NAME)).collect();
+        if let (Some(links), false) = (&self.door.editors, used.is_empty()) {
+            not_used.extend(links.bring(view.session.id, self.editor, used).await);
+        }
+        names.retain(|name| not_used.iter().all(|not_used| not_used.name != *name));
+        let not_used: Vec<Value> =
+            not_used.iter().map(|NotUsed { name, why }| json!({"name": name, "why": why})).collect();
+        Some(Map::from_iter([(SERVERS.to_owned(), json!({"used": names, "not_used": not_used}))]))
+    }
+
+    /// Takes back what a session has of this editor.
+    pub(super) async fn leave(&self, session: SessionId) {
+        if let Some(links) = &self.door.editors {
+            links.leave(session, self.editor).await;
+        }
+    }
+}
+
+fn name_of(server: &McpServer) -> &str {
+    match server {
+        McpServer::Stdio(stdio) => &stdio.name,
+        McpServer::Http(http) => &http.name,
+        McpServer::Sse(sse) => &sse.name,
+        _ => "",
+    }
+}
