@@ -8,6 +8,7 @@
 
 mod clause;
 mod files;
+mod name;
 mod plan;
 mod report;
 mod script;
@@ -78,6 +79,7 @@ fn answer(request: &ModelRequest) -> Script {
             Wish::Say { text, slowly: false } => script.say(&text),
             Wish::Say { text, slowly: true } => script.say_slowly(&text),
             Wish::Think { about } => think(&mut script, &about),
+            Wish::TellName => script.say(&name::answer(&request.messages)),
             Wish::Mend => script.say(CANNOT_MEND),
             Wish::Explain { greeting } => script.say(&explain(greeting)),
             Wish::Stop => script.say("I stop here."),

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{files, writing};
+use super::{files, name, writing};
 
 /// One thing that a person wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,8 @@ pub(super) enum Wish {
         /// What.
         about: String,
     },
+    /// The person's name is to be told.
+    TellName,
     /// Code is to be mended.
     Mend,
     /// The model is to say what it can do.
@@ -42,6 +44,7 @@ impl Wish {
             Wish::Call(call) => format!("`{}`", call.tool),
             Wish::Say { .. } => "saying something".to_owned(),
             Wish::Think { about } => format!("thinking about {about}"),
+            Wish::TellName => "telling your name".to_owned(),
             Wish::Mend => "mending the code".to_owned(),
             Wish::Explain { .. } => "explaining myself".to_owned(),
             Wish::Stop => "stopping".to_owned(),
@@ -88,6 +91,7 @@ pub(super) fn clause(text: &str) -> Option<Vec<Wish>> {
     let text = without_courtesy(text);
     let one = |wish: Wish| vec![wish];
     stop(text)
+        .or_else(|| name::is_asked_for(text).then_some(Wish::TellName))
         .or_else(|| think(text))
         .or_else(|| say(text))
         .or_else(|| run(text))

@@ -88,7 +88,7 @@ fn is_free_text(left: &str) -> bool {
         wishes.iter().any(|wish| match wish {
             Wish::Say { .. } | Wish::Think { .. } => true,
             Wish::Call(call) => call.tool == "write_file",
-            Wish::Mend | Wish::Explain { .. } | Wish::Stop => false,
+            Wish::TellName | Wish::Mend | Wish::Explain { .. } | Wish::Stop => false,
         })
     })
 }

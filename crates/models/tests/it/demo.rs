@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use ostler_models::{Demo, Model, ModelEvent};
 use serde_json::{Value, json};
 
-use crate::conversation::{Answer, read, request, user};
+use crate::conversation::{Answer, assistant, read, request, user};
 
 const TOOLS: [&str; 5] = ["repo_tree", "read_file", "search", "shell", "write_file"];
 
@@ -190,6 +190,27 @@ async fn it_explains_itself() {
         }
     }
     assert!(ask("Hello!").await.text.starts_with("Hello!"));
+}
+
+#[tokio::test]
+async fn it_tells_the_name_that_it_was_told() {
+    let name = async |said: &[&str], asked: &str| {
+        let mut messages: Vec<_> = said.iter().flat_map(|text| [user(text), assistant("I see.")]).collect();
+        messages.push(user(asked));
+        read(Demo.stream(request(messages, &TOOLS))).await.text
+    };
+    for asked in ["What is my name?", "what's my name", "please tell me my name.", "Who am I?"] {
+        let told = name(&["Hello, my name is Alice.", "list the files"], asked).await;
+        assert_eq!(told, "Your name is Alice.", "{asked}");
+    }
+    assert_eq!(
+        name(&["my name is Ann", "no, call me Ève Ünal!"], "what is my name?").await,
+        "Your name is Ève Ünal."
+    );
+    for said in ["hello", "my name is ", "my name is\n", "my name is . "] {
+        assert_eq!(name(&[said], "what is my name?").await, "You have not told me your name.", "{said:?}");
+    }
+    assert!(name(&["my name is Ann"], "what is my name worth").await.contains("embedded demo model"));
 }
 
 #[tokio::test]
