@@ -86,10 +86,14 @@ async fn a_login_opens_the_agent_for_sessions() {
     assert!(agents(&stage, &["doctor", "fault"]).status.success());
 }
 
-/// The section of a confined agent, which may write its notes.
+/// The section of a confined agent, which may write its notes. It lies beside them: the repository may be below `/tmp`,
+/// which a confined program has for itself.
 fn confined(notes: &Path, more: &str) -> String {
+    let (script, copy) = (ostler_testing::fault_agent::script(), notes.join("fault_agent.py"));
+    std::fs::copy(&script, &copy).unwrap();
+    let section = fault(notes, &[]).replace(&script.display().to_string(), &copy.display().to_string());
     let places = json!([notes.display().to_string()]);
-    fault(notes, &[]) + &format!("sandbox = \"on\"\nwritable = {places}\n{more}\n")
+    section + &format!("sandbox = \"on\"\nwritable = {places}\n{more}\n")
 }
 
 /// What a command came to that the agent ran itself.
