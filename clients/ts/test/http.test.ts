@@ -198,7 +198,7 @@ test('the stream of all sessions goes on where it was cut', async () => {
       proxy.cut();
       if (event.type === 'turn_completed' && (ends += 1) === 2) break;
     }
-    assert.ok(proxy.connections > 2, `${proxy.connections} connections`);
+    assert.ok(proxy.connections >= 2, `${proxy.connections} connections`);
   } finally {
     await proxy.stop();
   }
