@@ -190,7 +190,7 @@ def test_the_stream_of_all_sessions_goes_on_where_it_was_cut(client: Client, dae
             seqs[event["session_id"]] = event["seq"]
             proxy.cut()
             ends += event["type"] == "turn_completed"
-        assert proxy.connections > 2
+        assert proxy.connections >= 2
 
 
 def test_a_killed_daemon_that_comes_back_is_followed_on() -> None:
