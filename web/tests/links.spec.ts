@@ -53,6 +53,8 @@ test('tabs that were closed are opened again, the last one first, over a reload'
   await page.keyboard.press('Alt+w')
   await expect(tabs).toHaveText(['First'])
   await page.reload()
+  // Keys count once the page is there again.
+  await expect(tabs).toHaveText(['First'])
   await page.keyboard.press('Alt+Shift+w')
   await expect(tabs).toHaveText(['First', 'Second'])
   await page.keyboard.press('Control+k')
