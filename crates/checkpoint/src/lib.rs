@@ -27,6 +27,7 @@ mod scan;
 mod stat_cache;
 mod store;
 mod threads;
+mod told;
 mod tracked;
 mod upkeep;
 mod walk;

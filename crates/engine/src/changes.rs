@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ostler_checkpoint::{Against, ChangeKind as Kind, Checkpoint, Error, Store};
-use ostler_types::{ChangeKind, FileChange, Refusal, SessionId, SessionView, TurnId, TurnStatus};
+use ostler_checkpoint::{Against, Checkpoint, Error, Store};
+use ostler_types::{FileChange, Refusal, SessionId, SessionView, TurnId, TurnStatus};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -32,6 +32,12 @@ pub struct ChangedFile {
     pub change: FileChange,
     /// Whether its diff lacks its end, or is missing because there is too much of it.
     pub truncated: bool,
+}
+
+impl From<ostler_checkpoint::FileChange> for ChangedFile {
+    fn from(file: ostler_checkpoint::FileChange) -> ChangedFile {
+        ChangedFile { truncated: file.truncated, change: file.into() }
+    }
 }
 
 impl Engine {
@@ -123,28 +129,7 @@ fn bounded(
         files.sort_by(|one, other| one.path.cmp(&other.path));
     }
     let more = (count - files.len()) as u64;
-    TurnChanges { files: files.into_iter().map(changed).collect(), more, running, note }
-}
-
-fn changed(file: ostler_checkpoint::FileChange) -> ChangedFile {
-    let (kind, from) = match file.kind {
-        Kind::Added => (ChangeKind::Added, None),
-        Kind::Deleted => (ChangeKind::Deleted, None),
-        Kind::Modified => (ChangeKind::Modified, None),
-        Kind::Renamed { from } => (ChangeKind::Renamed, Some(from.to_string_lossy().into_owned())),
-        Kind::ModeChanged => (ChangeKind::ModeChanged, None),
-        Kind::TypeChanged => (ChangeKind::TypeChanged, None),
-    };
-    let change = FileChange {
-        path: file.path.to_string_lossy().into_owned(),
-        kind,
-        from,
-        added: file.added as u64,
-        removed: file.removed as u64,
-        binary: file.binary,
-        diff: file.diff,
-    };
-    ChangedFile { change, truncated: file.truncated }
+    TurnChanges { files: files.into_iter().map(ChangedFile::from).collect(), more, running, note }
 }
 
 fn failed(why: &str) -> EngineError {

@@ -10,10 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use ostler_agent::{Failed, TurnContext};
-use ostler_checkpoint::{
-    Against, CaptureOptions, ChangeKind as Kind, Changing, Checkpoint, Error, InUse, Limits, Store,
-};
-use ostler_types::{ChangeKind, FileChange, Moment, Report};
+use ostler_checkpoint::{Against, CaptureOptions, Changing, Checkpoint, Error, InUse, Limits, Store};
+use ostler_types::{FileChange, Moment, Report};
 use tokio::sync::OnceCell;
 
 /// The checkpoints of one turn. Without a store there are none, and what a turn changed is only known
@@ -116,7 +114,7 @@ impl Checkpoints {
             self.blocking(move |store, _, before| store.diff(before, Against::Checkpoint(&now))).await;
         let changes =
             compared.ok_or("there is nothing to compare with")?.map_err(|error| error.to_string())?;
-        Ok(changes.into_iter().map(change).collect())
+        Ok(changes.into_iter().map(FileChange::from).collect())
     }
 
     /// Runs something on the store and the checkpoint before the turn, off the async threads.
@@ -175,24 +173,4 @@ fn created(checkpoint: &Checkpoint, moment: Moment) -> Report {
     let Checkpoint { id, files, bytes, left_out, .. } = checkpoint;
     let (checkpoint_id, files, bytes, left_out) = (id.to_string(), *files, *bytes, *left_out);
     Report::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out }
-}
-
-fn change(change: ostler_checkpoint::FileChange) -> FileChange {
-    let (kind, from) = match change.kind {
-        Kind::Added => (ChangeKind::Added, None),
-        Kind::Deleted => (ChangeKind::Deleted, None),
-        Kind::Modified => (ChangeKind::Modified, None),
-        Kind::Renamed { from } => (ChangeKind::Renamed, Some(from.to_string_lossy().into_owned())),
-        Kind::ModeChanged => (ChangeKind::ModeChanged, None),
-        Kind::TypeChanged => (ChangeKind::TypeChanged, None),
-    };
-    FileChange {
-        path: change.path.to_string_lossy().into_owned(),
-        kind,
-        from,
-        added: change.added as u64,
-        removed: change.removed as u64,
-        binary: change.binary,
-        diff: change.diff,
-    }
 }

@@ -12,6 +12,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::process::binary;
 use crate::scripted::{Stage, call, free, prompt, shell, write};
+use crate::tool_server;
 
 /// How long anything is awaited before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -19,26 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SECRET: &str = "secret-of-the-editor-51c9";
 
 /// A server with one tool, which says who runs it.
-const SERVER: &str = r#"
-import json, os, sys
-for line in sys.stdin:
-    request = json.loads(line)
-    method, result = request.get("method"), None
-    if method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-    elif method == "tools/list":
-        result = {"tools": [{"name": "probe", "description": "tries", "inputSchema": {"type": "object"}}]}
-    elif method == "tools/call":
-        try:
-            open(request["params"]["arguments"]["place"], "w").write("x")
-            told = "written"
-        except OSError as error:
-            told = type(error).__name__
-        told += " with " + str(len(os.environ.get("TOKEN", "")))
-        result = {"content": [{"type": "text", "text": told}]}
-    if "id" in request:
-        answer = {"result": result} if result is not None else {"error": {"code": -32601, "message": "no"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+const TOOL: &str = r#"
+NAME = "probe"
+def tool(arguments):
+    return write(arguments["place"]) + " with " + str(len(os.environ.get("TOKEN", "")))
 "#;
 
 /// What the editor shows of a file.
@@ -303,7 +288,7 @@ async fn an_editor_is_not_asked_for_what_tools_may_not_see() {
 
 fn server(name: &str) -> Value {
     let env = json!([{"name": "TOKEN", "value": SECRET}]);
-    json!({"name": name, "command": "/usr/bin/python3", "args": ["-c", SERVER], "env": env})
+    json!({"name": name, "command": "/usr/bin/python3", "args": ["-c", tool_server::script(&[tool_server::WRITE, TOOL].concat())], "env": env})
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ mod scripted;
 mod setup;
 mod streams;
 mod terminal;
+mod tool_server;
 mod tools_read;
 mod tools_review;
 mod tools_run;

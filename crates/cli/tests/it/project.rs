@@ -9,35 +9,21 @@ use serde_json::{Value, json};
 
 use crate::process::binary;
 use crate::scripted::{Stage, call, free, shell, write};
+use crate::tool_server;
 
 /// A server that leaves a file where it was started, and has one tool.
-const SERVER: &str = r#"#!/usr/bin/python3
-import json, os, sys
+const TOOL: &str = r#"
 open("started.txt", "a").write("x")
-for line in sys.stdin:
-    request = json.loads(line)
-    method, result = request.get("method"), None
-    if method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-    elif method == "tools/list":
-        result = {"tools": [{"name": "probe", "description": "tries", "inputSchema": {"type": "object"}}]}
-    elif method == "tools/call":
-        try:
-            open(request["params"]["arguments"]["place"], "w").write("x")
-            told = "written"
-        except OSError as error:
-            told = type(error).__name__
-        result = {"content": [{"type": "text", "text": told + " by " + str(os.getpid())}]}
-    if "id" in request:
-        answer = {"result": result} if result is not None else {"error": {"code": -32601, "message": "no"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+NAME = "probe"
+def tool(arguments):
+    return write(arguments["place"]) + " by " + str(os.getpid())
 "#;
 const MCP_JSON: &str =
     r#"{"mcpServers": {"own": {"command": "python3", "args": ["server.py"], "env": {"A": "hidden-9"}}}}"#;
 
 async fn stage() -> Stage {
     let stage = Stage::new("").await;
-    stage.write("server.py", SERVER);
+    stage.write("server.py", &tool_server::script(&[tool_server::WRITE, TOOL].concat()));
     stage.write(".mcp.json", MCP_JSON);
     stage
 }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::process::{Process, binary};
+use crate::tool_server;
 use crate::typed::Desk;
 
 const CONFIG: &str = "# Mine.\n[models]\ndefault = \"demo:demo\"  # for now\n\n[mcp.old]\ncommand = [\"old\", \"--key\", \"hunter2\"]\n\n# The end.\n";
@@ -69,26 +70,27 @@ fn a_secret_is_not_taken_and_not_repeated() {
     assert_eq!(config(&desk), "[mcp.docs]\nurl = \"https://h/mcp\"\nbearer_token_env = \"DOCS_TOKEN\"\n");
 }
 
-/// The smallest server that there can be; its one tool is named after a variable that it was given.
-const SERVER: &str = r#"
-import json, os, sys
-for line in sys.stdin:
-    request = json.loads(line)
-    method, result = request.get("method"), None
-    if method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-    elif method == "tools/list":
-        name = "has_key" if os.environ.get("SERVER_KEY") == "hunter2" else "no_key"
-        result = {"tools": [{"name": name, "description": "x", "inputSchema": {"type": "object"}}]}
-    if "id" in request:
-        answer = {"result": result} if result is not None else {"error": {"code": -32601, "message": "no"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+/// A tool that is named after a variable that its server was given.
+const TOOL: &str = r#"
+NAME = "has_key" if os.environ.get("SERVER_KEY") == "hunter2" else "no_key"
+def tool(arguments):
+    return "nothing"
 "#;
 
 #[test]
 fn a_daemon_starts_what_was_added_and_tells_how_it_is() {
     let desk = Desk::new("");
-    let add = ["mcp", "add", "good", "--env", "SERVER_KEY", "--", "/usr/bin/python3", "-c", SERVER];
+    let add = [
+        "mcp",
+        "add",
+        "good",
+        "--env",
+        "SERVER_KEY",
+        "--",
+        "/usr/bin/python3",
+        "-c",
+        &tool_server::script(TOOL),
+    ];
     assert_eq!(desk.types(&add).code, Some(0));
     assert_eq!(desk.types(&["mcp", "add", "bad", "--", "/nonexistent/server"]).code, Some(0));
     let unreachable = desk.types(&["mcp", "list", "--check"]);
