@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::clock;
+
 /// The smallest cell: six digits, a space, sixteen digits, a space.
 pub const MIN_CELL: usize = 24;
 
@@ -84,6 +86,15 @@ pub struct Answer {
     pub latencies: Vec<Duration>,
 }
 
+/// What was measured of one answer.
+#[derive(Debug)]
+pub struct Streamed {
+    /// From the request to the first delta; to the end, when there is no delta.
+    pub first: Duration,
+    /// From the mock to here, each delta.
+    pub latencies: Vec<Duration>,
+}
+
 impl Answer {
     /// An answer of which nothing is here yet.
     pub fn to(plan: Plan) -> Answer {
@@ -128,6 +139,13 @@ impl Answer {
             );
         }
         Ok(())
+    }
+
+    /// What was measured of it, when all of it is here; it was asked for at `asked`.
+    pub fn streamed(self, asked: u64) -> Result<Streamed> {
+        self.check()?;
+        let first = self.first_at.unwrap_or_else(clock::now);
+        Ok(Streamed { first: Duration::from_nanos(first.saturating_sub(asked)), latencies: self.latencies })
     }
 }
 

@@ -2,26 +2,16 @@
 //! A bare client asks the mock itself; the other one asks a daemon and follows the session's events.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::answer::{Answer, Plan};
+use crate::answer::{Answer, Plan, Streamed};
 use crate::clock;
 use crate::daemon::Door;
 use crate::sse::{Event, Events};
 use crate::wire::Connection;
-
-/// What was measured of one answer.
-#[derive(Debug)]
-pub struct Streamed {
-    /// From the request to the first delta; to the end, when there is no delta.
-    pub first: Duration,
-    /// From the mock to here, each delta.
-    pub latencies: Vec<Duration>,
-}
 
 /// A client of the mock.
 pub struct BareClient {
@@ -50,7 +40,7 @@ impl BareClient {
                 }
             }
         }
-        streamed(answer, asked)
+        answer.streamed(asked)
     }
 }
 
@@ -106,7 +96,7 @@ impl Client {
         let asked = clock::now();
         let post = requests.ask("POST", &path, Some(&message));
         let (_, answer) = tokio::try_join!(post, follow(follower, events, plan))?;
-        streamed(answer, asked)
+        answer.streamed(asked)
     }
 }
 
@@ -141,12 +131,6 @@ fn take(answer: &mut Answer, event: &Event<'_>, now: u64) -> Result<bool> {
         _ => {}
     }
     Ok(false)
-}
-
-fn streamed(answer: Answer, asked: u64) -> Result<Streamed> {
-    answer.check()?;
-    let first = answer.first_at.unwrap_or_else(clock::now);
-    Ok(Streamed { first: Duration::from_nanos(first.saturating_sub(asked)), latencies: answer.latencies })
 }
 
 fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T> {

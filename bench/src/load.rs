@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use futures_util::future::BoxFuture;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::answer::Plan;
-use crate::client::{BareClient, Client, Streamed};
+use crate::answer::{Plan, Streamed};
+use crate::client::{BareClient, Client};
 use crate::daemon::Door;
 use crate::samples::Samples;
 
@@ -37,12 +38,12 @@ pub async fn bare(mock: SocketAddr, streams: usize, plan: Plan) -> Result<Outcom
     for _ in 0..streams {
         clients.push(BareClient::new(mock).await?);
     }
-    run(plan, clients, move |mut client| async move { client.turn(plan).await }).await
+    run(plan, &mut clients, move |client| Box::pin(client.turn(plan))).await
 }
 
 /// Streams through a daemon, with a session for each.
-pub async fn through(clients: Vec<Client>, plan: Plan) -> Result<Outcome> {
-    run(plan, clients, move |mut client| async move { client.turn(plan).await }).await
+pub async fn through(clients: &mut Vec<Client>, plan: Plan) -> Result<Outcome> {
+    run(plan, clients, move |client| Box::pin(client.turn(plan))).await
 }
 
 /// Makes clients, each with a new session and a stream of its events.
@@ -72,29 +73,31 @@ pub async fn agent_clients(door: &Door, workspace: &str, count: usize) -> Result
 }
 
 /// Lets all clients begin at once, and waits for the last.
-async fn run<C, F, T>(plan: Plan, clients: Vec<C>, turn: F) -> Result<Outcome>
+pub async fn run<C, T>(plan: Plan, clients: &mut Vec<C>, turn: T) -> Result<Outcome>
 where
     C: Send + 'static,
-    F: Fn(C) -> T + Clone + Send + 'static,
-    T: Future<Output = Result<Streamed>> + Send + 'static,
+    T: for<'a> Fn(&'a mut C) -> BoxFuture<'a, Result<Streamed>> + Clone + Send + 'static,
 {
     let ready = Arc::new(Barrier::new(clients.len() + 1));
     let mut streams = JoinSet::new();
-    for client in clients {
+    for mut client in clients.drain(..) {
         let (ready, turn) = (Arc::clone(&ready), turn.clone());
         streams.spawn(async move {
             ready.wait().await;
-            turn(client).await
+            let streamed = turn(&mut client).await;
+            (client, streamed)
         });
     }
     ready.wait().await;
     let start = Instant::now();
     let mut outcome = Outcome::default();
     let finish = async {
-        while let Some(streamed) = streams.join_next().await {
-            let Streamed { first, latencies } = streamed??;
+        while let Some(ended) = streams.join_next().await {
+            let (client, streamed) = ended?;
+            let Streamed { first, latencies } = streamed?;
             outcome.firsts.push(first);
             outcome.latencies.extend(latencies);
+            clients.push(client);
         }
         Ok::<(), anyhow::Error>(())
     };

@@ -6,6 +6,15 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Samples(Vec<Duration>);
 
+impl IntoIterator for Samples {
+    type Item = Duration;
+    type IntoIter = std::vec::IntoIter<Duration>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl Samples {
     /// Adds one.
     pub fn push(&mut self, sample: Duration) {

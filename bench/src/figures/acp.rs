@@ -27,7 +27,7 @@ pub(super) async fn updates(bench: &Bench) -> Result<Vec<Row>> {
         clients.extend(load::agent_clients(&daemon.door, &bench.workspace(), 1).await?);
         others.push(begun.elapsed());
     }
-    let ours = load::through(clients, plan).await?.latencies;
+    let ours = load::through(&mut clients, plan).await?.latencies;
     let processes = process::children(daemon.id())?;
     daemon.stop()?;
     let row = |name: &str, percent: usize| {

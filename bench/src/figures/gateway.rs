@@ -1,45 +1,54 @@
 //! The gateway: what a delta costs there beside the http door, and how many can look on at one stream.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::Bench;
 use crate::answer::Plan;
+use crate::clock;
 use crate::daemon::Daemon;
 use crate::gateway::Socket;
-use crate::load;
+use crate::load::{self, Outcome};
 use crate::report::Row;
 use crate::samples::{Samples, micros, millis, seconds};
 
 /// Sockets that connect at the same time.
 const PREPARE: usize = 32;
+/// How often each door has its turn.
+const ROUNDS: usize = 3;
 /// Memory that an idle socket may take in the daemon.
 const SOCKET_TARGET: u64 = 10_000;
 
-/// A hundred sessions that stream, once over each door, on one daemon.
+/// A hundred sessions that stream, over one door and over the other by turns, on one daemon.
 pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
     raise_file_limit();
     let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(100, 10), 20));
     let (daemon, _data) = bench.start_empty()?;
-    let clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
-    let before = daemon.processor()?;
-    let http = load::through(clients, plan).await?.latencies;
-    let between = daemon.processor()?;
+    let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
     let mut sockets = Vec::with_capacity(count);
     for mut socket in open(&daemon, count).await? {
         let key = socket.session().await?;
         sockets.push((socket, key));
     }
-    let start = daemon.processor()?;
-    let gateway = stream(sockets, plan).await?;
-    let (ours, theirs) = (daemon.processor()? - start, between - before);
+    // What a session costs when it begins is not what a delta costs.
+    let first = Plan::new(1, 20);
+    load::through(&mut clients, first).await?;
+    stream(&mut sockets, first).await?;
+    let (mut ours, mut theirs) = (Duration::ZERO, Duration::ZERO);
+    let (mut gateway, mut http) = (Samples::default(), Samples::default());
+    for _ in 0..ROUNDS {
+        let start = daemon.processor()?;
+        http.extend(load::through(&mut clients, plan).await?.latencies);
+        let between = daemon.processor()?;
+        gateway.extend(stream(&mut sockets, plan).await?.latencies);
+        theirs += between - start;
+        ours += daemon.processor()? - between;
+    }
     daemon.stop()?;
-    let each = |time: Duration| time / u32::try_from(count * plan.deltas).unwrap_or(u32::MAX);
+    let each = |time: Duration| time / u32::try_from(ROUNDS * count * plan.deltas).unwrap_or(u32::MAX);
     Ok(vec![
         Row::information(
             format!("processor time for a delta over the gateway, {count} sessions that stream"),
@@ -124,22 +133,15 @@ async fn open(daemon: &Daemon, count: usize) -> Result<Vec<Socket>> {
 }
 
 /// Streams on every socket at once.
-async fn stream(sockets: Vec<(Socket, String)>, plan: Plan) -> Result<Samples> {
-    let barrier = Arc::new(Barrier::new(sockets.len()));
-    let mut streams = JoinSet::new();
-    for (mut socket, key) in sockets {
-        let barrier = Arc::clone(&barrier);
-        streams.spawn(async move {
-            barrier.wait().await;
-            socket.say(&key, plan).await?;
-            socket.answer(plan).await
-        });
-    }
-    let mut latencies = Samples::default();
-    while let Some(answer) = streams.join_next().await {
-        latencies.extend(answer??.latencies);
-    }
-    Ok(latencies)
+async fn stream(sockets: &mut Vec<(Socket, String)>, plan: Plan) -> Result<Outcome> {
+    load::run(plan, sockets, move |(socket, key)| {
+        Box::pin(async move {
+            let asked = clock::now();
+            socket.say(key, plan).await?;
+            socket.answer(plan).await?.streamed(asked)
+        })
+    })
+    .await
 }
 
 /// Lets this process have as many connections as the system allows.

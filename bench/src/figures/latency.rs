@@ -22,8 +22,8 @@ pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
     let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(100, 10), 20));
     let bare = load::bare(bench.mock.address, count, plan).await?.latencies;
     let (daemon, _data) = bench.start_empty()?;
-    let clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
-    let ours = load::through(clients, plan).await?.latencies;
+    let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
+    let ours = load::through(&mut clients, plan).await?.latencies;
     daemon.stop()?;
     let row = |name: &str, percent: usize, (target, words): (Duration, &str)| {
         let (ours, bare) = (ours.percentile(percent), bare.percentile(percent));
