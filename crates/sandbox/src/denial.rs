@@ -8,6 +8,8 @@ use crate::protected::PROTECTED_NAMES;
 
 /// How much of the end of an output is looked at.
 const LOOKED_AT: usize = 16 * 1024;
+/// Lines above a refusal that may say what was tried.
+const TRACE: usize = 4;
 const SIGXFSZ: i32 = 25;
 const SIGSYS: i32 = 31;
 
@@ -28,8 +30,28 @@ pub fn explain_denial(profile: &Profile, code: Option<i32>, output: &str) -> Opt
         }
         Some(_) | None => None,
     };
-    let denied = by_signal.or_else(|| lines.iter().rev().find_map(|line| explain_line(profile, line)))?;
-    Some(format!("[sandbox] denied: {denied}."))
+    let by_line = || lines.iter().rev().find_map(|line| explain_line(profile, line));
+    match by_signal.or_else(by_line).or_else(|| traced_socket(profile, &lines)) {
+        Some(denied) => Some(format!("[sandbox] denied: {denied}.")),
+        None => own_loopback(profile, &lines),
+    }
+}
+
+/// A socket that was refused, where the line says nothing of it and those above say where it was tried.
+fn traced_socket(profile: &Profile, lines: &[String]) -> Option<String> {
+    let refused = lines.iter().rposition(|line| line.contains("operation not permitted"))?;
+    let traced = &lines[refused.saturating_sub(TRACE)..refused];
+    traced.iter().any(|line| line.contains("socket")).then(|| socket(profile))
+}
+
+/// No denial, and yet the sandbox's doing: whoever looks for a server on this machine finds another machine.
+fn own_loopback(profile: &Profile, lines: &[String]) -> Option<String> {
+    let refused = ["connection refused", "couldn't connect to server", "econnrefused"];
+    let found = lines.iter().any(|line| refused.iter().any(|word| line.contains(word)));
+    (found && !profile.network).then(|| {
+        "[sandbox] a command has a loopback interface of its own: it reaches only servers that it has started itself."
+            .to_owned()
+    })
 }
 
 fn explain_line(profile: &Profile, line: &str) -> Option<String> {
@@ -82,16 +104,17 @@ fn network(profile: &Profile, line: &str, refused: bool) -> Option<String> {
                 .to_owned(),
         );
     }
-    if refused && line.contains("socket") {
-        return Some(if profile.unix_sockets {
-            "a socket of a kind that is not allowed".to_owned()
-        } else {
-            "a socket. Unix sockets cannot be made here, and Internet sockets only where the network is \
-             allowed. Use pipes or files, or ask the user"
-                .to_owned()
-        });
+    (refused && line.contains("socket")).then(|| socket(profile))
+}
+
+fn socket(profile: &Profile) -> String {
+    if profile.unix_sockets {
+        "a socket of a kind that is not allowed".to_owned()
+    } else {
+        "a socket. Unix sockets cannot be made here, and Internet sockets only where the network is \
+         allowed. Use pipes or files, or ask the user"
+            .to_owned()
     }
-    None
 }
 
 /// A path outside the workspace that could not be touched: under Landlock that is what denial looks like.
@@ -150,6 +173,24 @@ mod tests {
         assert!(
             explained(1, "PermissionError: [Errno 1] Operation not permitted: socket").contains("socket")
         );
+    }
+
+    #[test]
+    fn what_stands_above_a_refusal_says_what_was_tried() {
+        let trace = "  File \"x.py\", line 2\n  File \"/usr/lib/python3/socket.py\", line 232, in __init__\n    \
+                     _socket.socket.__init__(self)\nPermissionError: [Errno 1] Operation not permitted";
+        assert!(explained(1, trace).contains("denied: a socket"));
+    }
+
+    #[test]
+    fn a_server_outside_cannot_be_found() {
+        let told = "loopback interface of its own";
+        let curl = "curl: (7) Failed to connect to 127.0.0.1 port 80 after 0 ms: Couldn't connect to server";
+        assert!(explained(7, curl).contains(told));
+        assert!(explained(1, "Error: connect ECONNREFUSED 127.0.0.1:3000").contains(told));
+        let mut open = Profile::new("/home/me/project");
+        open.network = true;
+        assert_eq!(explain_denial(&open, Some(7), curl), None, "the network may be had");
     }
 
     #[test]

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
-use crate::change::{commit, report};
-use crate::editors::{Editors, Shown, taken_in};
+use crate::change::{Action, Change, commit, report};
+use crate::editors::{OUTDATED, Shown, Sight, outdated, taken_in};
 use crate::hidden::Hidden;
 use crate::patch::plan::plan;
 use crate::patch::read::read;
@@ -42,12 +42,12 @@ after a hunk says that it is at the end. Unified diffs (`---`, `+++`, `@@ -1,3 +
 /// Applies a patch to files of the workspace.
 pub(crate) struct ApplyPatch {
     hidden: Arc<Hidden>,
-    editors: Arc<Editors>,
+    sight: Sight,
 }
 
 impl ApplyPatch {
-    pub(crate) fn new(hidden: Arc<Hidden>, editors: Arc<Editors>) -> ApplyPatch {
-        ApplyPatch { hidden, editors }
+    pub(crate) fn new(hidden: Arc<Hidden>, sight: Sight) -> ApplyPatch {
+        ApplyPatch { hidden, sight }
     }
 }
 
@@ -84,7 +84,7 @@ impl Tool for ApplyPatch {
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
-        let shown = Shown { editors: Arc::clone(&self.editors), session: context.session };
+        let shown = self.sight.of(context.session);
         run_blocking(move |stop| {
             let input: ApplyPatchInput = input::parse(input)?;
             apply_patch(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
@@ -110,7 +110,9 @@ fn apply_patch(
     stop: &Stop,
 ) -> Result<ToolOutcome, Failed> {
     let patch = read(&input.patch)?;
-    let plan = plan(workspace, shown, &patch)?;
+    let mut plan = plan(workspace, shown, &patch)?;
+    let outdated = noticed(workspace, shown, &plan.changes)?;
+    plan.notes.extend(outdated);
     commit(workspace, &plan.changes, stop)?;
     shown.put(workspace, &plan.changes);
     let report = report(workspace, &plan.changes);
@@ -120,4 +122,28 @@ fn apply_patch(
         text.push('\n');
     }
     Ok(ToolOutcome::done(text, json!({"files": report.files})))
+}
+
+/// What is to be said of files that somebody has changed since the session saw them. Lines that a hunk names are still
+/// there, so it may go on; whoever deletes a file says nothing of what is in it, and may not.
+fn noticed(workspace: &Workspace, shown: &Shown, changes: &[Change]) -> Result<Vec<String>, Failed> {
+    let mut notes = Vec::new();
+    for Change { path, action } in changes {
+        let (path, seen) = match action {
+            Action::Add { .. } => continue,
+            Action::Update { seen, .. } | Action::Delete { seen } => (path, seen),
+            Action::Move { from, seen, .. } => (from, seen),
+        };
+        if !shown.is_outdated(workspace, path, seen.content()) {
+            continue;
+        }
+        let outdated = outdated(path);
+        if let Action::Delete { .. } = action {
+            return Err(Failed::new(format!(
+                "{outdated}. Nothing was changed. Read it again, then delete it if it is still to go."
+            )));
+        }
+        notes.push(format!("{outdated}. {OUTDATED}"));
+    }
+    Ok(notes)
 }

@@ -1,6 +1,7 @@
 //! The tool that replaces a text in one file. It looks for the text exactly as given, and where it is
 //! not there says what came nearest; how the file is written is left to `change`.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
-use crate::editors::{Editors, Shown, taken_in};
+use crate::editors::{OUTDATED, Shown, Sight, outdated, taken_in};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::patch::find::Finder;
@@ -32,12 +33,12 @@ const MAX_NAMED: usize = 20;
 /// Replaces a text in a file of the workspace.
 pub(crate) struct EditFile {
     hidden: Arc<Hidden>,
-    editors: Arc<Editors>,
+    sight: Sight,
 }
 
 impl EditFile {
-    pub(crate) fn new(hidden: Arc<Hidden>, editors: Arc<Editors>) -> EditFile {
-        EditFile { hidden, editors }
+    pub(crate) fn new(hidden: Arc<Hidden>, sight: Sight) -> EditFile {
+        EditFile { hidden, sight }
     }
 }
 
@@ -88,7 +89,7 @@ impl Tool for EditFile {
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
-        let shown = Shown { editors: Arc::clone(&self.editors), session: context.session };
+        let shown = self.sight.of(context.session);
         run_blocking(move |stop| {
             let input: EditFileInput = input::parse(input)?;
             edit(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
@@ -120,14 +121,21 @@ fn edit(
         .filter(|place| place.existing().is_some())
         .ok_or_else(|| workspace.explain(path, Errno::NOENT))?;
     let (seen, document) = read_text(workspace, shown, &place, path)?;
+    let is_outdated = shown.is_outdated(workspace, path, seen.content());
     let text = replace(path, &document, input)?;
     let content = document.encode(&text);
     let changes = [Change { path: path.clone(), action: Action::Update { seen, content } }];
     commit(workspace, &changes, stop)?;
     shown.put(workspace, &changes);
     let report = report(workspace, &changes);
-    let text = taken_in(&changes).map_or_else(String::new, |note| format!("{note}\n"));
-    Ok(ToolOutcome::done(report.text + &text, json!({"files": report.files})))
+    let mut text = report.text;
+    if is_outdated {
+        writeln!(text, "{}. {OUTDATED}", outdated(path)).expect("a string takes everything");
+    }
+    if let Some(note) = taken_in(&changes) {
+        writeln!(text, "{note}").expect("a string takes everything");
+    }
+    Ok(ToolOutcome::done(text, json!({"files": report.files})))
 }
 
 /// The text with every occurrence replaced, if there are as many as there should be.

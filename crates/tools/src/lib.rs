@@ -16,6 +16,7 @@ mod forbidden;
 mod git_status;
 mod hidden;
 mod input;
+mod known;
 mod output;
 mod patch;
 mod path;

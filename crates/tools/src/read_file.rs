@@ -21,8 +21,9 @@ use self::kind::{Encoding, FileKind};
 use self::lines::Lines;
 use self::utf16::Utf16Reader;
 use crate::blocking::{Stop, run_blocking};
-use crate::editors::{Editors, Shown};
+use crate::editors::{Shown, Sight};
 use crate::hidden::Hidden;
+use crate::known::{Fingerprint, Fingerprinted};
 use crate::patch::document::Document;
 use crate::patch::plan::MAX_FILE_BYTES;
 use crate::path::Workspace;
@@ -38,12 +39,12 @@ const SAMPLE_BYTES: u64 = 8 * 1024;
 /// Reads a file of the workspace.
 pub(crate) struct ReadFile {
     hidden: Arc<Hidden>,
-    editors: Arc<Editors>,
+    sight: Sight,
 }
 
 impl ReadFile {
-    pub(crate) fn new(hidden: Arc<Hidden>, editors: Arc<Editors>) -> ReadFile {
-        ReadFile { hidden, editors }
+    pub(crate) fn new(hidden: Arc<Hidden>, sight: Sight) -> ReadFile {
+        ReadFile { hidden, sight }
     }
 }
 
@@ -86,7 +87,7 @@ impl Tool for ReadFile {
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
-        let shown = Shown { editors: Arc::clone(&self.editors), session: context.session };
+        let shown = self.sight.of(context.session);
         run_blocking(move |stop| {
             let input: ReadFileInput = input::parse(input)?;
             read(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
@@ -130,6 +131,8 @@ fn read(
             }
             file.rewind().map_err(cannot)?;
             let mut lines = Lines::new(start, end, encoding);
+            let mut fingerprint = Fingerprint::of(&[]);
+            let file = Fingerprinted::new(file, &mut fingerprint);
             let is_whole = match encoding {
                 Encoding::Bytes | Encoding::Utf8Mark => {
                     lines.scan(BufReader::with_capacity(64 * 1024, file), stop)
@@ -140,6 +143,9 @@ fn read(
                 }
             }
             .map_err(cannot)?;
+            if is_whole {
+                shown.saw(workspace, &input.path, fingerprint);
+            }
             lines.outcome(&path, is_whole, size)
         }
     }

@@ -11,7 +11,7 @@ use crate::apply_patch::ApplyPatch;
 use crate::confine::Confines;
 use crate::diagram::Diagram;
 use crate::edit_file::EditFile;
-use crate::editors::Editors;
+use crate::editors::{Editors, Sight};
 use crate::git_status::GitStatus;
 use crate::hidden::Hidden;
 use crate::process::{self, CommandOutcome, Processes};
@@ -73,16 +73,16 @@ impl Tools {
         let confines =
             Arc::new(Confines { sandbox, allow_unconfined, network, writable, hidden: hidden.clone() });
         let processes = Arc::new(Processes::default());
-        let editors = Arc::<Editors>::default();
+        let sight = Sight::default();
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(RepoTree::new(hidden.clone())),
             Arc::new(RepoMap::new(map_cache, hidden.clone())),
-            Arc::new(ReadFile::new(hidden.clone(), editors.clone())),
+            Arc::new(ReadFile::new(hidden.clone(), sight.clone())),
             Arc::new(Search::new(hidden.clone())),
             Arc::new(GitStatus::new(confines.clone())),
-            Arc::new(ApplyPatch::new(hidden.clone(), editors.clone())),
-            Arc::new(EditFile::new(hidden.clone(), editors.clone())),
-            Arc::new(WriteFile::new(hidden, editors.clone())),
+            Arc::new(ApplyPatch::new(hidden.clone(), sight.clone())),
+            Arc::new(EditFile::new(hidden.clone(), sight.clone())),
+            Arc::new(WriteFile::new(hidden, sight.clone())),
             Arc::new(Shell::new(confines.clone(), processes.clone())),
             Arc::new(ShellProcess::new(processes.clone())),
             Arc::new(Verify::new(confines.clone())),
@@ -91,6 +91,7 @@ impl Tools {
         if web.enabled {
             tools.push(Arc::new(WebFetch::new(&web)));
         }
+        let editors = sight.editors;
         Tools { tools: Vec::new(), specs: Arc::default(), confines, processes, editors }.and(tools)
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
-use crate::editors::{Editors, Shown};
+use crate::editors::{Shown, Sight, outdated};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::path::Workspace;
@@ -28,12 +28,12 @@ const MAX_COMPARED_BYTES: u64 = 4 * 1024 * 1024;
 /// Creates or replaces a file of the workspace.
 pub(crate) struct WriteFile {
     hidden: Arc<Hidden>,
-    editors: Arc<Editors>,
+    sight: Sight,
 }
 
 impl WriteFile {
-    pub(crate) fn new(hidden: Arc<Hidden>, editors: Arc<Editors>) -> WriteFile {
-        WriteFile { hidden, editors }
+    pub(crate) fn new(hidden: Arc<Hidden>, sight: Sight) -> WriteFile {
+        WriteFile { hidden, sight }
     }
 }
 
@@ -74,7 +74,7 @@ impl Tool for WriteFile {
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
-        let shown = Shown { editors: Arc::clone(&self.editors), session: context.session };
+        let shown = self.sight.of(context.session);
         run_blocking(move |stop| {
             let input: WriteFileInput = input::parse(input)?;
             write(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
@@ -103,6 +103,12 @@ fn write(
         // A file that may not be read can still be replaced; it is then known by its stamp.
         place.unread().map(|unread| place.read(&input.path, MAX_COMPARED_BYTES).unwrap_or(unread))
     });
+    if seen.as_ref().is_some_and(|seen| shown.is_outdated(workspace, &input.path, seen.content())) {
+        let outdated = outdated(&input.path);
+        return Err(Failed::new(format!(
+            "{outdated}. Nothing was written. Read it again, then write what it shall hold now."
+        )));
+    }
     let seen = seen.map(|seen| with_unsaved(workspace, shown, &input.path, seen));
     let (done, change, action) = match seen {
         Some(seen) => ("Replaced", "replaced", Action::Update { seen, content }),

@@ -256,3 +256,30 @@ async fn a_file_that_keeps_changing_leaves_both_files_or_neither_changed() {
     let _ = std::fs::remove_file(fixture.path("theirs"));
     assert_eq!(fixture.names().len(), 2, "no temporary file is left: {:?}", fixture.names());
 }
+
+#[tokio::test]
+async fn what_somebody_changed_since_it_was_read_is_told_and_not_deleted() {
+    let fixture = Fixture::with(&[("a", "one\ntwo\n"), ("b", "one\n")]);
+    for path in ["a", "b"] {
+        fixture.ok("read_file", json!({"path": path})).await;
+    }
+    fixture.put("a", "one\ntwo\ntheirs\n");
+    fixture.put("b", "theirs\n");
+    let delete = "*** Begin Patch\n*** Delete File: b\n*** End Patch";
+    let refused = fixture.refusal("apply_patch", json!({"patch": delete})).await;
+    assert!(refused.contains("`b` was changed since you read it"), "{refused}");
+    let update = "*** Begin Patch\n*** Update File: a\n@@\n one\n-two\n+2\n*** End Patch";
+    let outcome = fixture.ok("apply_patch", json!({"patch": update})).await;
+    assert!(outcome.text.contains("`a` was changed since you read it"), "{}", outcome.text);
+    assert_eq!(fixture.read("a"), "one\n2\ntheirs\n");
+    // What the session wrote itself it has seen.
+    let edit = json!({"path": "a", "old": "2", "new": "two"});
+    let outcome = fixture.ok("edit_file", edit).await;
+    assert!(!outcome.text.contains("changed since"), "{}", outcome.text);
+    fixture.put("a", "two, theirs\n");
+    let outcome = fixture.ok("edit_file", json!({"path": "a", "old": "two", "new": "2"})).await;
+    assert!(outcome.text.contains("`a` was changed since you read it"), "{}", outcome.text);
+    assert_eq!(fixture.read("a"), "2, theirs\n");
+    fixture.ok("read_file", json!({"path": "b"})).await;
+    fixture.ok("apply_patch", json!({"patch": delete})).await;
+}

@@ -16,6 +16,7 @@ const HANG: Duration = Duration::from_secs(60);
 /// `workspace/` inside a folder that also holds `outside/secret.txt`.
 pub(crate) struct Fixture {
     folder: TempDir,
+    tools: Tools,
     shown: Arc<Mutex<String>>,
 }
 
@@ -26,7 +27,7 @@ impl Fixture {
         std::fs::create_dir(folder_path.join("workspace")).unwrap();
         std::fs::create_dir(folder_path.join("outside")).unwrap();
         std::fs::write(folder_path.join("outside/secret.txt"), "top secret\n").unwrap();
-        Fixture { folder, shown: Arc::default() }
+        Fixture { folder, tools: Tools::builtin(), shown: Arc::default() }
     }
 
     /// A fixture with these files in its workspace.
@@ -94,8 +95,7 @@ impl Fixture {
 
     /// Calls a tool, and fails rather than hang.
     pub(crate) async fn call(&self, tool: &str, input: Value) -> ToolOutcome {
-        let tools = Tools::builtin();
-        let tool = tools.get(tool).expect("the tool exists");
+        let tool = self.tools.get(tool).expect("the tool exists");
         soon(tool.run(input, self.context())).await
     }
 

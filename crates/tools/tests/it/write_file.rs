@@ -169,3 +169,21 @@ async fn readers_never_see_half_a_file() {
     });
     assert!(seen[0] + seen[1] > 0, "{seen:?}");
 }
+
+#[tokio::test]
+async fn what_somebody_changed_since_it_was_read_is_not_overwritten() {
+    let fixture = Fixture::with(&[("a", "one\n"), ("never-read", "one\n")]);
+    let write = json!({"path": "a", "content": "mine\n"});
+    fixture.ok("read_file", json!({"path": "./a", "start_line": 1})).await;
+    fixture.put("a", "theirs\n");
+    let refused = fixture.refusal("write_file", write.clone()).await;
+    assert!(refused.contains("`a` was changed since you read it") && refused.contains("Nothing was written"));
+    assert_eq!(fixture.read("a"), "theirs\n");
+    fixture.ok("read_file", json!({"path": "a"})).await;
+    fixture.ok("write_file", write.clone()).await;
+    fixture.ok("write_file", json!({"path": "a", "content": "mine again\n"})).await;
+    fixture.put("a", "theirs again\n");
+    fixture.refusal("write_file", write).await;
+    fixture.put("never-read", "two\n");
+    fixture.ok("write_file", json!({"path": "never-read", "content": "three\n"})).await;
+}
