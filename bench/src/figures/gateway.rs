@@ -25,7 +25,7 @@ const SOCKET_TARGET: u64 = 10_000;
 /// A hundred sessions that stream, over one door and over the other by turns, on one daemon.
 pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
     raise_file_limit();
-    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(100, 10), 20));
+    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(200, 10), 20));
     let (daemon, _data) = bench.start_empty()?;
     let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
     let mut sockets = Vec::with_capacity(count);

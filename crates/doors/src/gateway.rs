@@ -110,7 +110,7 @@ impl GatewayDoor {
     pub fn new(engine: Engine, settings: GatewaySettings, limits: GatewayLimits) -> GatewayDoor {
         let tasks = TaskTracker::new();
         let door = Door {
-            relays: Arc::new(Relays::new(engine.clone(), tasks.clone())),
+            relays: Arc::new(Relays::new(engine.clone())),
             engine,
             settings,
             limits,

@@ -6,7 +6,7 @@ use ostler_types::SessionId;
 use tokio::sync::Notify;
 
 use super::place::Place;
-use super::relay::{Relay, Relays, Taken};
+use super::relay::{Drive, Relay, Relays, Taken};
 use crate::websocket::Outgoing;
 
 /// A session that a socket follows. Dropping it ends that.
@@ -44,6 +44,11 @@ impl Follow {
             relays,
             bell,
         }
+    }
+
+    /// The work of the session's relay, if it falls to this socket.
+    pub(super) fn drive(&self) -> Option<Drive> {
+        self.relay.drive(&self.bell)
     }
 
     /// Takes what is new.

@@ -1,17 +1,24 @@
 //! Fan-out of one session to many sockets. A relay follows the session once, makes each frame once, and keeps the
 //! newest of them in a ring that is bounded in bytes; a socket has a cursor in the ring and nothing of its own. One
 //! that has fallen behind the ring reads on by itself ([`catch_up`]) until it is back.
+//!
+//! A relay has no task: one of its sockets does its work ([`Drive`]) and rings the others. So a delta that one socket
+//! waits for takes no detour.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
 use ostler_engine::{Engine, EngineError, Item, Subscription};
 use ostler_types::{MessageId, SessionId, Usage};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::place::{Entry, News, Place};
 use super::translate::{Finished, finished, stopped_turn, translate};
@@ -31,7 +38,6 @@ const LOOKS: u32 = 20;
 /// The relays of all sessions that are followed now.
 pub(super) struct Relays {
     engine: Engine,
-    tasks: TaskTracker,
     running: Mutex<HashMap<SessionId, Arc<Relay>>>,
     readers: Semaphore,
 }
@@ -39,12 +45,27 @@ pub(super) struct Relays {
 /// One session's fan-out.
 pub(super) struct Relay {
     ring: Mutex<Ring>,
+    /// Whether somebody is to do the work.
+    is_idle: AtomicBool,
     stop: CancellationToken,
+}
+
+/// The work of a relay, done by one of its sockets. Each item is news for that socket; the others are rung for. Dropping
+/// it leaves the work to another one.
+pub(super) struct Drive {
+    relay: Arc<Relay>,
+    work: Option<BoxFuture<'static, ()>>,
 }
 
 struct Ring {
     /// Whoever follows; a bell is rung when there is something new.
     bells: Vec<Arc<Notify>>,
+    /// The bell of the socket that does the work, which need not be rung.
+    driver: Option<Arc<Notify>>,
+    /// There is something new for that socket.
+    news: bool,
+    /// The work, while nobody does it.
+    work: Option<BoxFuture<'static, ()>>,
     /// How far the relay has come; none before it has begun.
     head: Option<Place>,
     /// What came before the first entry.
@@ -75,8 +96,8 @@ pub(super) enum Taken {
 }
 
 impl Relays {
-    pub(super) fn new(engine: Engine, tasks: TaskTracker) -> Relays {
-        Relays { engine, tasks, running: Mutex::default(), readers: Semaphore::new(READERS) }
+    pub(super) fn new(engine: Engine) -> Relays {
+        Relays { engine, running: Mutex::default(), readers: Semaphore::new(READERS) }
     }
 
     /// Follows a session from now on. Whoever joins must leave.
@@ -86,9 +107,9 @@ impl Relays {
         let relay = match known {
             Some(relay) => Arc::clone(relay),
             None => {
-                let relay = Arc::new(Relay { ring: Mutex::new(Ring::new()), stop: CancellationToken::new() });
-                let task = Arc::clone(&relay).run(self.engine.clone(), session);
-                self.tasks.spawn(task);
+                let (ring, stop) = (Mutex::new(Ring::new()), CancellationToken::new());
+                let relay = Arc::new(Relay { ring, is_idle: AtomicBool::new(true), stop });
+                relay.ring().work = Some(Box::pin(Arc::clone(&relay).run(self.engine.clone(), session)));
                 running.insert(session, Arc::clone(&relay));
                 relay
             }
@@ -107,6 +128,9 @@ impl Relays {
         if ring.bells.is_empty() {
             relay.stop.cancel();
             running.retain(|id, other| *id != session || !Arc::ptr_eq(other, relay));
+            let work = ring.work.take();
+            drop(ring);
+            drop(work);
         }
     }
 
@@ -142,6 +166,17 @@ impl Relays {
 }
 
 impl Relay {
+    /// Has the socket with this bell do the work, if nobody does it.
+    pub(super) fn drive(self: &Arc<Self>, bell: &Arc<Notify>) -> Option<Drive> {
+        if !self.is_idle.swap(false, Ordering::AcqRel) {
+            return None;
+        }
+        let mut ring = self.ring();
+        let work = ring.work.take()?;
+        ring.driver = Some(Arc::clone(bell));
+        Some(Drive { relay: Arc::clone(self), work: Some(work) })
+    }
+
     /// Gives a socket what is new to it. `cursor` is where it stands in the ring, once it has stood there.
     pub(super) fn take(&self, cursor: &mut Option<u64>, place: &mut Place, out: &mut Outgoing) -> Taken {
         self.ring().take(cursor, place, out)
@@ -225,6 +260,40 @@ impl Relay {
     }
 }
 
+impl Stream for Drive {
+    type Item = ();
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<()>> {
+        if let Some(work) = &mut self.work
+            && work.as_mut().poll(context).is_ready()
+        {
+            self.work = None;
+        }
+        let has_news = std::mem::take(&mut self.relay.ring().news);
+        match (has_news, &self.work) {
+            (true, _) => Poll::Ready(Some(())),
+            (false, Some(_)) => Poll::Pending,
+            (false, None) => Poll::Ready(None),
+        }
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        let mut work = self.work.take();
+        let mut ring = self.relay.ring();
+        ring.driver = None;
+        // Without anybody to do it, the work has come to its end.
+        if work.is_some() && !ring.bells.is_empty() {
+            ring.work = work.take();
+            self.relay.is_idle.store(true, Ordering::Release);
+            ring.ring();
+        }
+        drop(ring);
+        drop(work);
+    }
+}
+
 /// What a turn took that the item says was stopped.
 async fn stopped_usage(engine: &Engine, session: SessionId, item: &Item) -> Option<Usage> {
     let turn_id = stopped_turn(item)?;
@@ -236,6 +305,9 @@ impl Ring {
     fn new() -> Ring {
         Ring {
             bells: Vec::new(),
+            driver: None,
+            news: false,
+            work: None,
             head: None,
             base: Place::default(),
             first: 0,
@@ -341,7 +413,10 @@ impl Ring {
         here
     }
 
-    fn ring(&self) {
-        self.bells.iter().for_each(|bell| bell.notify_one());
+    /// Tells everybody that there is something new.
+    fn ring(&mut self) {
+        self.news = true;
+        let is_driver = |bell: &Arc<Notify>| self.driver.as_ref().is_some_and(|own| Arc::ptr_eq(own, bell));
+        self.bells.iter().filter(|bell| !is_driver(bell)).for_each(|bell| bell.notify_one());
     }
 }

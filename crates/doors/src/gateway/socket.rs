@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{FuturesUnordered, SelectAll};
 use futures_util::{FutureExt, StreamExt};
 use ostler_engine::EngineError;
 use ostler_types::SessionId;
@@ -24,7 +24,7 @@ use super::frames::{ErrorResponse, Id, Response, RpcError, ServerEvent};
 use super::methods::{Answer, Named, carry_out};
 use super::params::{Call, Request, request};
 use super::place::Place;
-use super::relay::{BATCH, Taken};
+use super::relay::{BATCH, Drive, Taken};
 use super::translate::approval_request;
 use crate::access::Pass;
 use crate::websocket::{Connection, Happened, Incoming, framing};
@@ -48,6 +48,8 @@ pub(super) struct Socket {
     bell: Arc<Notify>,
     /// The sessions that it has named, the one named longest ago first.
     follows: Vec<Follow>,
+    /// The relays whose work falls to it.
+    drives: SelectAll<Drive>,
     /// Requests that wait for the one before them.
     waiting: VecDeque<Request>,
     /// Whether a request is carried out that others wait for.
@@ -85,6 +87,7 @@ impl Socket {
             checked: now,
             bell: Arc::new(Notify::new()),
             follows: Vec::new(),
+            drives: SelectAll::new(),
             waiting: VecDeque::new(),
             busy: false,
             work: FuturesUnordered::new(),
@@ -95,7 +98,10 @@ impl Socket {
 
     /// Serves the client until one of the two has had enough.
     pub(super) async fn run(mut self) {
-        let End::Close(code, reason) = self.serve().await else { return };
+        let end = self.serve().await;
+        // Nobody shall wait for a client that takes its time.
+        self.drives.clear();
+        let End::Close(code, reason) = end else { return };
         let frame = framing::close(code, reason);
         _ = tokio::time::timeout(GRACE, self.connection.send(frame)).await;
     }
@@ -118,6 +124,7 @@ impl Socket {
             let end = tokio::select! {
                 happened = self.connection.happens(reading) => self.happened(happened),
                 Some(done) = self.work.next(), if !self.work.is_empty() => { self.done(done); None }
+                Some(()) = self.drives.next(), if !self.drives.is_empty() => { self.wake(); None }
                 // What cannot be written yet is looked at again when the rest is written.
                 () = self.bell.notified(), if idle => { self.wake(); None }
                 () = alarm.as_mut() => {
@@ -243,7 +250,9 @@ impl Socket {
             self.connection.outgoing.push(framing::text(&event));
         }
         let relays = Arc::clone(&self.door.relays);
-        self.follows.push(Follow::new(relays, named.session, named.seq, Arc::clone(&self.bell)));
+        let follow = Follow::new(relays, named.session, named.seq, Arc::clone(&self.bell));
+        self.drives.extend(follow.drive());
+        self.follows.push(follow);
     }
 
     /// Takes from the relays as much as can be written now. Says whether there may be more to take once it is written.
@@ -280,7 +289,11 @@ impl Socket {
 
     /// The relays have something new, so those who found nothing may look again.
     fn wake(&mut self) {
-        self.follows.iter_mut().for_each(|follow| follow.waits = false);
+        for follow in &mut self.follows {
+            follow.waits = false;
+            // Whoever did the work of a relay may have gone.
+            self.drives.extend(follow.drive());
+        }
     }
 
     fn follow(&mut self, session: SessionId) -> Option<&mut Follow> {
@@ -323,6 +336,7 @@ impl Socket {
             let happened = tokio::select! {
                 happened = self.connection.happens(false) => happened,
                 () = self.bell.notified(), if idle => Happened::Flushed,
+                Some(()) = self.drives.next(), if !self.drives.is_empty() => Happened::Flushed,
                 () = tokio::time::sleep_until(deadline) => return End::Close(1001, "the daemon is stopping"),
             };
             if let Happened::Gone | Happened::Broken(_) = happened {

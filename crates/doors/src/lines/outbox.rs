@@ -70,6 +70,13 @@ impl Pending {
     async fn write_all(&mut self, writer: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<()> {
         let (mut waiting, mut together) = (Vec::new(), Vec::new());
         while self.lines.recv_many(&mut waiting, AT_ONCE).await > 0 {
+            // Whoever else is about to say something says it first, so that one write does for all.
+            tokio::task::yield_now().await;
+            while waiting.len() < AT_ONCE
+                && let Ok(next) = self.lines.try_recv()
+            {
+                waiting.push(next);
+            }
             if let [(lines, _)] = &waiting[..] {
                 writer.write_all(lines).await?;
             } else {
