@@ -36,6 +36,8 @@ impl Plan {
 
     /// Reads a plan out of a prompt.
     pub fn parse(prompt: &str) -> Option<Plan> {
+        // What the model is told of the workspace comes after it.
+        let prompt = prompt.lines().next()?;
         if let Some(deltas) = prompt.strip_prefix("fast:") {
             return Some(Plan::new(deltas.parse().ok()?, 0));
         }
@@ -172,6 +174,7 @@ mod tests {
             ("fast:7", Plan::new(7, 0)),
         ] {
             assert_eq!(Plan::parse(prompt), Some(plan), "{prompt}");
+            assert_eq!(Plan::parse(&format!("{prompt}\nmore")), Some(plan), "{prompt}");
             assert_eq!(Plan::parse(&plan.prompt()), Some(plan), "{prompt}");
         }
         for prompt in ["", "hello", "bench:", "bench:1", "bench:ax1", "fast:"] {

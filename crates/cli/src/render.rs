@@ -326,12 +326,8 @@ impl Renderer {
         if self.options.approval_hints {
             let (session, call_id) = (session_id, shell_word(&call.id.0));
             self.line(Paint::Dim, &format!("  ostler approve {session} {call_id}   (or with --deny)"), out);
-            let subject = in_one_line(&rule.subject, LINE_WIDTH);
-            self.line(
-                Paint::Dim,
-                &format!("  --scope session or always allows: {} {subject}", rule.tool),
-                out,
-            );
+            let rule = in_one_line(&rule.to_string(), LINE_WIDTH);
+            self.line(Paint::Dim, &format!("  --scope session or always allows: {rule}"), out);
         }
         self.last_call = None;
     }

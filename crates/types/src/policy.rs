@@ -1,6 +1,7 @@
 //! What a session may do by itself, and what it must ask or check.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use ostler_command_line::{Pattern, allowed_with, parse, suggest_with};
 use schemars::JsonSchema;
@@ -173,6 +174,30 @@ impl Rule {
 
     fn names(&self, call: &ToolCall, subject: &str, whole: bool) -> bool {
         self.tool == call.name && self.subject == subject && self.whole == whole
+    }
+}
+
+/// What it allows, for whoever is to agree: its commands where there are any, which go further than the call's own line.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.commands.is_empty() {
+            return write!(f, "{} {}", self.tool, self.subject);
+        }
+        let commands: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
+        write!(f, "{} {}", self.tool, commands.join(", "))
+    }
+}
+
+/// The words as a shell would need them, and dots where others may follow.
+impl fmt::Display for CommandPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_plain = |c: char| c.is_alphanumeric() || "_-./=:@%+,".contains(c);
+        let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        };
+        f.write_str(&self.argv.iter().map(quoted).collect::<Vec<_>>().join(" "))?;
+        f.write_str(if self.open { " …" } else { "" })
     }
 }
 

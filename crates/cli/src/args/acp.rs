@@ -20,8 +20,8 @@ pub struct Acp {
 }
 
 const HELP: &str = "\
-For editors that speak the Agent Client Protocol: they start this program and talk to it by stdin and stdout;
-docs/protocols/acp.md describes how. The log goes to stderr. If a daemon runs on the data directory, its sessions are
+For editors that speak the Agent Client Protocol: they start this program and talk to it by stdin and stdout; \
+docs/protocols/acp.md describes how. The log goes to stderr. If a daemon runs on the data directory, its sessions are \
 used, else they are run here.
 
 Exit codes:

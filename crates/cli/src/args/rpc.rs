@@ -35,7 +35,7 @@ pub struct Rpc {
 }
 
 const HELP: &str = "\
-Lines of JSON go in on stdin and come out on stdout; docs/protocols/jsonl.md describes them. The log goes to
+Lines of JSON go in on stdin and come out on stdout; docs/protocols/jsonl.md describes them. The log goes to \
 stderr. If a daemon runs on the data directory, its sessions are used, else they are run here.
 
 Exit codes:

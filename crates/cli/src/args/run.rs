@@ -78,13 +78,13 @@ pub struct Run {
 }
 
 const RUN_HELP: &str = "\
-On a terminal everything is shown as it happens. In a pipe stdout gets the last answer and nothing else, and what
+On a terminal everything is shown as it happens. In a pipe stdout gets the last answer and nothing else, and what \
 happens is shown on stderr if that is a terminal. A daemon that runs is used; without one the turn is run here.
 
-With --output-schema the model is told of the schema, its answer is checked, and it is asked again when it does not
+With --output-schema the model is told of the schema, its answer is checked, and it is asked again when it does not \
 fit, twice at most.
 
-A plan has subtasks, each with an id and a prompt, and where it needs them a description, a model,
+A plan has subtasks, each with an id and a prompt, and where it needs them a description, a model, \
 an agent, worktree = true, depends_on = [ids] and a budget; and how many are worked on at once:
   concurrency = 2
   [[subtasks]]

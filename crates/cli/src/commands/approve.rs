@@ -2,12 +2,16 @@
 
 use anyhow::Context;
 use ostler_client::{Approve as Answer, Client};
-use ostler_types::{ToolCallId, Verdict};
+use ostler_types::{PATCH_REVIEW, ToolCallId, Verdict};
 
 use super::Setting;
 use crate::args::Approve;
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
+use crate::render::in_one_line;
+
+/// Characters of a rule that are shown.
+const RULE_WIDTH: usize = 160;
 
 pub(super) async fn approve(setting: Setting, approve: Approve) -> anyhow::Result<Exit> {
     let reached =
@@ -28,6 +32,10 @@ async fn list(client: &Client) -> anyhow::Result<()> {
     for approval in approvals {
         say!("{} {}", approval.session_id, approval.tool_call_id);
         say!("    {}: {}", approval.tool, approval.summary.escape_debug());
+        if approval.tool != PATCH_REVIEW {
+            let rule = in_one_line(&approval.rule.to_string(), RULE_WIDTH);
+            say!("    --scope session or always allows: {rule}");
+        }
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::render::money;
 pub(super) async fn sessions(setting: Setting, command: Sessions) -> anyhow::Result<Exit> {
     let reached =
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
-    let done = act(&reached.client, command).await;
+    let done = act(&reached.client, command, setting.manner.quiet).await;
     reached.leave().await;
     done.map(|()| Exit::Success)
 }
@@ -26,11 +26,14 @@ pub(super) async fn cancel(setting: Setting, id: SessionId) -> anyhow::Result<Ex
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
     let done = reached.client.cancel(id).await;
     reached.leave().await;
-    done?;
+    let was_running = done?;
+    if !setting.manner.quiet {
+        say!("{}", if was_running { "canceled" } else { "nothing was running" });
+    }
     Ok(Exit::Success)
 }
 
-async fn act(client: &Client, command: Sessions) -> anyhow::Result<()> {
+async fn act(client: &Client, command: Sessions, is_quiet: bool) -> anyhow::Result<()> {
     match command {
         Sessions::List(list) => show_list(client, filter(&list)?, list.json).await,
         Sessions::Search { query, json } => {
@@ -48,9 +51,18 @@ async fn act(client: &Client, command: Sessions) -> anyhow::Result<()> {
         Sessions::Archive { id, undo } => {
             let change = UpdateSession { archived: Some(!undo), ..UpdateSession::default() };
             client.update(id, &change).await?;
+            if !is_quiet {
+                say!("{}", if undo { "it is in the list again" } else { "put away; --undo brings it back" });
+            }
             Ok(())
         }
-        Sessions::Rm { id, purge } => Ok(client.delete(id, purge).await?),
+        Sessions::Rm { id, purge } => {
+            client.delete(id, purge).await?;
+            if !is_quiet {
+                say!("{}", if purge { "removed, with its log" } else { "closed; its log is kept" });
+            }
+            Ok(())
+        }
         Sessions::Export { id, output } => export(client, id, output.as_deref()).await,
     }
 }

@@ -1,11 +1,12 @@
 //! From our events to those of this wire, for one session. Our turn is `agent_start` to `agent_end` here,
 //! and our step is `turn_start` to `turn_end`. Reads nothing and sends nothing: lines go into a buffer.
 
+use jiff::Timestamp;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    CallName, ChildCall, Event, Message, MessageId, Record, SessionId, SessionView, ToolCall, ToolCallId,
-    ToolResult, TurnId, Usage,
+    CallName, ChildCall, Event, Message, MessageId, Record, Role, SessionId, SessionView, ToolCall,
+    ToolCallId, ToolResult, TurnId, Usage,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -120,7 +121,7 @@ impl Translator {
     fn text(
         &mut self,
         id: MessageId,
-        ts: jiff::Timestamp,
+        ts: Timestamp,
         part: u32,
         thinking: bool,
         offset: u64,
@@ -173,10 +174,11 @@ impl Translator {
                 self.completed(tool_call, &tool_result, message_id, ts.as_millisecond(), out);
             }
             Event::ToolBatchCompleted {} => self.end_step(out),
-            Event::TurnCompleted { .. } | Event::TurnCanceled { .. } => {
-                self.end_run(turn_id, None, out, notes)
+            Event::TurnCompleted { .. } => self.end_run(turn_id, StopReason::Stop, None, ts, out, notes),
+            Event::TurnCanceled { .. } => self.end_run(turn_id, StopReason::Aborted, None, ts, out, notes),
+            Event::TurnFailed { error, .. } => {
+                self.end_run(turn_id, StopReason::Error, Some(&error.message), ts, out, notes);
             }
-            Event::TurnFailed { error, .. } => self.end_run(turn_id, Some(&error.message), out, notes),
             Event::SessionCompleted { .. } => notes.push(Note::Gone(CloseReason::Normal)),
             // The turn that was to answer it will never be.
             Event::MessageWithdrawn { .. } => notes.extend(turn_id.map(Note::TurnDropped)),
@@ -339,15 +341,30 @@ impl Translator {
         self.event(&SessionEvent::TurnEnd(&answer, &results), out);
     }
 
+    /// A step in which the model came to say nothing gets a message without content, so that it ends as it began.
+    fn fill_step(&mut self, reason: StopReason, ts: Timestamp, out: &mut Vec<u8>) {
+        let Some(Run { turn_id, step: Some(Step { answer: None, .. }), .. }) = self.run else { return };
+        let id = MessageId::new(turn_id.uuid());
+        let nothing = Message { id, role: Role::Assistant, created_at: ts, parts: Vec::new() };
+        let encoded = messages::from_model(&nothing, reason, &Usage::default(), &self.writer);
+        self.whole(encoded.clone(), out);
+        if let Some(step) = self.run.as_mut().and_then(|run| run.step.as_mut()) {
+            step.answer = Some(encoded);
+        }
+    }
+
     fn end_run(
         &mut self,
         turn_id: Option<TurnId>,
+        reason: StopReason,
         failed: Option<&str>,
+        ts: Timestamp,
         out: &mut Vec<u8>,
         notes: &mut Vec<Note>,
     ) {
         self.flush_message(out);
         self.draft = None;
+        self.fill_step(reason, ts, out);
         self.end_step(out);
         let Some(run) = self.run.take() else { return };
         if let Some(reason) = failed {

@@ -149,15 +149,7 @@ pub fn choices(question: &PendingApproval) -> Vec<Answer> {
         });
         return offered.collect();
     }
-    let always = match question.rule.commands.is_empty() {
-        true => format!("always: {} {}", question.rule.tool, question.rule.subject),
-        false => {
-            let line = |pattern: &ostler_types::CommandPattern| {
-                format!("{}{}", pattern.argv.join(" "), if pattern.open { " …" } else { "" })
-            };
-            format!("always: {}", question.rule.commands.iter().map(line).collect::<Vec<_>>().join(", "))
-        }
-    };
+    let always = format!("always: {}", question.rule);
     vec![
         answer('y', "yes", "yes, this time", Verdict::Approve, Scope::Once, false),
         answer('s', "session", "yes, in this session", Verdict::Approve, Scope::Session, false),

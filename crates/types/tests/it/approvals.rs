@@ -1,8 +1,8 @@
 //! Questions and answers: who is asked, whose answer counts, and how long it holds.
 
 use ostler_types::{
-    Accepted, CallStatus, Change, Command, Policy, RefusalKind, Report, Rule, Scope, SessionStatus, ToolCall,
-    ToolCallId, TurnId, Verdict,
+    Accepted, CallStatus, Change, Command, CommandPattern, Policy, RefusalKind, Report, Rule, Scope,
+    SessionStatus, ToolCall, ToolCallId, TurnId, Verdict,
 };
 use serde_json::json;
 
@@ -201,6 +201,19 @@ fn a_rule_names_one_exact_call() {
         assert_eq!(rule.allows(&call("b", "tool", asked.clone())), same, "{allowed} then {asked}");
         assert!(!rule.allows(&call("b", "other", asked)));
     }
+}
+
+#[test]
+fn a_rule_says_all_that_it_allows() {
+    let told = |tool: &str, input| Rule::of(&call("a", tool, input)).to_string();
+    assert_eq!(told("write_file", json!({"path": "a.txt", "content": "x"})), "write_file a.txt");
+    assert_eq!(told("shell", json!({"command": "make; rm -r 'my dir'"})), "shell make; rm -r 'my dir'");
+    // A rule for commands goes further than the line that was asked about, and says how far.
+    let mut rule = Rule::of(&call("a", "shell", json!({"command": "cargo test -p a"})));
+    let pattern =
+        |argv: &[&str], open| CommandPattern { argv: argv.iter().map(|&word| word.into()).collect(), open };
+    rule.commands = vec![pattern(&["cargo", "test"], true), pattern(&["echo", "it's"], false)];
+    assert_eq!(rule.to_string(), r"shell cargo test …, echo 'it'\''s'");
 }
 
 /// In some tools `command` is a verb, and what it acts on is another argument.
