@@ -48,7 +48,7 @@ pub use error::SandboxError;
 pub use git::{GitOutput, hardened_git, hardened_git_calls};
 pub use helper::run_helper;
 pub use layout::unfit;
-pub use placeholders::is_placeholder;
+pub use placeholders::{holds_a_place, is_placeholder};
 pub use profile::{Limits, Profile, WorkspaceAccess};
 pub use protected::PROTECTED_NAMES;
 pub use report::{Backend, Report};

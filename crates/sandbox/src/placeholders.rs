@@ -8,10 +8,12 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FileType, Stat, lstat};
 
 use crate::protected::{Missing, Protected};
 
@@ -89,12 +91,17 @@ fn make(path: &Path, missing: Missing) -> std::io::Result<bool> {
 /// Whether a path is one that a sandbox has put there to hold the place of something protected. It is gone
 /// when the sandbox has ended, so whoever looks at a workspace meanwhile passes over it.
 pub fn is_placeholder(path: &Path) -> bool {
-    let marked = |metadata: fs::Metadata| {
-        metadata.mtime().unsigned_abs() == MARK
-            && !metadata.is_symlink()
-            && (metadata.is_dir() || metadata.len() <= 2)
+    lstat(path).is_ok_and(|stat| holds_a_place(&stat))
+}
+
+/// The same for whoever has looked at the path already.
+pub fn holds_a_place(stat: &Stat) -> bool {
+    let is_small = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => true,
+        FileType::RegularFile => stat.st_size <= 2,
+        _ => false,
     };
-    fs::symlink_metadata(path).is_ok_and(marked)
+    is_small && stat.st_mtime.unsigned_abs() == MARK
 }
 
 fn remove(path: &Path) {

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use ostler_files::WalkQueue;
 use ostler_repo_map::Stamp;
+use ostler_sandbox::{PROTECTED_NAMES, holds_a_place};
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
 
@@ -167,7 +168,7 @@ impl<'a> Walk<'a> {
         };
         for (name, kind) in names {
             let (path, depth) = (path.join(&name), job.depth + 1);
-            if is_git(&name) {
+            if is_git(&name) || is_placeholder(&directory, &name) {
                 continue;
             }
             let is_hidden = self.closed.inside.contains(&path);
@@ -211,6 +212,13 @@ impl<'a> Walk<'a> {
         }
         names
     }
+}
+
+/// Whether a name is there only as long as a confined program runs, which may not make it.
+fn is_placeholder(directory: &OwnedFd, name: &OsStr) -> bool {
+    let is_marked =
+        || statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| holds_a_place(&stat));
+    PROTECTED_NAMES.iter().any(|protected| name == *protected) && is_marked()
 }
 
 /// By what the content of a file is told.

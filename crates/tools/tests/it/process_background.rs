@@ -187,3 +187,15 @@ fn looking_is_reading_and_the_rest_is_not() {
     }
     assert_eq!(tool.kind_of(&json!({})), ToolKind::Exec);
 }
+
+#[tokio::test]
+async fn what_holds_a_place_for_a_process_is_not_shown() {
+    let world = Sandboxed::new().await;
+    let (tools, context) = (&world.tools, world.context());
+    std::fs::create_dir_all(world.workspace.join(".claude")).unwrap();
+    std::fs::write(world.workspace.join(".claude/settings.json"), "{}").unwrap();
+    let id = background(tools, &context, "cat").await;
+    let tree = call(tools, &context, "repo_tree", json!({})).await;
+    assert_eq!(tree.text, ".claude/\n  settings.json\n");
+    act(tools, &context, &id, "kill").await;
+}
