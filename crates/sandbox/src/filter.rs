@@ -76,6 +76,10 @@ const NAMESPACE_FLAGS: &[i32] = &[
 ];
 const CLONE_NEWTIME: i32 = 0x80;
 
+/// `TIOCSTI` and `TIOCLINUX`, which put words into the mouth of whoever sits at the terminal. C libraries do not agree on
+/// their type.
+const INJECT: [u64; 2] = [0x5412, 0x541c];
+
 /// On x86-64 most calls can also be made with this bit, under another convention.
 #[cfg(target_arch = "x86_64")]
 const OTHER_CONVENTION: c_long = 0x4000_0000;
@@ -119,9 +123,7 @@ fn rules(filter: Filter) -> Result<Rules, BackendError> {
         let datagram = condition(1, SeccompCmpOp::MaskedEq(0xf), value(libc::SOCK_DGRAM))?;
         rules.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![datagram])?]);
     }
-    // They put words into the mouth of whoever sits at the terminal.
-    let inject = [libc::TIOCSTI, libc::TIOCLINUX];
-    let inject: Result<Vec<_>, _> = inject
+    let inject: Result<Vec<_>, _> = INJECT
         .into_iter()
         .map(|request| SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, request)?]))
         .collect();
