@@ -145,6 +145,35 @@ test('the end is followed until the reader scrolls up, and again after a jump', 
   await page.getByRole('button', { name: 'New below' }).click()
   await expect(page.getByText('The end.')).toBeInViewport()
   expect(await left(page)).toBeLessThan(5)
+  // Whoever says something wants to see it.
+  await scroller(page).hover()
+  await page.mouse.wheel(0, -600)
+  await expect(page.getByRole('button', { name: 'Jump to latest' })).toBeVisible()
+  daemon.model.next({ text: 'A short answer.' })
+  await page.getByRole('textbox', { name: /message/i }).fill('and now?')
+  await page.keyboard.press('Enter')
+  await expect(page.getByText('A short answer.')).toBeInViewport()
+  expect(await left(page)).toBeLessThan(5)
+})
+
+test('what becomes shorter at the end lets nobody go of it', async ({ daemon, page }) => {
+  const lines = Array.from({ length: 60 }, (_, at) => `Paragraph ${at}.\n\n`).join('')
+  daemon.model.next({ text: lines })
+  const session = await daemon.scripted()
+  await enter(daemon, page)
+  await openSession(daemon, page, session)
+  await daemon.say(session, 'write')
+  await expect(page.getByText('Paragraph 59.')).toBeInViewport()
+  // The browser pulls the window up, and says so only when there is more again.
+  const space = scroller(page).locator('> .space')
+  await space.evaluate((element) => {
+    element.style.marginBottom = '-400px'
+    void element.getBoundingClientRect()
+    element.parentElement!.scrollTop = element.parentElement!.scrollHeight
+    element.style.marginBottom = '200px'
+  })
+  await expect.poll(() => left(page)).toBeLessThan(5)
+  await expect(page.getByRole('button', { name: 'Jump to latest' })).toBeHidden()
 })
 
 test('what is opened at the end stays where it is, and the end is followed again when it is closed', async ({ daemon, page }) => {
