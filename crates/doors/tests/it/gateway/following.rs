@@ -84,8 +84,9 @@ async fn a_socket_that_does_not_read_misses_nothing_and_holds_nobody_up() {
     let count = texts.len();
     let (daemon, gate) = streaming(texts, 6).await;
     let (mut reader, mut sleeper) = (Client::open(&daemon).await, Client::open(&daemon).await);
-    let key = reader.session().await;
-    sleeper.ask("chat.history", json!({"sessionKey": key})).await;
+    // The first to follow does the work for both.
+    let key = sleeper.session().await;
+    reader.ask("chat.history", json!({"sessionKey": key})).await;
     let mut runs = Vec::new();
     for turn in 0..6 {
         let run = reader.say(&key, "go").await;
@@ -100,6 +101,39 @@ async fn a_socket_that_does_not_read_misses_nothing_and_holds_nobody_up() {
         assert!(text == whole, "turn {turn}: the sleeper has {} of {} bytes", text.len(), whole.len());
         assert_eq!(end["event"], "chat.final");
     }
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_goes_leaves_the_work_to_another() {
+    let texts: Vec<String> = (0..8).map(|number| format!("piece {number}, ")).collect();
+    let whole = texts.concat();
+    let (daemon, gate) = streaming(texts, 1).await;
+    let mut first = Client::open(&daemon).await;
+    let key = first.session().await;
+    let mut others = Vec::new();
+    for _ in 0..8 {
+        let mut client = Client::open(&daemon).await;
+        client.ask("chat.history", json!({"sessionKey": key})).await;
+        others.push((client, String::new()));
+    }
+    let run = first.say(&key, "go").await;
+    drop(first);
+    for number in 0..8 {
+        gate.add_permits(1);
+        for (client, seen) in &mut others {
+            while !seen.contains(&format!("piece {number}, ")) {
+                *seen += client.until("chat.delta").await["text"].as_str().unwrap();
+            }
+        }
+        if others.len() > 1 {
+            others.remove(0);
+        }
+    }
+    gate.add_permits(1);
+    let (client, seen) = &mut others[0];
+    assert_eq!(client.run(&run).await.0, "");
+    assert_eq!(*seen, whole);
     daemon.stop().await;
 }
 
