@@ -13,7 +13,9 @@ use tokio::time::Instant;
 
 use super::messages::Writer;
 
-/// Bytes of a message that is shown anew with each piece that comes.
+/// The time between two updates of a message: no screen shows more of them.
+const FRAME: Duration = Duration::from_millis(16);
+/// Bytes of a message that is shown anew with each frame.
 const SHORT: usize = 16 * 1024;
 /// A longer one is shown when it has grown by this part of itself, or after this time.
 const GROWTH: usize = 64;
@@ -49,7 +51,9 @@ pub(super) struct Draft {
     parts: Vec<DraftPart>,
     /// What has come since the last update, all of one part.
     fresh: Option<Fresh>,
-    shown: Instant,
+    begun: Instant,
+    /// When it was last shown.
+    shown: Option<Instant>,
 }
 
 /// A part that is being written.
@@ -69,7 +73,14 @@ struct Fresh {
 
 impl Draft {
     pub(super) fn new(id: MessageId, ts: Timestamp) -> Draft {
-        Draft { id, timestamp: ts.as_millisecond(), parts: Vec::new(), fresh: None, shown: Instant::now() }
+        Draft {
+            id,
+            timestamp: ts.as_millisecond(),
+            parts: Vec::new(),
+            fresh: None,
+            begun: Instant::now(),
+            shown: None,
+        }
     }
 
     /// Whether a piece of this part can wait together with what waits already.
@@ -104,19 +115,20 @@ impl Draft {
         }
     }
 
-    /// Whether what has come should be shown now; `None` when there is nothing, else since when.
+    /// From when on what has come is to be shown; `None` when there is nothing.
     pub(super) fn due(&self) -> Option<Instant> {
         let fresh = self.fresh.as_ref()?;
+        let Some(shown) = self.shown else { return Some(self.begun) };
         let size: usize = self.parts.iter().map(|part| part.json.len()).sum();
-        let now = size <= SHORT || fresh.json.len() >= size / GROWTH;
-        Some(if now { self.shown } else { self.shown + AT_LATEST })
+        let is_much = size <= SHORT || fresh.json.len() >= size / GROWTH;
+        Some(shown + if is_much { FRAME } else { AT_LATEST })
     }
 
     /// Appends the update that shows what has come. Written by hand, because copying the text once is all
     /// that a delta should cost.
     pub(super) fn write_update(&mut self, id: SessionId, seq: u64, writer: &Writer, out: &mut Vec<u8>) {
         let Some(fresh) = self.fresh.take() else { return };
-        self.shown = Instant::now();
+        self.shown = Some(Instant::now());
         let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
         put(&format!(
             "{{\"type\":\"event\",\"session_id\":\"{id}\",\"event_seq\":{seq},\"event\":{{\"type\":\"message_update\",\
@@ -199,7 +211,7 @@ mod tests {
     use serde_json::Value;
     use uuid::Uuid;
 
-    use super::{Draft, Output, Writer};
+    use super::{AT_LATEST, Draft, FRAME, Output, Writer};
 
     fn update(draft: &mut Draft) -> Value {
         let writer = Writer { model: "a:\"b\"".to_owned(), agent: "native".to_owned() };
@@ -237,9 +249,10 @@ mod tests {
         assert!(draft.due().unwrap() <= tokio::time::Instant::now());
         update(&mut draft);
         draft.splice(0, false, text.len() as u64, "little");
-        assert!(draft.due().unwrap() > draft.shown);
+        let shown = draft.shown.unwrap();
+        assert_eq!(draft.due(), Some(shown + AT_LATEST));
         draft.splice(0, false, text.len() as u64 + 6, &text[..2048]);
-        assert_eq!(draft.due().unwrap(), draft.shown);
+        assert_eq!(draft.due(), Some(shown + FRAME));
     }
 
     #[test]
