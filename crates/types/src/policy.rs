@@ -184,7 +184,7 @@ impl fmt::Display for Rule {
             return write!(f, "{} {}", self.tool, self.subject);
         }
         let commands: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
-        write!(f, "{} {}", self.tool, commands.join(", "))
+        f.write_str(&commands.join(", "))
     }
 }
 

@@ -207,13 +207,14 @@ fn a_rule_names_one_exact_call() {
 fn a_rule_says_all_that_it_allows() {
     let told = |tool: &str, input| Rule::of(&call("a", tool, input)).to_string();
     assert_eq!(told("write_file", json!({"path": "a.txt", "content": "x"})), "write_file a.txt");
-    assert_eq!(told("shell", json!({"command": "make; rm -r 'my dir'"})), "shell make; rm -r 'my dir'");
+    assert_eq!(told("shell", json!({"command": "make; rm -r 'my dir'"})), "make, rm -r 'my dir'");
+    assert_eq!(told("shell", json!({"command": "eval \"$x\""})), "shell eval \"$x\"");
     // A rule for commands goes further than the line that was asked about, and says how far.
     let mut rule = Rule::of(&call("a", "shell", json!({"command": "cargo test -p a"})));
     let pattern =
         |argv: &[&str], open| CommandPattern { argv: argv.iter().map(|&word| word.into()).collect(), open };
     rule.commands = vec![pattern(&["cargo", "test"], true), pattern(&["echo", "it's"], false)];
-    assert_eq!(rule.to_string(), r"shell cargo test …, echo 'it'\''s'");
+    assert_eq!(rule.to_string(), r"cargo test …, echo 'it'\''s'");
 }
 
 /// In some tools `command` is a verb, and what it acts on is another argument.
