@@ -135,9 +135,17 @@ impl Index {
         self.readers.ask(question).await
     }
 
-    /// The session that an agent knows by an id of its own; the newest one if there are several. What has not been
-    /// written yet is not waited for.
+    /// The session that an agent knows by an id of its own; the newest one if there are several. Who has just been told
+    /// that id may ask at once: where nothing is found, what has not been written yet is waited for.
     pub async fn by_agent_session(&self, agent: &str, id: &str) -> Result<Option<SessionId>, IndexError> {
+        if let Some(known) = self.written_by_agent_session(agent, id).await? {
+            return Ok(Some(known));
+        }
+        self.settle().await?;
+        self.written_by_agent_session(agent, id).await
+    }
+
+    async fn written_by_agent_session(&self, agent: &str, id: &str) -> Result<Option<SessionId>, IndexError> {
         let (agent, id) = (agent.to_owned(), id.to_owned());
         let question = move |connection: &rusqlite::Connection| {
             let sql = "SELECT id FROM sessions

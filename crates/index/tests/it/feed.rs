@@ -89,6 +89,19 @@ async fn the_first_session_under_a_key_is_found() {
 }
 
 #[tokio::test]
+async fn a_session_is_found_by_its_agents_id_as_soon_as_that_is_told() {
+    let fixture = Fixture::new();
+    fixture.index.rebuilt().await.unwrap();
+    for n in 1..=200 {
+        let own = format!("own-{n}");
+        let told = Session { agent: "fault".into(), agent_session_id: Some(own.clone()), ..session(n, 1) };
+        fixture.index.update(update(told, 0, 1, &[])).await.unwrap();
+        assert_eq!(fixture.index.by_agent_session("fault", &own).await, Ok(Some(id(n))));
+        assert_eq!(fixture.index.by_agent_session("other", &own).await, Ok(None));
+    }
+}
+
+#[tokio::test]
 async fn failed_writes_are_kept_and_made_good() {
     let fixture = Fixture::new();
     fixture.index.rebuilt().await.unwrap();
