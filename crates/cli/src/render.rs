@@ -69,7 +69,7 @@ enum Open {
 }
 
 /// How long a line may be that is not shown in full.
-const LINE_WIDTH: usize = 160;
+pub(crate) const LINE_WIDTH: usize = 160;
 /// Files of a review that are drawn; the rest is counted.
 const REVIEW_LINES: usize = 50;
 

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
-use crate::editors::{OUTDATED, Shown, Sight, outdated, taken_in};
 use crate::hidden::Hidden;
 use crate::patch::plan::plan;
 use crate::patch::read::read;
 use crate::patch::{FileAction, FilePatch};
 use crate::path::Workspace;
+use crate::sight::{OUTDATED, Shown, Sight, outdated, taken_in};
 use crate::text::reveal_line;
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 

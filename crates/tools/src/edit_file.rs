@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
-use crate::editors::{OUTDATED, Shown, Sight, outdated, taken_in};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::patch::find::Finder;
@@ -22,6 +21,7 @@ use crate::patch::likeness::{Likeness, fold};
 use crate::patch::plan::{MAX_FILE_BYTES, read_text};
 use crate::path::Workspace;
 use crate::place::Place;
+use crate::sight::{OUTDATED, Shown, Sight, outdated, taken_in};
 use crate::text::{excerpt, reveal_line};
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 

@@ -10,16 +10,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ostler_types::SessionId;
-use tokio::runtime::Handle;
-
-use crate::change::{Action, Change};
-use crate::known::{Fingerprint, Known};
-use crate::patch::document::Document;
-use crate::path::Workspace;
-use crate::text::reveal_line;
-
 /// How long an editor may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a text may be that an editor shows.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Files of a session of which it is remembered what the disk held, and how many contents of each.
@@ -100,7 +92,12 @@ impl Editors {
     }
 
     /// The editor to ask about a file, once it is remembered what the disk holds.
-    fn asked(&self, session: SessionId, path: &Path, on_disk: Option<&str>) -> Option<EditorBuffers> {
+    pub(crate) fn asked(
+        &self,
+        session: SessionId,
+        path: &Path,
+        on_disk: Option<&str>,
+    ) -> Option<EditorBuffers> {
         let mut sessions = self.sessions();
         let showing = sessions.get_mut(&session)?;
         if let Some(on_disk) = on_disk
@@ -118,121 +115,14 @@ impl Editors {
         showing.editors.last().map(|(_, buffers)| buffers.clone())
     }
 
+    /// Whether an editor shows a session.
+    pub(crate) fn shows(&self, session: SessionId) -> bool {
+        self.sessions().contains_key(&session)
+    }
+
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Showing>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What is known of files beside what the disk holds.
-#[derive(Clone, Default)]
-pub(crate) struct Sight {
-    pub(crate) editors: Arc<Editors>,
-    known: Arc<Known>,
-}
-
-impl Sight {
-    /// The same for the files of one session.
-    pub(crate) fn of(&self, session: SessionId) -> Shown {
-        Shown { sight: self.clone(), session }
-    }
-}
-
-/// What the editor of one session shows, and what the session has seen. For tools, whose threads may block.
-pub(crate) struct Shown {
-    sight: Sight,
-    session: SessionId,
-}
-
-impl Shown {
-    /// The session has seen all of a file.
-    pub(crate) fn saw(&self, workspace: &Workspace, path: &str, content: Fingerprint) {
-        if let Some(path) = workspace.absolute(path) {
-            self.sight.known.saw(self.session, &path, content);
-        }
-    }
-
-    /// Whether somebody has changed a file since the session saw it.
-    pub(crate) fn is_outdated(&self, workspace: &Workspace, path: &str, content: Option<&[u8]>) -> bool {
-        let path = workspace.absolute(path);
-        path.zip(content)
-            .is_some_and(|(path, content)| self.sight.known.differs(self.session, &path, content))
-    }
-
-    /// Whether there is an editor at all.
-    pub(crate) fn is_there(&self) -> bool {
-        self.sight.editors.sessions().contains_key(&self.session)
-    }
-
-    /// What is unsaved in a file that the tool may look at.
-    pub(crate) fn unsaved(&self, workspace: &Workspace, path: &str, on_disk: Option<&str>) -> Option<String> {
-        if !self.is_there() {
-            return None;
-        }
-        let path = workspace.absolute(path)?;
-        Handle::try_current().ok()?.block_on(self.sight.editors.unsaved(self.session, &path, on_disk))
-    }
-
-    /// Remembers what was written, and has the editor show it in files in which it had something unsaved. That it
-    /// does not is no error: the disk has it.
-    pub(crate) fn put(&self, workspace: &Workspace, changes: &[Change]) {
-        for Change { path, action } in changes {
-            self.remember(workspace, path, action);
-            let (Action::Update { seen, content } | Action::Move { seen, content, .. }) = action else {
-                continue;
-            };
-            let (Some(path), Some(document)) = (workspace.absolute(path), Document::decode(content)) else {
-                continue;
-            };
-            let asked = self.sight.editors.asked(self.session, &path, Some(document.text()));
-            let write = asked.and_then(|buffers| buffers.write).filter(|_| seen.has_unsaved());
-            if let (Some(write), Ok(runtime)) = (write, Handle::try_current()) {
-                let writing = write(path, document.into_text());
-                _ = runtime.block_on(async { tokio::time::timeout(PATIENCE, writing).await });
-            }
-        }
-    }
-
-    fn remember(&self, workspace: &Workspace, path: &str, action: &Action) {
-        let forget = |path: &str| {
-            if let Some(path) = workspace.absolute(path) {
-                self.sight.known.forget(self.session, &path);
-            }
-        };
-        match action {
-            Action::Add { content, .. } | Action::Update { content, .. } => {
-                self.saw(workspace, path, Fingerprint::of(content));
-            }
-            Action::Delete { .. } => forget(path),
-            Action::Move { from, content, .. } => {
-                forget(from);
-                self.saw(workspace, path, Fingerprint::of(content));
-            }
-        }
-    }
-}
-
-/// What is said besides when a change was made all the same.
-pub(crate) const OUTDATED: &str = "The change was made to what it holds now; read it again before you go on.";
-
-/// What a model is told of a file that was changed since it saw it.
-pub(crate) fn outdated(path: &str) -> String {
-    format!(
-        "`{}` was changed since you read it, by the user, a command or another session",
-        reveal_line(path)
-    )
-}
-
-/// What a model is told of files whose unsaved text a change took in; nothing where there was none.
-pub(crate) fn taken_in(changes: &[Change]) -> Option<&'static str> {
-    let has_unsaved = |change: &Change| match &change.action {
-        Action::Update { seen, .. } | Action::Delete { seen } | Action::Move { seen, .. } => {
-            seen.has_unsaved()
-        }
-        Action::Add { .. } => false,
-    };
-    changes.iter().any(has_unsaved).then_some(
-        "The user's editor had text there that was not saved. The change was made to that text, and is saved.",
-    )
 }
 
 /// Whether two texts have the same lines, however those end.

@@ -29,6 +29,7 @@ mod repo_map;
 mod repo_tree;
 mod search;
 mod shell;
+mod sight;
 mod text;
 mod verify;
 mod walk;

@@ -21,13 +21,13 @@ use self::kind::{Encoding, FileKind};
 use self::lines::Lines;
 use self::utf16::Utf16Reader;
 use crate::blocking::{Stop, run_blocking};
-use crate::editors::{Shown, Sight};
 use crate::hidden::Hidden;
 use crate::known::{Fingerprint, Fingerprinted};
 use crate::patch::document::Document;
 use crate::patch::plan::MAX_FILE_BYTES;
 use crate::path::Workspace;
 use crate::place::Place;
+use crate::sight::{Shown, Sight};
 use crate::text::reveal_line;
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 

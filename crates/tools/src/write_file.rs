@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, report};
-use crate::editors::{Shown, Sight, outdated};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::path::Workspace;
 use crate::place::Place;
 use crate::replace::Seen;
+use crate::sight::{Shown, Sight, outdated};
 use crate::text::reveal_line;
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 

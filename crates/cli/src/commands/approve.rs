@@ -8,10 +8,7 @@ use super::Setting;
 use crate::args::Approve;
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
-use crate::render::in_one_line;
-
-/// Characters of a rule that are shown.
-const RULE_WIDTH: usize = 160;
+use crate::render::{LINE_WIDTH, in_one_line};
 
 pub(super) async fn approve(setting: Setting, approve: Approve) -> anyhow::Result<Exit> {
     let reached =
@@ -33,7 +30,7 @@ async fn list(client: &Client) -> anyhow::Result<()> {
         say!("{} {}", approval.session_id, approval.tool_call_id);
         say!("    {}: {}", approval.tool, approval.summary.escape_debug());
         if approval.tool != PATCH_REVIEW {
-            let rule = in_one_line(&approval.rule.to_string(), RULE_WIDTH);
+            let rule = in_one_line(&approval.rule.to_string(), LINE_WIDTH);
             say!("    --scope session or always allows: {rule}");
         }
     }

@@ -11,10 +11,10 @@ use super::document::Document;
 use super::{FileAction, FilePatch, Hunk, Patch};
 use crate::Failed;
 use crate::change::{Action, Change};
-use crate::editors::Shown;
 use crate::path::Workspace;
 use crate::place::{Place, PlaceId};
 use crate::replace::Seen;
+use crate::sight::Shown;
 use crate::text::reveal_line;
 
 /// How long a file may be that is patched.
