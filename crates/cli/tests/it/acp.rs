@@ -1,5 +1,6 @@
 //! `ostler acp` as a real process, driven by the protocol's official libraries in other languages
-//! (`tests/acp/client.mjs`, `tests/acp/client.py`): by itself, in front of a daemon, and after one that was killed.
+//! (`tests/acp/client.mjs`, `tests/acp/client.py`): by itself, in front of a daemon, and after one that was killed; and held
+//! to the protocol's rules one by one (`tests/acp/conformance.py`).
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -113,6 +114,20 @@ async fn the_python_librarys_example_client_has_a_conversation() {
     assert!(told.contains("| Agent: first answer") && told.contains("| Agent: second answer"), "{told}");
     let (_, listed) = stage.request("GET", "/v1/sessions", &json!(null)).await;
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "it is one session of the daemon: {listed}");
+}
+
+#[tokio::test]
+async fn the_protocols_rules_are_kept() {
+    let stage = Stage::new("").await;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let place = libraries(&root);
+    let schema = "node/node_modules/@agentclientprotocol/sdk/schema/v1/schema.json";
+    let mut rules = Command::new(place.join("python/bin/python3"));
+    rules.arg(root.join("tests/acp/conformance.py")).arg(place.join(schema)).arg(&stage.work);
+    rules.arg(binary().get_program()).args(["acp", "--data-dir"]).arg(&stage.data).kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, rules.output()).await.expect("it ends").unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse, Error,
     Implementation, InitializeRequest, InitializeResponse, McpCapabilities, PromptCapabilities,
-    SessionCapabilities, SessionCloseCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities,
+    SessionResumeCapabilities,
 };
 use ostler_acp::plain;
 use ostler_types::{ModelPolicy, ResolvedBy};
@@ -33,7 +34,8 @@ impl Desk {
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new());
+            .close(SessionCloseCapabilities::new())
+            .delete(SessionDeleteCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .mcp_capabilities(McpCapabilities::new().http(true))

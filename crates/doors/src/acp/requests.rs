@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::{
-    CancelNotification, CancelRequestNotification, CloseSessionRequest, CloseSessionResponse, Error,
-    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
-    NewSessionResponse, PromptRequest, RequestId, ResumeSessionRequest, SessionConfigOptionValue,
-    SessionInfo, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
-    SetSessionModeResponse,
+    CancelNotification, CancelRequestNotification, CloseSessionRequest, CloseSessionResponse,
+    DeleteSessionRequest, DeleteSessionResponse, Error, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, PromptRequest, RequestId,
+    ResumeSessionRequest, SessionConfigOptionValue, SessionInfo, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
 use ostler_engine::EngineError;
 use ostler_index::Filter;
 use ostler_types::{
-    Accepted, Command, Delivery, Message, MessageId, Role, SessionId, SessionStatus, SessionView, TurnId,
+    Accepted, Change, Command, Delivery, Message, MessageId, Role, SessionId, SessionStatus, SessionView,
+    TurnId,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -68,6 +69,7 @@ impl Desk {
             "session/resume" => self.resume(read(params)?).await,
             "session/list" => self.list(read(params)?).await,
             "session/close" => self.close_session(&read(params)?).await,
+            "session/delete" => self.delete(&read(params)?).await,
             "session/prompt" => self.prompt(id, read(params)?).await,
             "session/set_mode" => {
                 let SetSessionModeRequest { session_id, mode_id, .. } = read(params)?;
@@ -201,11 +203,29 @@ impl Desk {
     /// Stops what this editor does in a session, and follows it no longer. The session stays.
     async fn close_session(&mut self, request: &CloseSessionRequest) -> Result<Reply, Error> {
         let id = self.find(&request.session_id.0).await?.session.id;
+        self.part(id).await;
+        Reply::now(&CloseSessionResponse::default())
+    }
+
+    /// Puts a session away, so that no list has it: nothing of it is lost. One that is not there is put away already.
+    async fn delete(&mut self, request: &DeleteSessionRequest) -> Result<Reply, Error> {
+        if let Ok(id) = request.session_id.0.parse() {
+            self.part(id).await;
+            let away = Change { archived: Some(true), ..Change::default() };
+            match self.door.engine.submit(id, Command::Update(away)).await {
+                Ok(_) | Err(EngineError::NotFound) => {}
+                Err(error) => return Err(of_engine(error)),
+            }
+        }
+        Reply::now(&DeleteSessionResponse::default())
+    }
+
+    /// Ends what this editor has with a session.
+    async fn part(&mut self, id: SessionId) {
         self.stop(id, Stop::Own).await;
         self.end_prompts(id);
         self.close(id);
         self.leave(id).await;
-        Reply::now(&CloseSessionResponse::default())
     }
 
     async fn prompt(&mut self, id: &RequestId, request: PromptRequest) -> Result<Reply, Error> {
