@@ -32,7 +32,9 @@ impl State {
     /// Folds one more record.
     pub fn apply(&mut self, record: &Record) {
         self.last_seq = record.seq;
-        self.session.updated_at = record.ts;
+        if record.event.is_activity() {
+            self.session.updated_at = record.ts;
+        }
         match &record.event {
             Event::SessionCreated { session } | Event::SessionUpdated { session } => {
                 self.replace_session(session)

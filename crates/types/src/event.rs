@@ -178,6 +178,11 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether something went on in the session, rather than with it: a new title or a pin does not make it newer.
+    pub fn is_activity(&self) -> bool {
+        !matches!(self, Event::SessionUpdated { .. })
+    }
+
     /// The event's name on every wire and in every log.
     pub fn name(&self) -> &'static str {
         match self {

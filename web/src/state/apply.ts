@@ -35,7 +35,8 @@ export function begin(session: Session, seq: number): View {
 /** Folds one more record. A record of a type that is not known changes nothing but the cursor. */
 export function apply<V extends View>({ view: before, turnUsage }: Folded<V>, record: EventRecord): Folded<V> {
   const draft: Draft = {
-    view: { ...before, last_seq: record.seq, updated_at: record.ts },
+    // A new title or a pin does not make a session newer.
+    view: { ...before, last_seq: record.seq, updated_at: record.type === 'session_updated' ? before.updated_at : record.ts },
     own: before.pending_approvals.filter((approval) => approval.session_id === before.id),
     usage: turnUsage,
   }

@@ -186,12 +186,13 @@ impl OpenSession {
     }
 
     fn beside(&mut self, record: &Record, now: u64) {
-        self.session.updated_at = record.ts;
+        if record.event.is_activity() {
+            self.session.updated_at = record.ts;
+        }
         match &record.event {
             Event::SessionCreated { session } | Event::SessionUpdated { session } => {
-                let (usage, status) = (self.session.usage, self.session.status);
-                self.session = session.clone();
-                (self.session.usage, self.session.status) = (usage, status);
+                let Session { usage, status, updated_at, .. } = self.session;
+                self.session = Session { usage, status, updated_at, ..session.clone() };
             }
             Event::SessionCompleted { .. } => self.session.status = SessionStatus::Completed,
             Event::SessionFailed { .. } => self.session.status = SessionStatus::Failed,

@@ -4,7 +4,7 @@
 //! it moves no focus, opens nothing and touches nothing that is being written.
 
 use ostler_client::{ListedSession, ModelList, SessionShown, StoredFile};
-use ostler_types::{Event, PendingApproval, Record, SessionId, SessionStatus};
+use ostler_types::{Event, PendingApproval, Record, Session, SessionId, SessionStatus};
 
 use super::{PAGE, compose, docked, overlays, queue, sessions, settle_area};
 use crate::composer::AttachedFile;
@@ -175,12 +175,13 @@ fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
     let known = model.list.iter().find(|row| row.session.id == id);
     let Some(title) = known.map(|row| model.title_of(&row.session)) else { return };
     let Some(row) = model.listed_mut(id) else { return };
-    row.session.updated_at = record.ts;
+    if record.event.is_activity() {
+        row.session.updated_at = record.ts;
+    }
     match &record.event {
         Event::SessionUpdated { session } => {
-            let status = row.session.status;
-            row.session = session.clone();
-            row.session.status = status;
+            let Session { status, updated_at, .. } = row.session;
+            row.session = Session { status, updated_at, ..session.clone() };
             if session.archived {
                 sessions::forget(model, id, effects);
             }
