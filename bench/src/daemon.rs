@@ -18,6 +18,8 @@ use crate::wire::Connection;
 
 /// How long a daemon may take to be there.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long a daemon does next to nothing when it has settled.
+const QUIET: Duration = Duration::from_millis(200);
 /// How long it may take to go when it is asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// Between two looks whether it is there.
@@ -163,6 +165,27 @@ impl Daemon {
     /// Its processor time so far.
     pub fn processor(&self) -> Result<Duration> {
         process::processor(self.child.id())
+    }
+
+    /// What some work costs it, with what that leaves behind, such as the records of turns: otherwise whoever is
+    /// measured next would pay for those.
+    pub async fn cost<T>(&self, work: impl Future<Output = Result<T>>) -> Result<(Duration, T)> {
+        let before = self.settled().await?;
+        let done = work.await?;
+        Ok((self.settled().await? - before, done))
+    }
+
+    /// Its processor time, when it does next to nothing.
+    async fn settled(&self) -> Result<Duration> {
+        let mut before = self.processor()?;
+        loop {
+            tokio::time::sleep(QUIET).await;
+            let now = self.processor()?;
+            if now - before < QUIET / 20 {
+                return Ok(now);
+            }
+            before = now;
+        }
     }
 
     /// Asks it to go, and waits until it has.

@@ -28,27 +28,31 @@ pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
     let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(200, 10), 20));
     let (daemon, _data) = bench.start_empty()?;
     let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
-    let mut sockets = Vec::with_capacity(count);
+    let mut keys = Vec::with_capacity(count);
     for mut socket in open(&daemon, count).await? {
-        let key = socket.session().await?;
-        sockets.push((socket, key));
+        keys.push(socket.session().await?);
     }
-    // What a session costs when it begins is not what a delta costs.
-    let first = Plan::new(1, 20);
-    load::through(&mut clients, first).await?;
-    stream(&mut sockets, first).await?;
+    // What a session or a turn costs is not what a delta costs.
+    let turn = Plan::new(1, 20);
+    load::through(&mut clients, turn).await?;
     let (mut ours, mut theirs) = (Duration::ZERO, Duration::ZERO);
     let (mut gateway, mut http) = (Samples::default(), Samples::default());
     for _ in 0..ROUNDS {
-        let start = daemon.processor()?;
-        http.extend(load::through(&mut clients, plan).await?.latencies);
-        let between = daemon.processor()?;
-        gateway.extend(stream(&mut sockets, plan).await?.latencies);
-        theirs += between - start;
-        ours += daemon.processor()? - between;
+        let (turns, _) = daemon.cost(load::through(&mut clients, turn)).await?;
+        let (cost, outcome) = daemon.cost(load::through(&mut clients, plan)).await?;
+        theirs += cost.saturating_sub(turns);
+        http.extend(outcome.latencies);
+        // A socket that nobody reads while the others have their turn would be taken for dead.
+        let mut sockets = open(&daemon, count).await?.into_iter().zip(keys.iter().cloned()).collect();
+        stream(&mut sockets, turn).await?;
+        let (turns, _) = daemon.cost(stream(&mut sockets, turn)).await?;
+        let (cost, outcome) = daemon.cost(stream(&mut sockets, plan)).await?;
+        ours += cost.saturating_sub(turns);
+        gateway.extend(outcome.latencies);
     }
     daemon.stop()?;
-    let each = |time: Duration| time / u32::try_from(ROUNDS * count * plan.deltas).unwrap_or(u32::MAX);
+    let deltas = u32::try_from(ROUNDS * count * (plan.deltas - turn.deltas))?;
+    let each = |time: Duration| time / deltas;
     Ok(vec![
         Row::information(
             format!("processor time for a delta over the gateway, {count} sessions that stream"),

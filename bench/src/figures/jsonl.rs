@@ -26,22 +26,23 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
     let mut lines = Lines::open(&daemon, &bench.workspace()).await?;
     let sessions = lines.sessions(count).await?;
-    // What a session costs when it begins is not what a delta costs.
-    let first = Plan::new(1, 10);
-    load::through(&mut clients, first).await?;
-    timeout(first.ideal() + LIMIT, lines.stream(&sessions, first)).await??;
+    // What a session or a turn costs is not what a delta costs.
+    let turn = Plan::new(1, 10);
+    load::through(&mut clients, turn).await?;
+    lines.stream(&sessions, turn).await?;
     let (mut over_sse, mut over_lines, mut updates) = (Duration::ZERO, Duration::ZERO, 0);
     for _ in 0..ROUNDS {
-        let start = daemon.processor()?;
-        load::through(&mut clients, plan).await?;
-        let between = daemon.processor()?;
-        updates += timeout(plan.ideal() + LIMIT, lines.stream(&sessions, plan)).await??;
-        over_sse += between - start;
-        over_lines += daemon.processor()? - between;
+        let (turns, _) = daemon.cost(load::through(&mut clients, turn)).await?;
+        let (cost, _) = daemon.cost(load::through(&mut clients, plan)).await?;
+        over_sse += cost.saturating_sub(turns);
+        let (turns, _) = daemon.cost(lines.stream(&sessions, turn)).await?;
+        let (cost, told) = daemon.cost(lines.stream(&sessions, plan)).await?;
+        over_lines += cost.saturating_sub(turns);
+        updates += told;
     }
     drop(lines);
     daemon.stop()?;
-    let deltas = u32::try_from(ROUNDS * count * plan.deltas)?;
+    let deltas = u32::try_from(ROUNDS * count * (plan.deltas - turn.deltas))?;
     let micros = |time: Duration| format!("{:.1} µs", time.as_secs_f64() * 1e6);
     let measured = format!("{}, in {updates} updates of {deltas} deltas", micros(over_lines / deltas));
     let figure = format!("one delta over JSON lines, {count} sessions on one connection, processor time");
@@ -78,6 +79,10 @@ impl Lines {
 
     /// Has every session stream an answer, and proves that each is whole. Returns how many updates there were.
     async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<usize> {
+        timeout(plan.ideal() + LIMIT, self.streamed(sessions, plan)).await?
+    }
+
+    async fn streamed(&mut self, sessions: &[String], plan: Plan) -> Result<usize> {
         for session in sessions {
             self.send(&json!({"type": "prompt", "text": plan.prompt(), "session_id": session})).await?;
         }
