@@ -179,6 +179,12 @@ impl Daemon {
         self.engine.until_quiet().await;
     }
 
+    /// Returns when nobody speaks lines to it any more, and no turn runs either.
+    pub async fn until_left(&self) {
+        self.door.upgraded_left().await;
+        self.engine.until_quiet().await;
+    }
+
     /// Makes the readable files of every session anew from the logs.
     pub async fn rebuild_views(&self) -> Result<(), EngineError> {
         self.engine.rebuild_views().await

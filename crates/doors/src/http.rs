@@ -187,6 +187,11 @@ impl HttpDoor {
         self.upgraded.spawn(connection);
     }
 
+    /// Returns when no connection is there that became something else than HTTP.
+    pub async fn upgraded_left(&self) {
+        self.upgraded.left().await;
+    }
+
     /// Returns when the connections have ended that became something else than HTTP. To be called once the
     /// engine has stopped, which ends them.
     pub async fn upgraded_ended(&self) {

@@ -13,6 +13,7 @@ const WIRE: Wire = Wire {
     ready: b"",
     quit: None,
     cut: None,
+    stays: true,
     advice: "the daemon ended; what it had accepted is on disk: start `ostler acp` again, and load the session",
 };
 
@@ -24,8 +25,8 @@ pub(super) async fn acp(setting: Setting, args: Acp) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    pump::serve(setting, &WIRE, options.clone(), async |daemon, stop| {
-        Ok(daemon.acp().serve(options, tokio::io::stdin(), tokio::io::stdout(), stop).await)
+    pump::serve(setting, &WIRE, options.clone(), async |daemon, input, stop| {
+        Ok(daemon.acp().serve(options, input, tokio::io::stdout(), stop).await)
     })
     .await
 }

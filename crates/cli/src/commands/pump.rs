@@ -1,11 +1,14 @@
 //! What `ostler rpc` and `ostler acp` have in common: lines on stdin and stdout, which are served in this process or
 //! passed on to the daemon that has the data directory. What the lines say is the doors' affair.
 
+mod input;
+
 use std::io::ErrorKind::BrokenPipe;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::Context;
-use ostler_client::{Client, Upgraded};
+use ostler_client::{Client, ClientError, Upgraded};
 use ostler_doors::jsonl::{END_OF_LINES, Ended};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
@@ -15,10 +18,13 @@ use super::Setting;
 use super::serve::Signals;
 use crate::daemon::Daemon;
 use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use crate::reach::{Purpose, Reached, reach};
+use input::Input;
 
 /// Bytes that are passed on at a time.
 const CHUNK: usize = 64 * 1024;
+/// How many daemons may be found that are about to end.
+const TRIES: usize = 5;
 
 /// A wire of lines.
 pub(super) struct Wire {
@@ -34,24 +40,56 @@ pub(super) struct Wire {
     pub(super) cut: Option<&'static str>,
     /// What a person is told then.
     pub(super) advice: &'static str,
+    /// Whether to stay for others that speak to this process, though its own client has gone.
+    pub(super) stays: bool,
+}
+
+/// What became of passing lines on.
+enum Passed {
+    /// All there was.
+    Done(Exit),
+    /// Nothing: the daemon ended before it said a word.
+    Unheard,
 }
 
 /// Serves a client on stdin and stdout: by the daemon, or else by `here` in this process, which is given what
-/// stops it and returns how it ended.
+/// the client says and what stops it, and returns how it ended.
 pub(super) async fn serve(
     setting: Setting,
     wire: &Wire,
     options: impl Serialize,
-    here: impl AsyncFnOnce(&Daemon, CancellationToken) -> Result<Ended, ostler_types::Refusal>,
+    here: impl AsyncFnOnce(&Daemon, Input, CancellationToken) -> Result<Ended, ostler_types::Refusal>,
 ) -> anyhow::Result<Exit> {
-    let mut signals = Signals::new()?;
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
-    let Some(daemon) = reached.own() else {
-        return pump(&reached.client, wire, &options, &mut signals).await;
-    };
+    let (mut signals, mut input) = (Signals::new()?, Input::new());
+    for _ in 0..TRIES {
+        let reached =
+            reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
+        if reached.own().is_some() {
+            return serve_here(reached, wire, input, signals, here).await;
+        }
+        if let Passed::Done(exit) = pump(&reached.client, wire, &options, &mut input, &mut signals).await? {
+            return Ok(exit);
+        }
+        // Whoever has the directory next is told the same.
+        if !input.rewind() {
+            break;
+        }
+    }
+    eprintln!("error: {}", wire.advice);
+    Ok(Exit::Unreachable)
+}
+
+async fn serve_here(
+    reached: Reached,
+    wire: &Wire,
+    mut input: Input,
+    mut signals: Signals,
+    here: impl AsyncFnOnce(&Daemon, Input, CancellationToken) -> Result<Ended, ostler_types::Refusal>,
+) -> anyhow::Result<Exit> {
+    let daemon = reached.own().context("the daemon is our own")?;
     let stop = CancellationToken::new();
-    let mut serving = Box::pin(here(daemon, stop.clone()));
+    input.forget();
+    let mut serving = Box::pin(here(daemon, input, stop.clone()));
     let ended = loop {
         tokio::select! {
             ended = &mut serving => break ended,
@@ -70,7 +108,8 @@ pub(super) async fn serve(
     // Others may have turns in this process, which go on unless it is stopped.
     if !stop.is_cancelled() {
         tokio::select! {
-            () = daemon.until_quiet() => {}
+            () = daemon.until_left(), if wire.stays => {}
+            () = daemon.until_quiet(), if !wire.stays => {}
             () = signals.next() => {}
         }
     }
@@ -91,37 +130,58 @@ async fn pump(
     client: &Client,
     wire: &Wire,
     options: &impl Serialize,
+    input: &mut Input,
     signals: &mut Signals,
-) -> anyhow::Result<Exit> {
-    let (from, mut to) = tokio::io::split(client.upgrade(wire.path, wire.upgrade).await?);
+) -> anyhow::Result<Passed> {
+    let upgraded = match client.upgrade(wire.path, wire.upgrade).await {
+        Ok(upgraded) => upgraded,
+        Err(ClientError::Unreachable { .. } | ClientError::Refused { status: 503, .. }) => {
+            return Ok(Passed::Unheard);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let (from, mut to) = tokio::io::split(upgraded);
     let mut first = serde_json::to_vec(options)?;
     first.push(b'\n');
-    to.write_all(&first).await.context("the daemon did not take the options")?;
+    if to.write_all(&first).await.is_err() {
+        return Ok(Passed::Unheard);
+    }
+    let said = AtomicBool::new(false);
     let up = async {
-        send(to, wire, signals).await;
+        send(to, wire, input, &said, signals).await;
         // The daemon has the last word.
         std::future::pending().await
     };
-    let exit = tokio::select! {
-        exit = receive(from, wire) => exit,
+    let passed = tokio::select! {
+        passed = receive(from, wire, &said) => passed,
         never = up => never,
     };
-    match exit {
+    match passed {
+        Ok(Passed::Unheard) if input.was_silent() => Ok(Passed::Done(Exit::Success)),
         Err(error)
             if error.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == BrokenPipe) =>
         {
-            Ok(Exit::Failure)
+            Ok(Passed::Done(Exit::Failure))
         }
-        exit => exit,
+        passed => passed,
     }
 }
 
 /// Passes stdin on. Its end, or a signal, is the end of what is sent; the rest can still be read.
-async fn send(mut to: WriteHalf<Upgraded>, wire: &Wire, signals: &mut Signals) {
-    let (mut stdin, mut buffer) = (tokio::io::stdin(), vec![0; CHUNK]);
+async fn send(
+    mut to: WriteHalf<Upgraded>,
+    wire: &Wire,
+    input: &mut Input,
+    said: &AtomicBool,
+    signals: &mut Signals,
+) {
+    let mut buffer = vec![0; CHUNK];
     loop {
+        if said.load(Relaxed) {
+            input.forget();
+        }
         let bytes = tokio::select! {
-            read = stdin.read(&mut buffer) => match read {
+            read = input.read(&mut buffer) => match read {
                 Ok(0) | Err(_) => break,
                 Ok(count) => &buffer[..count],
             },
@@ -139,7 +199,7 @@ async fn send(mut to: WriteHalf<Upgraded>, wire: &Wire, signals: &mut Signals) {
 }
 
 /// Passes on what the daemon says, and tells from its end whether it came to one in order.
-async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire) -> anyhow::Result<Exit> {
+async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire, said: &AtomicBool) -> anyhow::Result<Passed> {
     let (mut stdout, mut buffer) = (tokio::io::stdout(), vec![0; CHUNK]);
     let (mut beginning, mut last, mut whole) = (Vec::<u8>::new(), b'\n', false);
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
@@ -147,13 +207,17 @@ async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire) -> anyhow::Result<Ex
         if let [rest @ .., END_OF_LINES] = bytes {
             (bytes, whole) = (rest, true);
         }
+        said.fetch_or(!bytes.is_empty(), Relaxed);
         beginning.extend(bytes.iter().take(wire.ready.len() - beginning.len()));
         last = bytes.last().copied().unwrap_or(last);
         stdout.write_all(bytes).await?;
         stdout.flush().await?;
     }
+    if !said.load(Relaxed) {
+        return Ok(Passed::Unheard);
+    }
     if whole {
-        return Ok(if beginning == wire.ready { Exit::Success } else { Exit::Failure });
+        return Ok(Passed::Done(if beginning == wire.ready { Exit::Success } else { Exit::Failure }));
     }
     if let Some(cut) = wire.cut {
         let line = if last == b'\n' { cut.to_owned() } else { format!("\n{cut}") };
@@ -161,5 +225,5 @@ async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire) -> anyhow::Result<Ex
         stdout.flush().await?;
     }
     eprintln!("error: {}", wire.advice);
-    Ok(Exit::Unreachable)
+    Ok(Passed::Done(Exit::Unreachable))
 }

@@ -21,6 +21,7 @@ const WIRE: Wire = Wire {
         "{\"type\":\"error\",\"message\":\"the daemon ended\",\"hint\":\"what it had accepted is on disk; \
          start `ostler rpc` again, and go on with a session by its `session_file`\"}\n",
     ),
+    stays: false,
     advice: "the daemon ended",
 };
 
@@ -32,8 +33,8 @@ pub(super) async fn rpc(setting: Setting, args: Rpc) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    pump::serve(setting, &WIRE, options.clone(), async |daemon, stop| {
-        daemon.jsonl().serve(options, tokio::io::stdin(), tokio::io::stdout(), stop).await
+    pump::serve(setting, &WIRE, options.clone(), async |daemon, input, stop| {
+        daemon.jsonl().serve(options, input, tokio::io::stdout(), stop).await
     })
     .await
 }

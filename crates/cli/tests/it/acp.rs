@@ -207,3 +207,43 @@ async fn a_daemon_that_is_killed_in_a_turn_ends_the_editors_agent_and_keeps_the_
     assert!(result.to_string().contains("interrupted: outcome unknown"), "{result}");
     again.until(|line| line["id"] == 1 && line.get("result").is_some()).await;
 }
+
+#[tokio::test]
+async fn one_that_starts_while_another_ends_takes_its_place() {
+    let mut stage = Stage::new("").await;
+    stage.kill();
+    let cwd = stage.work.to_str().unwrap().to_owned();
+    let mut ending = Vec::new();
+    for _ in 0..8 {
+        let mut child = Child::start(&stage);
+        child.ask("initialize", json!({"protocolVersion": 1})).await;
+        child.ask("session/new", json!({"cwd": cwd, "mcpServers": []})).await;
+        drop(child.input);
+        ending.push(child.child);
+    }
+    for mut child in ending {
+        let status = tokio::time::timeout(PATIENCE, child.wait()).await.expect("it ends").unwrap();
+        assert!(status.success(), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_of_two_editors_may_leave_first() {
+    let mut stage = Stage::new("").await;
+    stage.kill();
+    let cwd = stage.work.to_str().unwrap().to_owned();
+    let mut first = Child::start(&stage);
+    first.ask("initialize", json!({"protocolVersion": 1})).await;
+    let mut second = Child::start(&stage);
+    second.ask("initialize", json!({"protocolVersion": 1})).await;
+    let session = second.ask("session/new", json!({"cwd": cwd, "mcpServers": []})).await["sessionId"].take();
+    drop(first.input);
+    let said = [json!({"type": "text", "text": prompt(&[json!("still served")])})];
+    let ended = second.ask("session/prompt", json!({"sessionId": session, "prompt": said})).await;
+    assert_eq!(ended["stopReason"], "end_turn");
+    drop(second.input);
+    for mut child in [second.child, first.child] {
+        let status = tokio::time::timeout(PATIENCE, child.wait()).await.expect("it ends").unwrap();
+        assert!(status.success(), "{status}");
+    }
+}

@@ -1,16 +1,19 @@
 //! The table of routes: what there is, who answers, and how it is described.
 
 use axum::Json;
+use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::routing::{delete, get, patch, post, put};
+use ostler_engine::EngineError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
 use super::openapi::{Api, Operation};
 use super::{
-    agents, approvals, artifacts, attachments, branch, changes, choices, context, create, directories,
-    events, export, files, guard, import, login, messages, projects, sessions, settings, trust, undo, usage,
+    ApiError, HttpDoor, agents, approvals, artifacts, attachments, branch, changes, choices, context, create,
+    directories, events, export, files, guard, import, login, messages, projects, sessions, settings, trust,
+    undo, usage,
 };
 
 const OK: StatusCode = StatusCode::OK;
@@ -270,8 +273,12 @@ struct Health {
     version: &'static str,
 }
 
-async fn health() -> Json<Health> {
-    Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+/// One that stops is there no longer for whoever looks for it.
+async fn health(State(door): State<HttpDoor>) -> Result<Json<Health>, ApiError> {
+    if *door.engine.stopping().borrow() {
+        return Err(EngineError::ShuttingDown.into());
+    }
+    Ok(Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") }))
 }
 
 async fn document() -> Json<serde_json::Value> {

@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper_util::rt::TokioIo;
+use ostler_engine::EngineError;
 
 use super::HttpDoor;
 use super::error::ApiError;
@@ -46,6 +47,9 @@ pub(super) fn switch<Served: Future<Output = ()> + Send>(
         .into_response();
         refused.headers_mut().insert(header::UPGRADE, header::HeaderValue::from_static(protocol));
         return refused;
+    }
+    if *door.engine.stopping().borrow() {
+        return ApiError::from(EngineError::ShuttingDown).into_response();
     }
     let Some(place) = door.place() else {
         let message = "too many connections speak lines of JSON";

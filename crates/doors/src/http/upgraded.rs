@@ -32,10 +32,15 @@ impl Upgraded {
         self.tasks.spawn(connection);
     }
 
+    /// Returns when there is none.
+    pub(super) async fn left(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
     /// Returns when all have ended, or have had time enough.
     pub(super) async fn ended(&self) {
-        self.tasks.close();
-        if tokio::time::timeout(GRACE, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(GRACE, self.left()).await.is_err() {
             tracing::warn!("some upgraded connections did not end in time");
         }
     }

@@ -1,0 +1,72 @@
+//! What a client says on stdin, kept until somebody has heard it.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, ReadBuf, Stdin};
+
+/// Bytes that are kept; whoever has said more without a word in answer is not heard again.
+const KEPT: usize = 1024 * 1024;
+
+/// Stdin, which can be read again from its beginning as long as that is kept.
+pub(crate) struct Input {
+    stdin: Stdin,
+    kept: Vec<u8>,
+    /// How much of that has been read.
+    read: usize,
+    /// Whether what comes is kept.
+    keeps: bool,
+    ended: bool,
+}
+
+impl Input {
+    pub(super) fn new() -> Input {
+        Input { stdin: tokio::io::stdin(), kept: Vec::new(), read: 0, keeps: true, ended: false }
+    }
+
+    /// Whether the client has gone without a word.
+    pub(super) fn was_silent(&self) -> bool {
+        self.ended && self.keeps && self.kept.is_empty()
+    }
+
+    /// Lets the next reader begin at the beginning, if that is kept.
+    pub(super) fn rewind(&mut self) -> bool {
+        self.read = 0;
+        self.keeps
+    }
+
+    /// Keeps nothing any more, because it is heard.
+    pub(super) fn forget(&mut self) {
+        self.keeps = false;
+    }
+}
+
+impl AsyncRead for Input {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.read < this.kept.len() {
+            let count = buffer.remaining().min(this.kept.len() - this.read);
+            buffer.put_slice(&this.kept[this.read..this.read + count]);
+            this.read += count;
+            return Poll::Ready(Ok(()));
+        }
+        if !this.keeps {
+            (this.kept, this.read) = (Vec::new(), 0);
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut this.stdin).poll_read(context, buffer))?;
+        let new = &buffer.filled()[before..];
+        this.ended |= new.is_empty();
+        if this.keeps {
+            this.kept.extend_from_slice(new);
+            this.read = this.kept.len();
+            this.keeps = this.kept.len() <= KEPT;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
