@@ -252,10 +252,14 @@ test('a message that the daemon refuses stays, and can be edited or tried again'
 
 test('the mode and the model are switched below the field', async ({ daemon, page }) => {
   const session = await begin(daemon, page)
-  const shown = () => daemon.api<{ model: string; policy: { approval: { require_for_kinds: string[] } } }>('GET', `/v1/sessions/${session}`)
+  const shown = () => daemon.api<{ model: string; policy: { approval: { require_for_kinds: string[] }; patch_review: { mode: string } } }>('GET', `/v1/sessions/${session}`)
   await page.getByRole('button', { name: /^Mode:/ }).click()
+  await page.getByRole('option', { name: /Review edits/ }).click()
+  await expect.poll(async () => (await shown()).policy.patch_review.mode).toBe('request')
+  await page.getByRole('button', { name: 'Mode: Review edits' }).click()
   await page.getByRole('option', { name: /Accept edits/ }).click()
   await expect.poll(async () => (await shown()).policy.approval.require_for_kinds.sort()).toEqual(['exec', 'network'])
+  expect((await shown()).policy.patch_review.mode).toBe('off')
   await expect(page.getByRole('button', { name: 'Mode: Accept edits' })).toBeVisible()
 
   await page.getByRole('button', { name: /^Model:/ }).click()

@@ -5,6 +5,7 @@ mod command;
 mod compose;
 mod docked;
 mod keys;
+mod modes;
 mod news;
 mod overlays;
 mod queue;

@@ -25,6 +25,7 @@ mod review;
 mod session;
 mod state;
 mod tool;
+mod work_mode;
 
 pub use child::{
     Budget, Child, ChildCall, ChildNews, ChildOutcome, ChildStatus, ForkedFrom, MAX_DEPTH, Plan, Purpose,
@@ -58,3 +59,4 @@ pub use state::{
     TurnStatus, TurnSummary,
 };
 pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};
+pub use work_mode::{WORK_MODES, WorkMode};

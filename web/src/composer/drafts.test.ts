@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 
-import type { Queued } from '../api/types'
+import type { Queued, ToolKind } from '../api/types'
 import { emptyDraft, loadDraft, saveDraft } from './drafts'
-import { MODES, modeOf, nextMode, policyFor } from './modes'
+import { MODES, modeOf, policyFor } from './modes'
 import { beforeFor, editableText, textOf, withText } from './queue'
 
 class Kept {
@@ -53,21 +53,17 @@ describe('drafts', () => {
 
 describe('modes', () => {
   it('are told from the policy, in any order', () => {
-    expect(modeOf({ require_for_kinds: ['network', 'write', 'exec'] })?.id).toBe('ask')
-    expect(modeOf({ require_for_kinds: ['exec', 'network'] })?.id).toBe('edits')
-    expect(modeOf({ require_for_kinds: [] })?.id).toBe('free')
-    expect(modeOf({ require_for_kinds: ['read'] })).toBeNull()
+    const of = (kinds: ToolKind[], mode: 'off' | 'request' = 'off') => modeOf({ approval: { require_for_kinds: kinds }, patch_review: { mode } })?.id
+    expect(of(['network', 'write', 'exec'])).toBe('ask')
+    expect(of(['network', 'write', 'exec'], 'request')).toBe('ask')
+    expect(of(['exec', 'network'])).toBe('edits')
+    expect(of(['exec', 'network'], 'request')).toBe('review')
+    expect(of([])).toBe('free')
+    expect(of(['read'])).toBeUndefined()
   })
 
-  it('go round, and begin with the careful one', () => {
-    expect(nextMode({ require_for_kinds: ['read'] }).id).toBe('ask')
-    let policy = policyFor(MODES[0]!).approval!
-    const seen = MODES.map(() => {
-      const next = nextMode({ require_for_kinds: policy.require_for_kinds ?? [] })
-      policy = policyFor(next).approval!
-      return next.id
-    })
-    expect(seen).toEqual(['edits', 'free', 'ask'])
+  it('are what they lead to', () => {
+    for (const mode of MODES) expect(modeOf(policyFor(mode))?.id).toBe(mode.id)
   })
 })
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use agent_client_protocol::v1::schema::{Error, SessionConfigOption, SessionMode, SessionModeState};
 use ostler_acp::to_config_options;
 use ostler_types::{
-    AgentChoice, AgentSetting, AgentState, ApprovalPolicy, Change, Policy, Session, SessionView, ToolKind,
+    AgentChoice, AgentSetting, AgentState, Change, PatchReviewMode, Policy, Session, SessionView, ToolKind,
+    WORK_MODES, WorkMode,
 };
 
 use super::errors::{invalid, of_refusal};
@@ -24,12 +25,8 @@ const MODEL: &str = "model";
 /// The agent that asks by our policy, and whose model is ours to choose.
 const NATIVE: &str = "native";
 
-/// The modes: id, name, what it means.
-const MODES: [(&str, &str, &str); 3] = [
-    ("default", "Ask", "Ask before files are changed, programs are run or other machines are reached"),
-    ("accept_edits", "Accept edits", "Change files of the workspace without asking; ask before the rest"),
-    ("auto", "Auto", "Ask for nothing that the sandbox confines"),
-];
+/// What editors call our ways to work, in the same order.
+const MODES: [&str; 4] = ["default", "review", "accept_edits", "auto"];
 
 /// What an editor was last told that can be chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +43,7 @@ impl Shown {
     pub(super) fn of(view: &SessionView) -> Shown {
         let mut shown = Shown {
             title: None,
-            mode: MODES[0].0,
+            mode: MODES[0],
             model: String::new(),
             agent: Vec::new(),
             is_native: view.session.agent == NATIVE,
@@ -61,7 +58,7 @@ impl Shown {
     /// Takes the session as it is now.
     pub(super) fn take(&mut self, session: &Session) {
         self.title.clone_from(&session.title);
-        self.mode = mode_of(&session.policy.approval);
+        self.mode = mode_of(&session.policy);
         self.model.clone_from(&session.model);
     }
 
@@ -72,10 +69,10 @@ impl Shown {
 
     /// The modes, in the older of the two ways. Someone else's agent has its own, among its settings.
     pub(super) fn modes(&self) -> Option<SessionModeState> {
-        let mode = |(id, name, text): (&'static str, &str, &str)| {
-            SessionMode::new(id, name).description(text.to_owned())
+        let mode = |(id, mode): (&'static str, &WorkMode)| {
+            SessionMode::new(id, mode.name).description(mode.about.to_owned())
         };
-        self.is_native.then(|| SessionModeState::new(self.mode, MODES.map(mode).to_vec()))
+        self.is_native.then(|| SessionModeState::new(self.mode, modes().map(mode).collect()))
     }
 
     /// All that can be chosen, in the newer way.
@@ -90,13 +87,13 @@ impl Shown {
             names.insert(0, self.model.clone());
         }
         let model = |name: String| AgentChoice { id: name.clone(), name, description: None };
-        let mode = |(id, name, text): (&str, &str, &str)| AgentChoice {
+        let mode = |(id, mode): (&str, &WorkMode)| AgentChoice {
             id: id.to_owned(),
-            name: name.to_owned(),
-            description: Some(text.to_owned()),
+            name: mode.name.to_owned(),
+            description: Some(mode.about.to_owned()),
         };
         to_config_options(&[
-            setting(MODE, "Mode", self.mode, MODES.map(mode).to_vec()),
+            setting(MODE, "Mode", self.mode, modes().map(mode).collect()),
             setting(MODEL, "Model", &self.model, names.into_iter().map(model).collect()),
         ])
     }
@@ -121,8 +118,7 @@ pub(super) fn change(
     }
     match setting {
         MODE => {
-            let approval = approval(door, &session.policy.approval, choice)?;
-            let policy = Some(Policy { approval, ..session.policy.clone() });
+            let policy = Some(policy(door, &session.policy, choice)?);
             Ok(Change { policy, ..Change::default() })
         }
         MODEL => {
@@ -140,33 +136,35 @@ fn setting(id: &str, name: &str, current: &str, choices: Vec<AgentChoice>) -> Ag
     AgentSetting { id: id.to_owned(), name: name.to_owned(), current: Some(current.to_owned()), choices }
 }
 
+/// The modes, with what editors call them.
+fn modes() -> impl Iterator<Item = (&'static str, &'static WorkMode)> {
+    MODES.into_iter().zip(&WORK_MODES)
+}
+
 /// The mode that comes nearest to what a policy asks.
-fn mode_of(approval: &ApprovalPolicy) -> &'static str {
-    let [(default, ..), (accept_edits, ..), (auto, ..)] = MODES;
-    match approval.require_for_kinds.as_slice() {
-        [] => auto,
-        kinds if kinds.contains(&ToolKind::Write) => default,
-        _ => accept_edits,
+fn mode_of(policy: &Policy) -> &'static str {
+    let [ask, review, edits, free] = MODES;
+    match policy.approval.require_for_kinds.as_slice() {
+        [] => free,
+        kinds if kinds.contains(&ToolKind::Write) => ask,
+        _ if policy.patch_review.mode == PatchReviewMode::Request => review,
+        _ => edits,
     }
 }
 
-/// The policy of a mode. What is asked about by name, and what rules allow, stays.
-fn approval(door: &HttpDoor, now: &ApprovalPolicy, mode: &str) -> Result<ApprovalPolicy, Error> {
+/// The policy of a mode. The careful one is what is usual here, if that is careful.
+fn policy(door: &HttpDoor, now: &Policy, mode: &str) -> Result<Policy, Error> {
     if mode_of(now) == mode {
         return Ok(now.clone());
     }
-    let usual = &door.settings.policy.approval;
-    let require_for_kinds = match mode {
-        "default" if mode_of(usual) == "default" => usual.require_for_kinds.clone(),
-        "default" => ApprovalPolicy::default().require_for_kinds,
-        "accept_edits" => vec![ToolKind::Exec, ToolKind::Network],
-        "auto" => Vec::new(),
-        other => {
-            let named = ostler_acp::plain(other, 100);
-            let message =
-                format!("there is no mode `{named}`; there are `default`, `accept_edits` and `auto`");
-            return Err(invalid(message));
-        }
+    let Some((id, chosen)) = modes().find(|(id, _)| *id == mode) else {
+        let named = ostler_acp::plain(mode, 100);
+        return Err(invalid(format!("there is no mode `{named}`; there are `{}`", MODES.join("`, `"))));
     };
-    Ok(ApprovalPolicy { require_for_kinds, ..now.clone() })
+    let usual = &door.settings.policy;
+    let mut policy = chosen.of_policy(now);
+    if id == MODES[0] && mode_of(usual) == id {
+        policy.approval.require_for_kinds.clone_from(&usual.approval.require_for_kinds);
+    }
+    Ok(policy)
 }

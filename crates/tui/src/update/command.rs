@@ -3,7 +3,7 @@
 use ostler_client::{UndoTurn, UpdateSession};
 use ostler_types::{Delivery, Part};
 
-use super::{compose, needs_link, overlays, queue, sessions};
+use super::{compose, modes, needs_link, overlays, queue, sessions};
 use crate::input::Effect;
 use crate::model::{Model, Overlay, Picking};
 use crate::theme::{NAMES, Theme};
@@ -17,7 +17,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("find", "WORDS", "find something in this transcript (ctrl+f)"),
     ("model", "NAME", "choose the model"),
     ("agent", "NAME", "choose the agent of the next session"),
-    ("mode", "", "choose what this session's agent offers, such as its mode"),
+    ("mode", "NAME", "choose what waits for your answer, and what else the agent offers (alt+m)"),
     ("steer", "TEXT", "tell the model before its next step (ctrl+t)"),
     ("now", "TEXT", "stop the turn and say this instead (ctrl+x)"),
     ("note", "TEXT", "tell the model with the next turn, without starting one"),
@@ -94,7 +94,6 @@ pub(super) fn run(model: &mut Model, line: &str, effects: &mut Vec<Effect>) -> b
         }
         "model" if rest.is_empty() => overlays::ask(model, Picking::Model, Effect::Models, effects),
         "model" => set_model(model, rest, effects),
-        "mode" => overlays::pick_mode(model),
         "theme" if NAMES.contains(&rest.as_str()) => model.theme = Theme::new(&rest, model.theme.depth),
         "theme" => overlays::pick_theme(model),
         "expand" => model.composer_mut().expand_chips(),
@@ -126,6 +125,8 @@ fn of_session(model: &mut Model, name: &str, rest: String, effects: &mut Vec<Eff
         "now" => compose::submit(model, vec![Part::text(rest)], Some(Delivery::Interrupt), None, effects),
         "note" => compose::submit(model, vec![Part::text(rest)], None, Some(false), effects),
         "queue" => queue::open(model),
+        "mode" if rest.is_empty() => modes::pick(model),
+        "mode" => modes::set(model, &rest, effects),
         "copy" => {
             let text = session.transcript.last_answer().unwrap_or_default().to_owned();
             effects.push(Effect::Copy(text));

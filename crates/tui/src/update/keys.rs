@@ -4,7 +4,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ostler_types::Delivery;
 
-use super::{TWICE_MS, command, compose, docked, overlays, queue, scroll, sessions, settle_area};
+use super::{TWICE_MS, command, compose, docked, modes, overlays, queue, scroll, sessions, settle_area};
 use crate::input::Effect;
 use crate::model::{Area, Link, Model, Overlay, Place};
 use crate::transcript::{Kind, Tone};
@@ -73,6 +73,7 @@ fn everywhere(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bo
         KeyCode::Down if alt => sessions::neighbour(model, false, effects),
         KeyCode::Char('e') if alt => model.composer_mut().expand_chips(),
         KeyCode::Char('t') if alt => command::toggle_thinking(model),
+        KeyCode::Char('m') if alt => modes::pick(model),
         KeyCode::F(1) => overlays::help(model),
         KeyCode::PageUp => scroll(model, page),
         KeyCode::PageDown => scroll(model, -page),

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ostler_client::UndoTurn;
 use ostler_types::SessionId;
 
-use super::{command, compose, needs_link, queue, sessions};
+use super::{command, compose, modes, queue, sessions};
 use crate::input::Effect;
 use crate::model::{Choice, Model, Overlay, Picker, Picking, Place, title};
 use crate::theme::{NAMES, Theme};
@@ -112,15 +112,7 @@ fn picked(model: &mut Model, picking: Picking, choice: &Choice, effects: &mut Ve
             sessions::focus(model, None, effects);
             model.notify(Tone::Plain, format!("the next session is run by {}", choice.value));
         }
-        Picking::Mode => {
-            let chosen = choice.value.split_once('\n');
-            if let (Some((setting, chosen)), Some(id)) = (chosen, model.focus)
-                && needs_link(model)
-            {
-                let (setting, choice) = (setting.to_owned(), chosen.to_owned());
-                effects.push(Effect::Choose { id, setting, choice });
-            }
-        }
+        Picking::Mode => modes::chosen(model, &choice.value, effects),
         Picking::Theme => model.theme = Theme::new(&choice.value, model.theme.depth),
         Picking::Command => {
             let line = format!("/{}", choice.value);
@@ -199,30 +191,6 @@ pub(super) fn pick_theme(model: &mut Model) {
     };
     let items = NAMES.into_iter().zip(about).map(of).collect();
     model.overlay = Some(Overlay::Picker(Picker::new(Picking::Theme, items)));
-}
-
-/// What the session's agent lets one choose.
-pub(super) fn pick_mode(model: &mut Model) {
-    let settings = model.focused().and_then(|session| session.agent.as_deref()).map(|agent| &agent.settings);
-    let items: Vec<Choice> = settings
-        .into_iter()
-        .flatten()
-        .flat_map(|setting| setting.choices.iter().map(move |choice| (setting, choice)))
-        .map(|(setting, choice)| {
-            let now = if setting.current.as_ref() == Some(&choice.id) { " (now)" } else { "" };
-            let name = crate::text::clean::in_one_line(&choice.name, 80);
-            Choice {
-                value: format!("{}\n{}", setting.id, choice.id),
-                label: format!("{}: {name}{now}", crate::text::clean::in_one_line(&setting.name, 80)),
-                detail: crate::text::clean::in_one_line(choice.description.as_deref().unwrap_or(""), 120),
-            }
-        })
-        .collect();
-    if items.is_empty() {
-        model.notify(Tone::Plain, "this session's agent offers nothing to choose");
-    } else {
-        model.overlay = Some(Overlay::Picker(Picker::new(Picking::Mode, items)));
-    }
 }
 
 /// The keys.

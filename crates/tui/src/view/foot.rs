@@ -6,6 +6,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use ostler_types::{WORK_MODES, WorkMode};
+
 use super::transcript::{activity, tone_style};
 use super::{dock, put};
 use crate::model::{Area, Link, Model, OpenSession};
@@ -262,8 +264,12 @@ fn standing(model: &Model) -> (String, (String, Role), String) {
         format!(" · {}", in_one_line(&described.agent, 40))
     };
     let trust = if session.trusted { "" } else { " · untrusted" };
-    let auto = if described.policy.approval.require_for_kinds.is_empty() { " · asks nothing" } else { "" };
-    let left = format!("{place}{agent} · {}{trust}{auto}", in_one_line(&described.model, 60));
+    let mode = match WorkMode::of(&described.policy) {
+        Some(mode) if *mode == WORK_MODES[0] => String::new(),
+        Some(mode) => format!(" · {}", mode.name.to_lowercase()),
+        None => " · asks as you said".to_owned(),
+    };
+    let left = format!("{place}{agent} · {}{trust}{mode}", in_one_line(&described.model, 60));
     let gauge = match session.percent() {
         Some(percent) => {
             let role = match percent {

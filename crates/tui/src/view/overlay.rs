@@ -83,7 +83,7 @@ fn pick(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Posi
         Picking::Found => "where it was said",
         Picking::Model => "models",
         Picking::Agent => "agents",
-        Picking::Mode => "what the agent offers",
+        Picking::Mode => "what waits for your answer",
         Picking::Theme => "themes",
         Picking::Command => "commands",
     };

@@ -32,6 +32,7 @@ ctrl+f        find in this transcript
 ctrl+g        write in an editor
 alt+e         spell out what was pasted
 alt+t         fold or unfold thinking
+alt+m         what waits for your answer, and what does not
 page up/down  scroll             ctrl+end  to the end
 ctrl+z        suspend            ctrl+l  draw again
 ctrl+d        leave; sessions go on without you

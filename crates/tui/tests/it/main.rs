@@ -5,6 +5,7 @@
 
 mod answers;
 mod connection;
+mod modes;
 mod pictures;
 mod queue;
 mod routing;

@@ -1,0 +1,73 @@
+//! How a session is let work: what waits for an answer, and what someone else's agent offers beside that.
+
+use ostler_client::UpdateSession;
+use ostler_types::{WORK_MODES, WorkMode};
+
+use super::needs_link;
+use crate::input::Effect;
+use crate::model::{Choice, Model, Overlay, Picker, Picking};
+use crate::text::clean::in_one_line;
+use crate::transcript::Tone;
+
+/// Shows what there is to choose.
+pub(super) fn pick(model: &mut Model) {
+    let Some(session) = model.focused() else {
+        model.notify(Tone::Plain, "a mode is a session's, and there is none here yet");
+        return;
+    };
+    let now = |is: bool| if is { " (now)" } else { "" };
+    let current = WorkMode::of(&session.session.policy);
+    let mut items: Vec<Choice> = WORK_MODES
+        .iter()
+        .map(|mode| Choice {
+            value: mode.id.to_owned(),
+            label: format!("{}{}", mode.name, now(current == Some(mode))),
+            detail: mode.about.to_owned(),
+        })
+        .collect();
+    let settings = session.agent.as_deref().map(|agent| &agent.settings);
+    let offered = settings.into_iter().flatten();
+    let offered = offered.flat_map(|setting| setting.choices.iter().map(move |choice| (setting, choice)));
+    items.extend(offered.map(|(setting, choice)| {
+        let (of, name) = (in_one_line(&setting.name, 80), in_one_line(&choice.name, 80));
+        Choice {
+            value: format!("{}\n{}", setting.id, choice.id),
+            label: format!("{of}: {name}{}", now(setting.current.as_ref() == Some(&choice.id))),
+            detail: in_one_line(choice.description.as_deref().unwrap_or(""), 120),
+        }
+    }));
+    model.overlay = Some(Overlay::Picker(Picker::new(Picking::Mode, items)));
+}
+
+/// Takes what was chosen of that.
+pub(super) fn chosen(model: &mut Model, value: &str, effects: &mut Vec<Effect>) {
+    match value.split_once('\n') {
+        None => set(model, value, effects),
+        Some((setting, choice)) => {
+            if let Some(id) = model.focus
+                && needs_link(model)
+            {
+                effects.push(Effect::Choose { id, setting: setting.to_owned(), choice: choice.to_owned() });
+            }
+        }
+    }
+}
+
+/// Lets the session work in the way of this name.
+pub(super) fn set(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    let is_it = |mode: &&WorkMode| mode.id == name || mode.name.eq_ignore_ascii_case(name);
+    let Some(mode) = WORK_MODES.iter().find(is_it) else {
+        let names = WORK_MODES.map(|mode| mode.id).join(", ");
+        model.notify(Tone::Warn, format!("there is no mode of that name; there are {names}"));
+        return;
+    };
+    if !needs_link(model) {
+        return;
+    }
+    if let Some(session) = model.focused() {
+        let policy = Some(mode.of_policy(&session.session.policy));
+        let change = UpdateSession { policy, ..UpdateSession::default() };
+        effects.push(Effect::Update(session.id, Box::new(change)));
+        model.notify(Tone::Plain, format!("{}: {}", mode.name.to_lowercase(), mode.about));
+    }
+}

@@ -1,0 +1,57 @@
+//! How a session is let work, chosen at the terminal.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ostler_tui::input::{Effect, Input};
+use ostler_types::{PatchReviewMode, ToolKind};
+use serde_json::json;
+
+use crate::world::{World, session};
+
+/// The policy that the session is asked to have.
+fn asked(world: &mut World) -> ostler_types::Policy {
+    let effects = world.effects();
+    let policy = effects.into_iter().find_map(|effect| match effect {
+        Effect::Update(_, change) => change.policy,
+        _ => None,
+    });
+    policy.expect("the session is to be changed")
+}
+
+#[test]
+fn what_waits_is_picked_from_a_list_that_says_what_it_means() {
+    let mut world = World::new();
+    world.effects();
+    world.input(Input::Key(KeyEvent::new(KeyCode::Char('m'), KeyModifiers::ALT)));
+    let screen = world.screen(100, 24);
+    for shown in
+        ["what waits for your answer", "Ask first (now)", "Review edits", "Accept edits", "Never ask"]
+    {
+        assert!(screen.contains(shown), "{shown}: {screen}");
+    }
+    world.press(KeyCode::Down);
+    world.press(KeyCode::Enter);
+    let policy = asked(&mut world);
+    assert_eq!(policy.approval.require_for_kinds, [ToolKind::Exec, ToolKind::Network]);
+    assert_eq!(policy.patch_review.mode, PatchReviewMode::Request);
+}
+
+#[test]
+fn a_mode_is_set_by_name_and_shown_where_it_is_not_the_usual_one() {
+    let mut world = World::new();
+    assert!(!world.screen(100, 24).contains("ask first"));
+    world.effects();
+    world.write("/mode free");
+    world.press(KeyCode::Enter);
+    assert!(asked(&mut world).approval.require_for_kinds.is_empty());
+    let mut changed = session(1);
+    changed["policy"] = json!({"approval": {"require_for_kinds": []}});
+    world.happens(1, 40, "session_updated", json!({"session": changed}));
+    world.wait(60_000);
+    let screen = world.screen(100, 24);
+    assert!(screen.contains("never ask"), "{screen}");
+    world.write("/mode wild");
+    world.press(KeyCode::Enter);
+    assert!(
+        world.screen(100, 24).contains("there is no mode of that name; there are ask, review, edits, free")
+    );
+}
