@@ -54,11 +54,23 @@ impl Connection {
         }
         request += "\r\n";
         request += body.unwrap_or_default();
-        self.stream.write_all(request.as_bytes()).await.context("cannot send")?;
-        let head = read_head(&mut self.stream, &mut self.ahead).await?.context("the server hung up")?;
+        let head = match self.exchange(&request).await {
+            Ok(Some(head)) => head,
+            // A server hangs up on who has long been silent.
+            Ok(None) | Err(_) => {
+                let again = Connection::open(self.stream.peer_addr()?, self.token.as_deref()).await?;
+                (self.stream, self.ahead) = (again.stream, again.ahead);
+                self.exchange(&request).await?.context("the server hung up")?
+            }
+        };
         self.left = if head.chunked { Left::ChunkLength } else { Left::Bytes(head.length) };
         let status = head.first_line.split(' ').nth(1).and_then(|status| status.parse().ok());
         status.with_context(|| format!("not an answer: {}", head.first_line))
+    }
+
+    async fn exchange(&mut self, request: &str) -> Result<Option<Head>> {
+        self.stream.write_all(request.as_bytes()).await.context("cannot send")?;
+        read_head(&mut self.stream, &mut self.ahead).await
     }
 
     /// Sends a request, and reads the whole answer if it is a success.

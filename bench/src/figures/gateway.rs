@@ -34,10 +34,10 @@ pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
     }
     // What a session or a turn costs is not what a delta costs.
     let turn = Plan::new(1, 20);
-    load::through(&mut clients, turn).await?;
     let (mut ours, mut theirs) = (Duration::ZERO, Duration::ZERO);
     let (mut gateway, mut http) = (Samples::default(), Samples::default());
     for _ in 0..ROUNDS {
+        load::through(&mut clients, turn).await?;
         let (turns, _) = daemon.cost(load::through(&mut clients, turn)).await?;
         let (cost, outcome) = daemon.cost(load::through(&mut clients, plan)).await?;
         theirs += cost.saturating_sub(turns);

@@ -5,6 +5,7 @@ import { getSession, listApprovals, listSessions } from '../api/actions'
 import type { EventRecord, Listed, PendingApproval, SessionEvent, Shown } from '../api/types'
 import { apply, begin, NO_USAGE, type Folded, type View } from './apply'
 import { keep, recall } from './keep'
+import { compareTimes } from './times'
 
 const PAGE = 200
 /** Sessions that a list holds. Older ones are found by searching. */
@@ -180,12 +181,12 @@ export class SessionList {
 
   #publish(): void {
     const rows = [...this.#folds.values()].map((fold) => fold.view)
-    this.rows = rows.sort((one, other) => (one.updated_at < other.updated_at ? 1 : -1))
+    this.rows = rows.sort((one, other) => compareTimes(other.updated_at, one.updated_at) || (one.id < other.id ? 1 : -1))
   }
 }
 
 function oldestFirst(approvals: PendingApproval[]): PendingApproval[] {
-  return approvals.sort((one, other) => (one.requested_at < other.requested_at ? -1 : 1))
+  return approvals.sort((one, other) => compareTimes(one.requested_at, other.requested_at))
 }
 
 /** Whether an approval was in the list already, which was asked for a moment after the sessions. */
