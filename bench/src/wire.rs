@@ -58,7 +58,7 @@ impl Connection {
             Ok(Some(head)) => head,
             // A server hangs up on who has long been silent.
             Ok(None) | Err(_) => {
-                let again = Connection::open(self.stream.peer_addr()?, self.token.as_deref()).await?;
+                let again = Connection::open(self.host.parse()?, self.token.as_deref()).await?;
                 (self.stream, self.ahead) = (again.stream, again.ahead);
                 self.exchange(&request).await?.context("the server hung up")?
             }

@@ -1,6 +1,6 @@
 /** Answering approvals: the card, its keys, what a lasting answer allows, other people's answers, all sessions at once. */
 
-import { access } from 'node:fs/promises'
+import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { Locator, Page } from '@playwright/test'
@@ -32,6 +32,21 @@ test('the card shows the exact command and the exact rule, and a key answers', a
   await expect(dock(page)).toBeHidden()
   await daemon.idle(session)
   expect(await exists(daemon, 'made.txt')).toBe(true)
+})
+
+test('a file that is replaced is compared with what it holds', async ({ daemon, page }) => {
+  const lines = Array.from({ length: 30 }, (_, index) => `line ${index + 1}\n`)
+  await writeFile(join(daemon.workspace, 'long.txt'), lines.join(''))
+  const session = await daemon.scripted()
+  daemon.model.next({ call: 'write_file', input: { path: 'long.txt', content: lines.join('').replace('line 20\n', 'line twenty\n') } })
+  daemon.model.next({ text: 'Replaced.' })
+  await daemon.say(session, 'go')
+  await enter(daemon, page)
+  await openSession(daemon, page, session)
+  await expect(card(page)).toContainText('line twenty')
+  await expect(card(page).getByText('+1', { exact: true })).toBeVisible()
+  await expect(card(page).getByText('−1', { exact: true })).toBeVisible()
+  await expect(card(page)).not.toContainText('line 10')
 })
 
 test('letters that are typed answer nothing; with the focus on the card they do', async ({ daemon, page }) => {

@@ -25,6 +25,7 @@ use crate::gateway::{self, Gateway, GatewayPort};
 use crate::gauge::NativeGauge;
 use crate::models::{Choices, described, models, providers};
 use crate::paths::config_file;
+use crate::previews::ToolPreviews;
 use crate::workshop::Workshop;
 
 /// How long an actor without turn and subscriber stays in memory.
@@ -278,6 +279,7 @@ fn http_settings(
             tools.iter().map(|(spec, _)| spec.clone()).collect(),
             Arc::clone(&workshop.servers),
         )),
+        previews: Arc::new(ToolPreviews(workshop.tools.clone())),
         models: Arc::new(Choices::new(models, config)),
         tools,
         servers: workshop.servers.clone(),

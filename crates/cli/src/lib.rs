@@ -17,6 +17,7 @@ pub mod gateway;
 mod gauge;
 pub mod models;
 pub mod paths;
+mod previews;
 pub mod project;
 mod reach;
 pub mod render;

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ostler_types::{Message, ModelInfo, ModelPolicy, Refusal, Resolution, Rule, Session, ToolKind, ToolSpec};
+use ostler_types::{
+    FileChange, Message, ModelInfo, ModelPolicy, Refusal, Resolution, Rule, Session, ToolKind, ToolSpec,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 /// Tools of other people's servers, which differ by workspace.
 pub trait ToolServers: Send + Sync + 'static {
@@ -76,6 +79,17 @@ pub trait ModelChoices: Send + Sync + 'static {
     fn info(&self, name: &str) -> ModelInfo {
         ModelInfo::unknown(name)
     }
+}
+
+/// Tells what a call would change that waits for an answer: how it works is the tool's business.
+pub trait ChangePreview: Send + Sync + 'static {
+    /// The files as things are; none where that cannot be told.
+    fn preview<'a>(
+        &'a self,
+        session: &'a Session,
+        tool: &'a str,
+        input: &'a Value,
+    ) -> BoxFuture<'a, Option<Vec<FileChange>>>;
 }
 
 /// Measures what a model is shown of a session: how it is put together is the agent's business.

@@ -51,7 +51,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::access::Access;
 use crate::acp::EditorLinks;
 use crate::agents::AgentLinks;
-use crate::choices::{ContextGauge, ModelChoices, ToolServers};
+use crate::choices::{ChangePreview, ContextGauge, ModelChoices, ToolServers};
 use crate::gateway::GatewayDoor;
 use crate::ide;
 use crate::login::Logins;
@@ -105,6 +105,8 @@ pub struct HttpSettings {
     pub workspace: PathBuf,
     /// Measures what models are shown.
     pub gauge: Arc<dyn ContextGauge>,
+    /// Tells what calls would change.
+    pub previews: Arc<dyn ChangePreview>,
     /// The models that can be chosen.
     pub models: Arc<dyn ModelChoices>,
     /// The tools that the native agent always has.

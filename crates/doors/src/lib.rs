@@ -22,7 +22,8 @@ pub use agents::{
     AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
 };
 pub use choices::{
-    Brought, BroughtRule, BroughtServer, ContextGauge, ContextKind, ContextSection, ModelChoices, ToolServers,
+    Brought, BroughtRule, BroughtServer, ChangePreview, ContextGauge, ContextKind, ContextSection,
+    ModelChoices, ToolServers,
 };
 pub use login::{Invitation, Logins};
 pub use refusals::RefusalPace;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_types::{FileChange, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, run_blocking};
-use crate::change::{Action, Change, commit, report};
+use crate::blocking::{Stop, previewed, run_blocking};
+use crate::change::{Action, Change, commit, preview, report};
 use crate::hidden::Hidden;
 use crate::patch::plan::plan;
 use crate::patch::read::read;
@@ -80,6 +80,18 @@ impl Tool for ApplyPatch {
             Ok(patch) => patch.files.iter().map(describe).collect::<Vec<_>>().join(", "),
             Err(_) => "apply a patch that cannot be read".to_owned(),
         }
+    }
+
+    fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
+        let hidden = Arc::clone(&self.hidden);
+        let shown = self.sight.of(context.session);
+        previewed(move || {
+            let input: ApplyPatchInput = input::parse(input)?;
+            let workspace = Workspace::open(&context.workspace, &hidden)?;
+            let plan = plan(&workspace, &shown, &read(&input.patch)?)?;
+            Ok(preview(&workspace, &plan.changes))
+        })
+        .boxed()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use ostler_files::Names;
+use ostler_types::{ChangeKind, FileChange};
 use serde_json::{Value, json};
 
 use crate::Failed;
@@ -191,6 +192,27 @@ pub(crate) fn report(workspace: &Workspace, changes: &[Change]) -> Report {
         files.push(file);
     }
     Report { text, files: Value::Array(files), counts }
+}
+
+/// What the changes would come to, before they are made.
+pub(crate) fn preview(workspace: &Workspace, changes: &[Change]) -> Vec<FileChange> {
+    let mut room = MAX_DIFF_BYTES;
+    let of = |Change { path, action }: &Change| {
+        let (kind, from) = match action {
+            Action::Add { .. } => (ChangeKind::Added, None),
+            Action::Update { .. } => (ChangeKind::Modified, None),
+            Action::Delete { .. } => (ChangeKind::Deleted, None),
+            Action::Move { from, .. } => (ChangeKind::Renamed, Some(shown_path(workspace, from))),
+        };
+        let path = shown_path(workspace, path);
+        let made = difference(action, &path, from.as_deref(), room);
+        room -= made.as_ref().map_or(0, |made| made.text.len());
+        let count = |of: fn(&Diff) -> usize| made.as_ref().map_or(0, |made| of(made) as u64);
+        let (added, removed) = (count(|made| made.added), count(|made| made.removed));
+        let whole = made.filter(|made| !made.truncated);
+        FileChange { path, kind, from, added, removed, binary: false, diff: whole.map(|made| made.text) }
+    };
+    changes.iter().map(of).collect()
 }
 
 /// The path from the workspace on, whichever way it was given.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_types::{FileChange, ToolKind, ToolSpec};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, run_blocking};
-use crate::change::{Action, Change, commit, report};
+use crate::blocking::{Stop, previewed, run_blocking};
+use crate::change::{Action, Change, commit, preview, report};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::patch::find::Finder;
@@ -87,6 +87,17 @@ impl Tool for EditFile {
         }
     }
 
+    fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
+        let hidden = Arc::clone(&self.hidden);
+        let shown = self.sight.of(context.session);
+        previewed(move || {
+            let workspace = Workspace::open(&context.workspace, &hidden)?;
+            let change = plan(&workspace, &shown, &input::parse(input)?)?;
+            Ok(preview(&workspace, &[change]))
+        })
+        .boxed()
+    }
+
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
         let shown = self.sight.of(context.session);
@@ -98,12 +109,7 @@ impl Tool for EditFile {
     }
 }
 
-fn edit(
-    workspace: &Workspace,
-    shown: &Shown,
-    input: &EditFileInput,
-    stop: &Stop,
-) -> Result<ToolOutcome, Failed> {
+fn plan(workspace: &Workspace, shown: &Shown, input: &EditFileInput) -> Result<Change, Failed> {
     let path = &input.path;
     for (name, text) in [("old", &input.old), ("new", &input.new)] {
         if text.len() > MAX_TEXT_BYTES {
@@ -121,10 +127,23 @@ fn edit(
         .filter(|place| place.existing().is_some())
         .ok_or_else(|| workspace.explain(path, Errno::NOENT))?;
     let (seen, document) = read_text(workspace, shown, &place, path)?;
-    let is_outdated = shown.is_outdated(workspace, path, seen.content());
     let text = replace(path, &document, input)?;
     let content = document.encode(&text);
-    let changes = [Change { path: path.clone(), action: Action::Update { seen, content } }];
+    Ok(Change { path: path.clone(), action: Action::Update { seen, content } })
+}
+
+fn edit(
+    workspace: &Workspace,
+    shown: &Shown,
+    input: &EditFileInput,
+    stop: &Stop,
+) -> Result<ToolOutcome, Failed> {
+    let path = &input.path;
+    let changes = [plan(workspace, shown, input)?];
+    let is_outdated = match &changes[0].action {
+        Action::Update { seen, .. } => shown.is_outdated(workspace, path, seen.content()),
+        Action::Add { .. } | Action::Delete { .. } | Action::Move { .. } => false,
+    };
     commit(workspace, &changes, stop)?;
     shown.put(workspace, &changes);
     let report = report(workspace, &changes);

@@ -46,8 +46,9 @@ pub use web_fetch::WebSettings;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{SessionId, ToolKind, ToolSpec};
+use ostler_types::{FileChange, SessionId, ToolKind, ToolSpec};
 use serde_json::Value;
 
 /// Does one thing in a workspace.
@@ -73,6 +74,11 @@ pub trait Tool: Send + Sync + 'static {
     /// with [`ToolContext::unconfined`] set.
     fn warning(&self, _input: &Value) -> Option<String> {
         None
+    }
+
+    /// The files that a call would change as things are, for the person who approves it; none where that cannot be told.
+    fn preview(&self, _input: Value, _context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
+        std::future::ready(None).boxed()
     }
 
     /// Does it. Called once per call, after `tool_call_started` is on disk. Dropping the future ends

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_types::{FileChange, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, run_blocking};
-use crate::change::{Action, Change, commit, report};
+use crate::blocking::{Stop, previewed, run_blocking};
+use crate::change::{Action, Change, commit, preview, report};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::path::Workspace;
@@ -72,6 +72,17 @@ impl Tool for WriteFile {
         }
     }
 
+    fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
+        let hidden = Arc::clone(&self.hidden);
+        let shown = self.sight.of(context.session);
+        previewed(move || {
+            let workspace = Workspace::open(&context.workspace, &hidden)?;
+            let change = plan(&workspace, &shown, &input::parse(input)?)?;
+            Ok(preview(&workspace, &[change]))
+        })
+        .boxed()
+    }
+
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         let hidden = Arc::clone(&self.hidden);
         let shown = self.sight.of(context.session);
@@ -83,12 +94,7 @@ impl Tool for WriteFile {
     }
 }
 
-fn write(
-    workspace: &Workspace,
-    shown: &Shown,
-    input: &WriteFileInput,
-    stop: &Stop,
-) -> Result<ToolOutcome, Failed> {
+fn plan(workspace: &Workspace, shown: &Shown, input: &WriteFileInput) -> Result<Change, Failed> {
     let bytes = input.content.len();
     let path = reveal_line(&input.path);
     if bytes > MAX_CONTENT_BYTES {
@@ -110,11 +116,25 @@ fn write(
         )));
     }
     let seen = seen.map(|seen| with_unsaved(workspace, shown, &input.path, seen));
-    let (done, change, action) = match seen {
-        Some(seen) => ("Replaced", "replaced", Action::Update { seen, content }),
-        None => ("Created", "created", Action::Add { content, executable: false }),
+    let action = match seen {
+        Some(seen) => Action::Update { seen, content },
+        None => Action::Add { content, executable: false },
     };
-    let changes = [Change { path: input.path.clone(), action }];
+    Ok(Change { path: input.path.clone(), action })
+}
+
+fn write(
+    workspace: &Workspace,
+    shown: &Shown,
+    input: &WriteFileInput,
+    stop: &Stop,
+) -> Result<ToolOutcome, Failed> {
+    let changes = [plan(workspace, shown, input)?];
+    let (bytes, path) = (input.content.len(), reveal_line(&input.path));
+    let (done, change) = match &changes[0].action {
+        Action::Add { .. } => ("Created", "created"),
+        Action::Update { .. } | Action::Delete { .. } | Action::Move { .. } => ("Replaced", "replaced"),
+    };
     commit(workspace, &changes, stop)?;
     shown.put(workspace, &changes);
     let report = report(workspace, &changes);

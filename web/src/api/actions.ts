@@ -2,7 +2,7 @@
 
 import { del, get, patch, post, put } from './http'
 import type {
-  AgentInfo, AgentSession, AnswerBody, ContextView, Delivery, Directories, FoundFile, InputPart, Listed, Message, Models, NewSessionBody,
+  AgentInfo, AgentSession, AnswerBody, ApprovalDiff, ContextView, Delivery, Directories, FoundFile, InputPart, Listed, Message, Models, NewSessionBody,
   PendingApproval, PolicyBody, Project, Queued, Settings, Shown, Stored, Trusted, TurnDiff, Undone, UpdateBody, UsageTable,
 } from './types'
 
@@ -53,6 +53,7 @@ export const retry = (id: string, turnId: string): Promise<{ turn_id: string }> 
 export const undo = (id: string, turnId: string, options: { preview: boolean; force?: boolean }): Promise<Undone> =>
   post(`${session(id)}/undo`, { turn_id: turnId, preview: options.preview, force: options.force ?? false })
 export const turnDiff = (id: string, turnId: string, signal?: AbortSignal): Promise<TurnDiff> => get(`${session(id)}/turns/${turnId}/diff`, {}, signal)
+export const approvalDiff = (id: string, callId: string, signal?: AbortSignal): Promise<ApprovalDiff> => get(`${session(id)}/approvals/${encodeURIComponent(callId)}/diff`, {}, signal)
 export const messages = (id: string, query: { before?: number; limit?: number } = {}): Promise<{ messages: Message[]; before?: number | null }> =>
   get(`${session(id)}/messages`, query)
 

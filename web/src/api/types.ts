@@ -3,7 +3,7 @@
 import type { AgentDescription, DirectoryList, Entry, SettingsView } from '../../../clients/ts/src/generated/http'
 
 export type {
-  AgentCommand, AgentSession, AgentSetting, AgentState, AnswerBody, ApprovalOption, ApprovalPolicy, Child, ChildOutcome, CommandResult,
+  AgentCommand, AgentSession, AgentSetting, AgentState, AnswerBody, ApprovalDiff, ApprovalOption, Child, ChildOutcome, CommandResult,
   Context, ContextView, Delivery, Effort, EventDelta, EventRecord, Failure, FileChange, FoundFile, InputPart, Keyed, Message, MessageId,
   ModelInfo, Models, NewSessionBody, Part, PendingApproval, Picture, PlanEntry, Policy, PolicyBody, Project, Queued, RejectedFile,
   ReviewAnswer, ReviewComment, Rule, Scope, Session, SessionEvent, SessionId, SessionStatus, Shown, Stored, ToolCall, ToolKind,

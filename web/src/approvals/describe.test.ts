@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 
 import type { PendingApproval } from '../api/types'
-import { questionOf, ruleWords } from './describe'
+import { comparedFiles, questionOf, ruleWords } from './describe'
 import { answerFor, isCardKey } from './keys'
 import { readPatch } from './patch'
 
@@ -69,6 +69,24 @@ describe('what an approval asks', () => {
       ['d.txt', null, 0, 0],
     ])
     expect(files?.[0]?.hunks[0]?.heading).toBe('def f():')
+  })
+})
+
+describe('what the daemon has compared', () => {
+  const diff = '--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n'
+  const told = (files: object[]) => comparedFiles({ tool_call_id: 'c', files: files as never })
+
+  it('is shown under the names that it has', () => {
+    const [file] = told([{ path: 'a.txt', kind: 'modified', added: 1, removed: 1, binary: false, diff }]) ?? []
+    expect([file?.from, file?.to, file?.added, file?.removed, file?.hunks.length]).toEqual(['a.txt', 'a.txt', 1, 1, 1])
+    const [fresh] = told([{ path: 'n', kind: 'added', added: 0, removed: 0, binary: false, diff: '' }]) ?? []
+    expect([fresh?.from, fresh?.to, fresh?.hunks]).toEqual([null, 'n', []])
+  })
+
+  it('is left where it is not whole', () => {
+    expect(told([{ path: 'a.txt', kind: 'modified', added: 1, removed: 1, binary: false }])).toBeNull()
+    expect(told([])).toBeNull()
+    expect(comparedFiles({ tool_call_id: 'c', files: null })).toBeNull()
   })
 })
 

@@ -4,7 +4,7 @@
  * draws what comes out. Nothing here shortens what is asked about.
  */
 
-import type { PendingApproval, Rule } from '../api/types'
+import type { ApprovalDiff, PendingApproval, Rule } from '../api/types'
 import { makeDiff, withoutNumbers } from '../diff/make'
 import { parseDiff, type DiffFile } from '../diff/parse'
 import { readPatch } from './patch'
@@ -43,6 +43,17 @@ function changeOf(tool: string, input: Fields): DiffFile[] | null {
   }
   if (tool === 'apply_patch') return patchOf(text(input, 'patch'))
   return null
+}
+
+/** The files that the daemon has compared; null where it could not, or not whole. */
+export function comparedFiles({ files }: ApprovalDiff): DiffFile[] | null {
+  if (!files || files.length === 0) return null
+  const read = files.map(({ path, from, kind, diff }): DiffFile | null => {
+    if (diff === null || diff === undefined) return null
+    const names = { from: kind === 'added' ? null : (from ?? path), to: kind === 'deleted' ? null : path }
+    return { hunks: [], added: 0, removed: 0, binary: false, ...parseDiff(diff)[0], ...names }
+  })
+  return read.includes(null) ? null : read.filter((file) => file !== null)
 }
 
 function patchOf(patch: string | null): DiffFile[] | null {

@@ -1446,6 +1446,18 @@ class ReviewComment(TypedDict):
     text: str
 
 
+class ApprovalDiff(TypedDict):
+    """What a call would change that waits for an answer."""
+
+    tool_call_id: ToolCallId
+    # The files as they would become of what they are now; null when that cannot be told, as of a command.
+    files: NotRequired[list[FileChange] | None]
+
+
+# What happened to one file of the workspace.
+FileChange = TypedDict("FileChange", {"path": "str", "kind": "ChangeKind", "from": "NotRequired[str | None]", "added": "int", "removed": "int", "binary": "bool", "diff": "NotRequired[str | None]"})
+
+
 class Approvals(TypedDict):
     """Everything that waits."""
 
@@ -2740,10 +2752,6 @@ class ChildCall(TypedDict):
 
 # When a checkpoint of the workspace was made.
 Moment: TypeAlias = 'Literal["before"] | Literal["after"]'
-
-
-# What happened to one file of the workspace.
-FileChange = TypedDict("FileChange", {"path": "str", "kind": "ChangeKind", "from": "NotRequired[str | None]", "added": "int", "removed": "int", "binary": "bool", "diff": "NotRequired[str | None]"})
 
 
 class CommandResult(TypedDict):

@@ -39,6 +39,7 @@ OPERATIONS: dict[str, tuple[str, str, str | None]] = {
     "undo": ("POST", "/v1/sessions/{session_id}/undo", "Undone"),
     "cancel": ("POST", "/v1/sessions/{session_id}/cancel", "Canceled"),
     "answer_approval": ("POST", "/v1/sessions/{session_id}/approve", "Answered"),
+    "get_approval_diff": ("GET", "/v1/sessions/{session_id}/approvals/{tool_call_id}/diff", "ApprovalDiff"),
     "list_approvals": ("GET", "/v1/approvals", "Approvals"),
     "fork_session": ("POST", "/v1/sessions/{session_id}/fork", "Created"),
     "compact": ("POST", "/v1/sessions/{session_id}/compact", "Started"),

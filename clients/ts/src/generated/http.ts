@@ -1321,6 +1321,31 @@ export interface ReviewComment {
   text: string;
 }
 
+/** What a call would change that waits for an answer. */
+export interface ApprovalDiff {
+  tool_call_id: ToolCallId;
+  /** The files as they would become of what they are now; null when that cannot be told, as of a command. */
+  files?: Array<FileChange> | null;
+}
+
+/** What happened to one file of the workspace. */
+export interface FileChange {
+  /** Its path in the workspace; the new one when it was moved. */
+  path: string;
+  /** What happened to it. */
+  kind: ChangeKind;
+  /** Where it was before, when it was moved. */
+  from?: string | null;
+  /** Lines that were added. */
+  added: number;
+  /** Lines that were removed. */
+  removed: number;
+  /** Whether it is no text, so that there is no diff to show. */
+  binary: boolean;
+  /** A unified diff, as far as there is room for it. */
+  diff?: string | null;
+}
+
 /** Everything that waits. */
 export interface Approvals {
   approvals: Array<PendingApproval>;
@@ -2480,24 +2505,6 @@ export interface ChildCall {
 
 /** When a checkpoint of the workspace was made. */
 export type Moment = 'before' | 'after';
-
-/** What happened to one file of the workspace. */
-export interface FileChange {
-  /** Its path in the workspace; the new one when it was moved. */
-  path: string;
-  /** What happened to it. */
-  kind: ChangeKind;
-  /** Where it was before, when it was moved. */
-  from?: string | null;
-  /** Lines that were added. */
-  added: number;
-  /** Lines that were removed. */
-  removed: number;
-  /** Whether it is no text, so that there is no diff to show. */
-  binary: boolean;
-  /** A unified diff, as far as there is room for it. */
-  diff?: string | null;
-}
 
 /** How one verification command went. */
 export interface CommandResult {

@@ -39,6 +39,7 @@ export const operations = {
   undo: { method: 'POST', path: '/v1/sessions/{session_id}/undo' },
   cancel: { method: 'POST', path: '/v1/sessions/{session_id}/cancel' },
   answer_approval: { method: 'POST', path: '/v1/sessions/{session_id}/approve' },
+  get_approval_diff: { method: 'GET', path: '/v1/sessions/{session_id}/approvals/{tool_call_id}/diff' },
   list_approvals: { method: 'GET', path: '/v1/approvals' },
   fork_session: { method: 'POST', path: '/v1/sessions/{session_id}/fork' },
   compact: { method: 'POST', path: '/v1/sessions/{session_id}/compact' },
@@ -90,6 +91,7 @@ export interface Results {
   undo: http.Undone;
   cancel: http.Canceled;
   answer_approval: http.Answered;
+  get_approval_diff: http.ApprovalDiff;
   list_approvals: http.Approvals;
   fork_session: http.Created;
   compact: http.Started;

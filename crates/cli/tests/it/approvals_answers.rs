@@ -41,6 +41,44 @@ async fn a_question_shows_the_command_and_the_exact_rule() {
 }
 
 #[tokio::test]
+async fn what_a_waiting_change_would_do_is_told_from_the_files_as_they_are() {
+    let stage = stage().await;
+    let id = stage.session(Policy::default()).await;
+    let patch = "*** Begin Patch\n*** Update File: README.md\n-hello\n+good bye\n*** Delete File: Makefile\n*** End Patch\n";
+    let calls = [
+        (
+            call("write_file", json!({"path": "README.md", "content": "hello\nyou\n"})),
+            Some(json!(["modified"])),
+        ),
+        (call("write_file", json!({"path": "new.md", "content": "hello\n"})), Some(json!(["added"]))),
+        (
+            call("edit_file", json!({"path": "README.md", "old": "hello", "new": "hi"})),
+            Some(json!(["modified"])),
+        ),
+        (call("apply_patch", json!({"patch": patch})), Some(json!(["modified", "deleted"]))),
+        (call("edit_file", json!({"path": "README.md", "old": "absent", "new": "hi"})), None),
+        (shell("make x"), None),
+    ];
+    for (call, kinds) in calls {
+        let mut turn = stage.start(id, std::slice::from_ref(&call)).await;
+        let asked = turn.until("approval_requested").await;
+        let path = format!(
+            "/v1/sessions/{id}/approvals/{}/diff",
+            asked["data"]["tool_call"]["id"].as_str().unwrap()
+        );
+        let (status, told) = stage.request("GET", &path, &Value::Null).await;
+        let files = told["files"].as_array();
+        let told_kinds = files.map(|files| files.iter().map(|file| file["kind"].clone()).collect::<Value>());
+        assert_eq!((status, told_kinds), (200, kinds), "{call}: {told}");
+        assert!(files.into_iter().flatten().all(|file| file["diff"].is_string()), "{told}");
+        assert_eq!(stage.read("README.md"), "hello\n", "nothing has happened yet");
+        stage.answer(&asked, json!({"action": "deny"})).await;
+        turn.finish().await;
+        assert_eq!(stage.request("GET", &path, &Value::Null).await.0, 404, "it waits no longer");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_for_the_session_holds_in_it_alone() {
     let stage = stage().await;
     let id = stage.session(Policy::default()).await;

@@ -197,6 +197,15 @@ fn turn_routes(api: Api) -> Api {
         Operation::new::<approvals::Answered>(g, "answer_approval", "Approve or deny a waiting call", OK)
             .body::<approvals::AnswerBody>(g)
     })
+    .route(
+        &Method::GET,
+        "/v1/sessions/{session_id}/approvals/{tool_call_id}/diff",
+        get(approvals::diff),
+        |g| {
+            let summary = "What a call would change that waits for an answer";
+            Operation::new::<approvals::ApprovalDiff>(g, "get_approval_diff", summary, OK)
+        },
+    )
     .route(&Method::GET, "/v1/approvals", get(approvals::list), |g| {
         Operation::new::<approvals::Approvals>(g, "list_approvals", "Every call that waits for an answer", OK)
     })

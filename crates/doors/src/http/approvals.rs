@@ -3,7 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use ostler_types::{Command, PendingApproval, ReviewAnswer, Scope, SessionId, ToolCallId, TurnId, Verdict};
+use ostler_engine::EngineError;
+use ostler_types::{
+    Command, FileChange, PendingApproval, ReviewAnswer, Scope, SessionId, ToolCallId, TurnId, Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +61,26 @@ pub(super) async fn answer(
     };
     door.engine.submit(id, command).await?;
     Ok(Json(Answered { tool_call_id, action }))
+}
+
+/// What a call would change that waits for an answer.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ApprovalDiff {
+    tool_call_id: ToolCallId,
+    /// The files as they would become of what they are now; null when that cannot be told, as of a command.
+    files: Option<Vec<FileChange>>,
+}
+
+pub(super) async fn diff(
+    State(door): State<HttpDoor>,
+    Ids((id, tool_call_id)): Ids<(SessionId, ToolCallId)>,
+) -> Result<Json<ApprovalDiff>, ApiError> {
+    let view = door.engine.view(id).await?;
+    let waits =
+        |approval: &&PendingApproval| approval.tool_call_id == tool_call_id && approval.session_id == id;
+    let approval = view.pending_approvals.iter().find(waits).ok_or(EngineError::NotFound)?;
+    let files = door.settings.previews.preview(&view.session, &approval.tool, &approval.input).await;
+    Ok(Json(ApprovalDiff { tool_call_id, files }))
 }
 
 /// Everything that waits.

@@ -13,15 +13,15 @@ use ostler_agent::Agent;
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_doors::http::{HttpDoor, HttpSettings};
 use ostler_doors::{
-    Access, Brought, ContextGauge, ContextKind, ContextSection, Listeners, Logins, ModelChoices, RefusalPace,
-    Token, ToolServers, serve, serve_tcp,
+    Access, Brought, ChangePreview, ContextGauge, ContextKind, ContextSection, Listeners, Logins,
+    ModelChoices, RefusalPace, Token, ToolServers, serve, serve_tcp,
 };
 use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::Index;
 use ostler_types::{
-    Ability, Clock, Message, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy, Role, Session,
-    ToolKind, ToolSpec,
+    Ability, Clock, FileChange, Message, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy,
+    Role, Session, ToolKind, ToolSpec,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -326,6 +326,7 @@ fn settings(dir: &TempDir) -> HttpSettings {
         verbose_log: false,
         workspace: dir.path().join("workspace"),
         gauge: Arc::new(ByBytes),
+        previews: Arc::new(NoPreviews),
         models: Arc::new(TwoModels),
         tools: Vec::new(),
         servers: Arc::new(NoServers),
@@ -340,6 +341,20 @@ fn gateway_settings(dir: &TempDir) -> GatewaySettings {
         raw_log: false,
         verbose_log: false,
         models: Arc::new(TwoModels),
+    }
+}
+
+/// Can tell of no call what it would change.
+struct NoPreviews;
+
+impl ChangePreview for NoPreviews {
+    fn preview<'a>(
+        &'a self,
+        _session: &'a Session,
+        _tool: &'a str,
+        _input: &'a Value,
+    ) -> BoxFuture<'a, Option<Vec<FileChange>>> {
+        std::future::ready(None).boxed()
     }
 }
 
