@@ -22,7 +22,7 @@ mod watch;
 use std::sync::Arc;
 
 use hyper::Method;
-use ostler_types::{MessageId, PendingApproval, SessionId, SessionView, TurnId};
+use ostler_types::{FileChange, MessageId, PendingApproval, SessionId, SessionView, ToolCallId, TurnId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -149,6 +149,18 @@ impl Client {
     pub async fn approvals(&self) -> Result<Vec<PendingApproval>, ClientError> {
         let approvals: Approvals = self.get("/v1/approvals").await?;
         Ok(approvals.approvals)
+    }
+
+    /// What a call would change that waits for an answer; none where that cannot be told.
+    pub async fn approval_diff(
+        &self,
+        id: SessionId,
+        call: &ToolCallId,
+    ) -> Result<Option<Vec<FileChange>>, ClientError> {
+        let mut path = format!("/v1/sessions/{id}/approvals/");
+        requests::escape(&call.0, &mut path);
+        let told: requests::ApprovalDiff = self.get(&format!("{path}/diff")).await?;
+        Ok(told.files)
     }
 
     /// Sums up what models were used for.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use ostler_types::{
-    Budget, Delivery, Effort, Message, MessageId, ModelInfo, Part, PendingApproval, Policy, Resolution,
-    ReviewAnswer, Role, Rule, Scope, Session, SessionId, SessionStatus, ToolCallId, TurnId, Verdict,
+    Budget, Delivery, Effort, FileChange, Message, MessageId, ModelInfo, Part, PendingApproval, Policy,
+    Resolution, ReviewAnswer, Role, Rule, Scope, Session, SessionId, SessionStatus, ToolCallId, TurnId,
+    Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -275,6 +276,11 @@ pub(crate) struct CancelTurn {
 #[derive(Deserialize)]
 pub(crate) struct Canceled {
     pub(crate) canceled: bool,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ApprovalDiff {
+    pub(crate) files: Option<Vec<FileChange>>,
 }
 
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@ use ostler_client::{
     Approve, ChangeQueued, ContextView, CreateSession, ListedSession, ModelList, SendMessage, SessionShown,
     StoredFile, UndoTurn, Undone, UpdateSession,
 };
-use ostler_types::{MessageId, PendingApproval, Record, SessionId, TurnId};
+use ostler_types::{FileChange, MessageId, PendingApproval, Record, SessionId, ToolCallId, TurnId};
 
 use crate::line::Line;
 use crate::picture::Shown;
@@ -192,6 +192,15 @@ pub enum News {
         /// The file.
         file: StoredFile,
     },
+    /// What a call would change that is asked about, if that can be told.
+    Compared {
+        /// The session that shows the question.
+        id: SessionId,
+        /// The call.
+        call: ToolCallId,
+        /// The files.
+        files: Option<Vec<FileChange>>,
+    },
     /// A picture is here; without bytes it is not to be had.
     Picture {
         /// Its number.
@@ -347,6 +356,15 @@ pub enum Effect {
         workspace: String,
         /// The command.
         command: String,
+    },
+    /// Ask what a call would change that waits for an answer.
+    Compare {
+        /// The session that shows the question.
+        id: SessionId,
+        /// The one whose call it is.
+        of: SessionId,
+        /// The call.
+        call: ToolCallId,
     },
     /// Ask for a picture.
     Picture {

@@ -83,6 +83,8 @@ fn drawn(model: &mut Model, effects: &mut Vec<Effect>) {
         effects.extend(asked.map(|(id, reference, number)| Effect::Picture { id, reference, number }));
     }
     let Some(session) = model.focused_mut().filter(|_| live) else { return };
+    let compare = session.dock.compare(&session.approvals);
+    effects.extend(compare.map(|(of, call)| Effect::Compare { id: session.id, of, call }));
     if session.place == Place::Tail && session.transcript.is_detached() {
         let after = session.transcript.cursor().saturating_sub(PAGE);
         session.begin_after(after);

@@ -3,8 +3,8 @@
 
 use ostler_client::Approve;
 use ostler_types::{
-    OptionKind, PATCH_REVIEW, PendingApproval, RejectedFile, ReviewAnswer, ReviewComment, Scope, ToolCallId,
-    Verdict,
+    FileChange, OptionKind, PATCH_REVIEW, PendingApproval, RejectedFile, ReviewAnswer, ReviewComment, Scope,
+    SessionId, ToolCallId, Verdict,
 };
 
 use super::Rejected;
@@ -13,6 +13,9 @@ use crate::composer::Composer;
 /// For so long after it appears a question takes no answer, so that nothing is allowed by a key that was meant for
 /// something else; in milliseconds.
 pub const GRACE_MS: u64 = 400;
+
+/// The tools of which can be told what they would change.
+const COMPARED: [&str; 3] = ["write_file", "edit_file", "apply_patch"];
 
 /// Whether a screen of so many rows has little room for a question.
 pub fn is_small(rows: u16) -> bool {
@@ -44,6 +47,10 @@ pub struct Dock {
     pub hunk: Option<usize>,
     /// How far its text is scrolled.
     pub scroll: u16,
+    /// Whether the daemon was asked what the call would change.
+    pub comparing: bool,
+    /// What that is, compared with the files as they are.
+    pub compared: Option<Vec<FileChange>>,
 }
 
 /// An answer that can be given.
@@ -83,6 +90,14 @@ impl Dock {
     pub fn question<'a>(&self, approvals: &'a [PendingApproval]) -> Option<&'a PendingApproval> {
         let showing = self.showing.as_ref()?;
         approvals.iter().find(|approval| approval.tool_call_id == *showing)
+    }
+
+    /// The call of which is to be asked what it would change; once.
+    pub fn compare(&mut self, approvals: &[PendingApproval]) -> Option<(SessionId, ToolCallId)> {
+        let changes = |question: &&PendingApproval| COMPARED.contains(&question.tool.as_str());
+        let question = self.question(approvals).filter(changes).filter(|_| !self.comparing)?;
+        self.comparing = true;
+        Some((question.session_id, question.tool_call_id.clone()))
     }
 
     /// Whether the question that is shown was answered, and nothing is known of that yet.

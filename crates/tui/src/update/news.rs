@@ -63,6 +63,12 @@ pub(super) fn news(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
             model.overlay = Some(Overlay::Page { title: "context".to_owned(), lines, scroll: 0 });
         }
         News::Attached { id, file } => attached(model, id, file),
+        News::Compared { id, call, files } => {
+            let dock = model.session_mut(id).map(|session| &mut session.dock);
+            if let Some(dock) = dock.filter(|dock| dock.showing.as_ref() == Some(&call)) {
+                dock.compared = files;
+            }
+        }
         News::Picture { number, bytes } => {
             if let Some(shown) = model.pictures.arrived(number, &bytes, model.size.0) {
                 effects.push(Effect::Show { shown, bytes });

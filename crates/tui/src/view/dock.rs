@@ -1,6 +1,6 @@
 //! The question that waits, docked above what is being written: what is to be done, and the answers.
 
-use ostler_types::{PATCH_REVIEW, PendingApproval, ToolKind};
+use ostler_types::{ChangeKind, FileChange, PATCH_REVIEW, PendingApproval, ToolKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
@@ -23,7 +23,7 @@ pub(super) fn height(model: &Model, cells: u16, rows: u16) -> u16 {
     let words = u16::from(session.dock.reason.is_some()) + u16::from(session.dock.error.is_some());
     let body = to_u16(match review::of(session, question) {
         Some(files) => review::height(files, session.dock.file, usize::from(cells), &model.theme),
-        None => body(question, usize::from(cells), &model.theme).len(),
+        None => body(session, question, usize::from(cells), &model.theme).len(),
     });
     (1 + answers + words + body).min(most.max(answers + words + 2)).min(rows.saturating_sub(4))
 }
@@ -44,7 +44,7 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Pos
     let body = match review::of(session, question) {
         Some(files) => review::lines(files, dock, cells, room, theme),
         None => {
-            let body = body(question, cells, theme);
+            let body = body(session, question, cells, theme);
             let from = usize::from(dock.scroll).min(body.len().saturating_sub(room));
             body.into_iter().skip(from).take(room).collect()
         }
@@ -148,8 +148,40 @@ fn head(
     ])
 }
 
-/// What is asked about: the command, the text that is to be written, the diff, or the whole input.
-fn body(question: &PendingApproval, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+/// What is asked about: what would change of files as they are, or else what the call itself says.
+fn body(
+    session: &OpenSession,
+    question: &PendingApproval,
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let compared = session.dock.compared.as_deref().unwrap_or_default();
+    if compared.is_empty() || compared.iter().any(|file| file.diff.is_none()) {
+        return of_call(question, cells, theme);
+    }
+    compared.iter().flat_map(|file| of_file(file, cells, theme)).collect()
+}
+
+fn of_file(file: &FileChange, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let path = in_one_line(&file.path, 200);
+    let what = match file.kind {
+        ChangeKind::Added => " (new)".to_owned(),
+        ChangeKind::Modified if file.added + file.removed == 0 => " (as it is)".to_owned(),
+        ChangeKind::Modified | ChangeKind::ModeChanged | ChangeKind::TypeChanged => String::new(),
+        ChangeKind::Deleted => " (deleted)".to_owned(),
+        ChangeKind::Renamed => format!(" (was {})", in_one_line(file.from.as_deref().unwrap_or("?"), 200)),
+    };
+    let counts = format!(" +{} −{}", file.added, file.removed);
+    let mut lines = vec![Line::from(vec![
+        Span::styled(shorten(&format!("  {path}"), cells.saturating_sub(20)), theme.style(Role::Link)),
+        Span::styled(format!("{what}{counts}"), theme.style(Role::Dim)),
+    ])];
+    lines.extend(diff::lines(file.diff.as_deref().unwrap_or(""), &path, cells, usize::MAX, theme));
+    lines
+}
+
+/// The command, the text that is to be written, the diff, or the whole input.
+fn of_call(question: &PendingApproval, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let field = |name: &str| question.input.get(name).and_then(Value::as_str);
     let mut lines = Vec::new();
     let code = |text: &str, language: &str, lines: &mut Vec<Line<'static>>| {

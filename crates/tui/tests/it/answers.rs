@@ -39,6 +39,37 @@ fn an_answer_takes_one_key_but_not_at_once() {
 }
 
 #[test]
+fn a_change_is_compared_with_the_files_as_they_are() {
+    let mut world = World::new();
+    world.happens(1, 1, "turn_started", started("demo:demo"));
+    let input = json!({"path": "notes.txt", "content": "one\nthree\n"});
+    let call = json!({"id": "c1", "name": "write_file", "input": input});
+    let rule = json!({"tool": "write_file", "subject": "notes.txt"});
+    let asked = json!({"tool_call": call, "kind": "write", "summary": "write notes.txt", "rule": rule});
+    world.happens(1, 2, "approval_requested", asked);
+    world.input(Input::Drawn);
+    world.input(Input::Drawn);
+    let compares = |effect: &Effect| matches!(effect, Effect::Compare { call, .. } if call.0 == "c1");
+    assert_eq!(world.effects().iter().filter(|effect| compares(effect)).count(), 1, "it is asked once");
+    assert!(!world.screen(80, 24).contains("- two"), "until then the call's own words are shown");
+    let diff = "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n";
+    let file = json!({"path": "notes.txt", "kind": "modified", "added": 1, "removed": 1, "binary": false, "diff": diff});
+    let told = |call: &str| News::Compared {
+        id: session_id(1),
+        call: ostler_types::ToolCallId(call.to_owned()),
+        files: Some(vec![serde_json::from_value(file.clone()).unwrap()]),
+    };
+    world.news(told("another"));
+    assert!(
+        !world.screen(80, 24).contains("+1 −1"),
+        "an answer to another question is not taken for one to this"
+    );
+    world.news(told("c1"));
+    let screen = world.screen(80, 24);
+    assert!(screen.contains("notes.txt +1 −1") && screen.contains("two"), "{screen}");
+}
+
+#[test]
 fn who_writes_is_not_interrupted_by_a_question() {
     let mut world = World::new();
     world.happens(1, 1, "turn_started", started("demo:demo"));
