@@ -156,14 +156,23 @@ pub struct NextSession {
 /// A session that is being made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Creating {
-    /// The first message's key.
+    /// The key by which asking twice makes one.
     pub key: String,
-    /// The first message.
-    pub message: SendMessage,
+    /// What it begins with.
+    pub first: First,
     /// The session, once it is made.
     pub session: Option<SessionId>,
     /// Whether there was no daemon to take it.
     pub held: bool,
+}
+
+/// What a session begins with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum First {
+    /// A message.
+    Message(SendMessage),
+    /// A file that goes with its first message, which is still to be written.
+    File(String),
 }
 
 /// What could complete the word at the cursor.

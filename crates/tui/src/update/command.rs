@@ -103,6 +103,7 @@ pub(super) fn run(model: &mut Model, line: &str, effects: &mut Vec<Effect>) -> b
             effects.push(Effect::Mouse(model.mouse));
         }
         "trust" => effects.push(Effect::Trust(model.workspace_here())),
+        "attach" if !rest.is_empty() && model.focus.is_none() => compose::begin_with(model, rest, effects),
         "help" => overlays::help(model),
         "quit" => effects.push(Effect::Quit),
         _ => of_session(model, name, rest, effects),

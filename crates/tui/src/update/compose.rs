@@ -4,9 +4,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ostler_client::{CreateSession, SendMessage};
 use ostler_types::{Delivery, Part, Role, SessionId};
 
-use super::{command, queue, settle_area};
+use super::{command, needs_link, queue, settle_area};
 use crate::input::Effect;
-use crate::model::{Area, Completion, Creating, Link, MAX_HISTORY, Model, Outgoing, Place};
+use crate::model::{Area, Completion, Creating, First, Link, MAX_HISTORY, Model, Outgoing, Place};
 use crate::transcript::Tone;
 
 /// Takes a key for what is being written.
@@ -187,12 +187,26 @@ pub(super) fn submit(
             }
         }
         None => {
-            model.creating = Some(Creating { key, message, session: None, held: !live });
+            // Whoever does not wait for the file's session says it in one without the file.
+            if let Some(Creating { first: First::File(path), .. }) = model.creating.take() {
+                model.notify(Tone::Warn, format!("{path} is not attached yet; /attach it again"));
+            }
+            let first = First::Message(message);
+            model.creating = Some(Creating { key, first, session: None, held: !live });
             create(model, effects);
         }
     }
     if !live {
         model.notify(Tone::Warn, "there is no connection; it is sent as soon as there is one");
+    }
+}
+
+/// Begins a session with a file that goes with its first message, because files are a session's.
+pub(super) fn begin_with(model: &mut Model, path: String, effects: &mut Vec<Effect>) {
+    if needs_link(model) && model.creating.is_none() {
+        let key = model.key();
+        model.creating = Some(Creating { key, first: First::File(path), session: None, held: false });
+        create(model, effects);
     }
 }
 

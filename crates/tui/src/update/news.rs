@@ -10,7 +10,7 @@ use super::{PAGE, compose, docked, overlays, queue, sessions, settle_area};
 use crate::composer::AttachedFile;
 use crate::input::{Effect, News};
 use crate::line::Line;
-use crate::model::{Choice, Link, Listed, Model, OpenSession, Outgoing, Overlay, Picking};
+use crate::model::{Choice, First, Link, Listed, Model, OpenSession, Outgoing, Overlay, Picking};
 use crate::transcript::Tone;
 
 /// Who was away for longer than so many records is shown the end rather than everything between.
@@ -247,9 +247,14 @@ fn loaded(model: &mut Model, shown: SessionShown, effects: &mut Vec<Effect>) {
         session.following = true;
         effects.push(Effect::Follow { id, after: session.transcript.cursor() });
         if let Some(creating) = model.creating.take_if(|creating| creating.session == Some(id)) {
-            let (key, message) = (creating.key.clone(), Box::new(creating.message.clone()));
-            effects.push(Effect::Send { id, message, key });
-            session.outbox.push_back(Outgoing { key: creating.key, message: creating.message, held: false });
+            match creating.first {
+                First::Message(message) => {
+                    let key = creating.key;
+                    effects.push(Effect::Send { id, message: Box::new(message.clone()), key: key.clone() });
+                    session.outbox.push_back(Outgoing { key, message, held: false });
+                }
+                First::File(path) => effects.push(Effect::Attach { id, path }),
+            }
         }
         model.open.push(session);
         sessions::evict(model, effects);
@@ -345,7 +350,11 @@ fn not_sent(model: &mut Model, id: Option<SessionId>, key: &str, why: &str, late
             }
         }
         None => {
-            refused = model.creating.take_if(|creating| creating.key == key).map(|creating| creating.message)
+            refused =
+                match model.creating.take_if(|creating| creating.key == key).map(|creating| creating.first) {
+                    Some(First::Message(message)) => Some(message),
+                    Some(First::File(_)) | None => None,
+                }
         }
     }
     if let Some(message) = refused {

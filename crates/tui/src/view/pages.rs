@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use super::put;
 use super::side::status_mark;
-use crate::model::{Link, Model};
+use crate::model::{First, Link, Model};
 use crate::text::clean::in_one_line;
 use crate::text::wrap::{shorten, wrap};
 use crate::theme::Role;
@@ -58,10 +58,13 @@ pub(super) fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
         Line::default(),
     ];
     if let Some(creating) = &model.creating {
-        let text = creating.message.parts.iter().find_map(|part| match part {
-            ostler_types::Part::Text { text } => Some(in_one_line(text, 300)),
-            _ => None,
-        });
+        let text = match &creating.first {
+            First::Message(message) => message.parts.iter().find_map(|part| match part {
+                ostler_types::Part::Text { text } => Some(in_one_line(text, 300)),
+                _ => None,
+            }),
+            First::File(path) => Some(in_one_line(path, 300)),
+        };
         let word = if creating.held { "waits for a connection" } else { "beginning" };
         let said = [(format!("{word}: {}", text.unwrap_or_default()), theme.style(Role::User))];
         lines.extend(wrap(&said, cells, &[], &[]));

@@ -83,6 +83,24 @@ fn a_session_is_followed_from_its_cursor_and_nothing_is_doubled() {
 }
 
 #[test]
+fn a_file_can_go_with_the_first_message() {
+    let mut world = World::empty();
+    world.news(News::Connected { note: None });
+    world.write("/attach photo.png");
+    world.press(KeyCode::Enter);
+    world.write("what is");
+    let key = world.effects().into_iter().find_map(|effect| match effect {
+        Effect::Create { key, .. } => Some(key),
+        _ => None,
+    });
+    world.news(News::Created { key: key.expect("a session is made"), id: session_id(1) });
+    world.news(News::Loaded(Box::new(shown(1, 1, json!({})))));
+    let attached = |effect: &Effect| matches!(effect, Effect::Attach { id, path } if *id == session_id(1) && path == "photo.png");
+    assert!(world.effects().iter().any(attached), "the file is given to it");
+    assert_eq!(world.model.composer().raw(), "what is", "and what was written meanwhile is still there");
+}
+
+#[test]
 fn a_first_message_makes_one_session_however_often_it_is_asked_for() {
     let mut world = World::empty();
     world.write("begin");
