@@ -122,11 +122,6 @@ impl Shell {
             Effect::Update(id, change) => {
                 network.ask(move |client| async move { client.update(id, &change).await.map(|_| None) })
             }
-            Effect::Compare { id, of, call } => network.ask(move |client| async move {
-                // Without an answer the call's own words are shown.
-                let files = client.approval_diff(of, &call).await.ok().flatten();
-                Ok(Some(News::Compared { id, call, files }))
-            }),
             Effect::Choose { id, setting, choice } => network.ask(move |client| async move {
                 let settings = BTreeMap::from([(setting, choice.clone())]);
                 client.choose(id, &settings).await?;
@@ -146,6 +141,11 @@ impl Shell {
             Effect::Agents => network.ask(|client| async move {
                 let names = client.agent_infos().await?.into_iter().map(|agent| agent.name).collect();
                 Ok(Some(News::Agents(names)))
+            }),
+            Effect::Compare { id, of, call } => network.ask(move |client| async move {
+                // Without an answer the call's own words are shown.
+                let files = client.approval_diff(of, &call).await.ok().flatten();
+                Ok(Some(News::Compared { id, call, files }))
             }),
             Effect::Search(query) => network.ask(move |client| async move {
                 let filter =
@@ -178,7 +178,6 @@ impl Shell {
             | Effect::Files { .. }
             | Effect::Shell { .. }
             | Effect::Attach { .. }
-            | Effect::Compare { .. }
             | Effect::Picture { .. }
             | Effect::Show { .. }
             | Effect::Load(_)
