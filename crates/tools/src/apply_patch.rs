@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, previewed, run_blocking};
+use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, preview, report};
 use crate::hidden::Hidden;
 use crate::patch::plan::plan;
@@ -83,15 +83,12 @@ impl Tool for ApplyPatch {
     }
 
     fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
-        let hidden = Arc::clone(&self.hidden);
         let shown = self.sight.of(context.session);
-        previewed(move || {
+        let plan = move |workspace: &Workspace| {
             let input: ApplyPatchInput = input::parse(input)?;
-            let workspace = Workspace::open(&context.workspace, &hidden)?;
-            let plan = plan(&workspace, &shown, &read(&input.patch)?)?;
-            Ok(preview(&workspace, &plan.changes))
-        })
-        .boxed()
+            Ok(plan(workspace, &shown, &read(&input.patch)?)?.changes)
+        };
+        preview(context, Arc::clone(&self.hidden), plan).boxed()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {

@@ -6,8 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ostler_types::FileChange;
-
 use crate::{Failed, ToolOutcome};
 
 /// Does `work` on a blocking thread and gives its outcome. When the future is dropped, the work is
@@ -24,13 +22,6 @@ pub(crate) async fn run_blocking(
             "The tool broke down ({error}). This is a fault of the daemon; try another way."
         )),
     }
-}
-
-/// What a call would change, worked out on a blocking thread; none where it would fail.
-pub(crate) async fn previewed(
-    work: impl FnOnce() -> Result<Vec<FileChange>, Failed> + Send + 'static,
-) -> Option<Vec<FileChange>> {
-    tokio::task::spawn_blocking(work).await.ok()?.ok()
 }
 
 /// Whether nobody waits for the work any more.

@@ -4,19 +4,21 @@
 //! the tools.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ostler_files::Names;
 use ostler_types::{ChangeKind, FileChange};
 use serde_json::{Value, json};
 
-use crate::Failed;
 use crate::blocking::Stop;
 use crate::diff::{Diff, diff};
+use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::path::Workspace;
 use crate::place::{Place, remove_made};
 use crate::replace::{Expected, FileMode, Seen, Staged};
 use crate::text::reveal_line;
+use crate::{Failed, ToolContext};
 
 /// How much diff text one call gives, over all its files.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
@@ -194,8 +196,21 @@ pub(crate) fn report(workspace: &Workspace, changes: &[Change]) -> Report {
     Report { text, files: Value::Array(files), counts }
 }
 
-/// What the changes would come to, before they are made.
-pub(crate) fn preview(workspace: &Workspace, changes: &[Change]) -> Vec<FileChange> {
+/// What the changes that are planned would come to, worked out on a thread that may block; none where the plan fails.
+pub(crate) async fn preview(
+    context: ToolContext,
+    hidden: Arc<Hidden>,
+    plan: impl FnOnce(&Workspace) -> Result<Vec<Change>, Failed> + Send + 'static,
+) -> Option<Vec<FileChange>> {
+    let work = move || {
+        let workspace = Workspace::open(&context.workspace, &hidden)?;
+        let changes = plan(&workspace)?;
+        Ok::<_, Failed>(expected(&workspace, &changes))
+    };
+    tokio::task::spawn_blocking(work).await.ok()?.ok()
+}
+
+fn expected(workspace: &Workspace, changes: &[Change]) -> Vec<FileChange> {
     let mut room = MAX_DIFF_BYTES;
     let of = |Change { path, action }: &Change| {
         let (kind, from) = match action {

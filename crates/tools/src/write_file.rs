@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, previewed, run_blocking};
+use crate::blocking::{Stop, run_blocking};
 use crate::change::{Action, Change, commit, preview, report};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
@@ -73,14 +73,9 @@ impl Tool for WriteFile {
     }
 
     fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
-        let hidden = Arc::clone(&self.hidden);
         let shown = self.sight.of(context.session);
-        previewed(move || {
-            let workspace = Workspace::open(&context.workspace, &hidden)?;
-            let change = plan(&workspace, &shown, &input::parse(input)?)?;
-            Ok(preview(&workspace, &[change]))
-        })
-        .boxed()
+        let plan = move |workspace: &Workspace| Ok(vec![plan(workspace, &shown, &input::parse(input)?)?]);
+        preview(context, Arc::clone(&self.hidden), plan).boxed()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
