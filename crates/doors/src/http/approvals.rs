@@ -2,8 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
-use ostler_engine::EngineError;
+use axum::http::{HeaderMap, StatusCode};
 use ostler_types::{
     Command, FileChange, PendingApproval, ReviewAnswer, Scope, SessionId, ToolCallId, TurnId, Verdict,
 };
@@ -78,7 +77,11 @@ pub(super) async fn diff(
     let view = door.engine.view(id).await?;
     let waits =
         |approval: &&PendingApproval| approval.tool_call_id == tool_call_id && approval.session_id == id;
-    let approval = view.pending_approvals.iter().find(waits).ok_or(EngineError::NotFound)?;
+    let Some(approval) = view.pending_approvals.iter().find(waits) else {
+        let message = "no call of this name waits for an answer";
+        return Err(ApiError::new(StatusCode::NOT_FOUND, "tool_call_not_found", message)
+            .hint("GET /v1/approvals lists those that do"));
+    };
     let files = door.settings.previews.preview(&view.session, &approval.tool, &approval.input).await;
     Ok(Json(ApprovalDiff { tool_call_id, files }))
 }

@@ -64,7 +64,7 @@ fn prefix(param: &str) -> &'static str {
         "session_id" => "sess_",
         "turn_id" => "turn_",
         "message_id" => "msg_",
-        "file" | "project_id" | "agent" => "",
+        "file" | "project_id" | "agent" | "tool_call_id" => "",
         other => panic!("say what the ids of {other} look like"),
     }
 }
@@ -102,6 +102,7 @@ async fn unknown_ids_are_not_found() {
                 "turn_id" => "turn_not_found",
                 "project_id" => "project_not_found",
                 "agent" => "unknown_agent",
+                "tool_call_id" => "tool_call_not_found",
                 "file" if route.path.contains("/artifacts/") => "artifact_not_found",
                 "file" => "attachment_not_found",
                 _ => "message_not_queued",

@@ -88,6 +88,7 @@ impl Route {
             .replace("{project_id}", &scene.project)
             .replace("{file}", "note.txt")
             .replace("{agent}", "native")
+            .replace("{tool_call_id}", "call_1")
     }
 
     /// A request to which nothing is wanting.
