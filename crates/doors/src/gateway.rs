@@ -6,6 +6,7 @@
 
 mod admission;
 mod agents;
+mod drives;
 mod dry_run;
 mod follow;
 mod frames;

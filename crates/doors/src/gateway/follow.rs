@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ostler_types::SessionId;
-use tokio::sync::Notify;
 
+use super::drives::Bell;
 use super::place::Place;
 use super::relay::{Drive, Relay, Relays, Taken};
 use crate::websocket::Outgoing;
@@ -25,12 +25,14 @@ pub(super) struct Follow {
     cursor: Option<u64>,
     relay: Arc<Relay>,
     relays: Arc<Relays>,
-    bell: Arc<Notify>,
+    bell: Arc<Bell>,
+    /// Whether the work of the relay is done by this socket.
+    is_driven: bool,
 }
 
 impl Follow {
     /// Follows a session from the record after `seq`.
-    pub(super) fn new(relays: Arc<Relays>, session: SessionId, seq: u64, bell: Arc<Notify>) -> Follow {
+    pub(super) fn new(relays: Arc<Relays>, session: SessionId, seq: u64, bell: Arc<Bell>) -> Follow {
         let relay = relays.join(session, Arc::clone(&bell));
         Follow {
             session,
@@ -43,12 +45,20 @@ impl Follow {
             relay,
             relays,
             bell,
+            is_driven: false,
         }
     }
 
     /// The work of the session's relay, if it falls to this socket.
-    pub(super) fn drive(&self) -> Option<Drive> {
-        self.relay.drive(&self.bell)
+    pub(super) fn drive(&mut self) -> Option<Drive> {
+        let drive = self.relay.drive(&self.bell);
+        self.is_driven |= drive.is_some();
+        drive
+    }
+
+    /// Whether somebody else tells of news.
+    pub(super) fn is_told(&self) -> bool {
+        !self.is_driven
     }
 
     /// Takes what is new.

@@ -9,17 +9,17 @@ use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use ostler_engine::{Engine, EngineError, Item, Subscription};
 use ostler_types::{MessageId, SessionId, Usage};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::drives::Bell;
 use super::place::{Entry, News, Place};
 use super::translate::{Finished, finished, stopped_turn, translate};
 use crate::websocket::Outgoing;
@@ -50,8 +50,8 @@ pub(super) struct Relay {
     stop: CancellationToken,
 }
 
-/// The work of a relay, done by one of its sockets. Each item is news for that socket; the others are rung for. Dropping
-/// it leaves the work to another one.
+/// The work of a relay, done by one of its sockets, whose bell is told of news; the others are rung for. Dropping it leaves
+/// the work to another one.
 pub(super) struct Drive {
     relay: Arc<Relay>,
     work: Option<BoxFuture<'static, ()>>,
@@ -59,11 +59,9 @@ pub(super) struct Drive {
 
 struct Ring {
     /// Whoever follows; a bell is rung when there is something new.
-    bells: Vec<Arc<Notify>>,
+    bells: Vec<Arc<Bell>>,
     /// The bell of the socket that does the work, which need not be rung.
-    driver: Option<Arc<Notify>>,
-    /// There is something new for that socket.
-    news: bool,
+    driver: Option<Arc<Bell>>,
     /// The work, while nobody does it.
     work: Option<BoxFuture<'static, ()>>,
     /// How far the relay has come; none before it has begun.
@@ -101,7 +99,7 @@ impl Relays {
     }
 
     /// Follows a session from now on. Whoever joins must leave.
-    pub(super) fn join(self: &Arc<Self>, session: SessionId, bell: Arc<Notify>) -> Arc<Relay> {
+    pub(super) fn join(self: &Arc<Self>, session: SessionId, bell: Arc<Bell>) -> Arc<Relay> {
         let mut running = self.running();
         let known = running.get(&session).filter(|relay| !relay.ring().ended);
         let relay = match known {
@@ -119,7 +117,7 @@ impl Relays {
     }
 
     /// Follows no longer. With the last socket the relay ends.
-    pub(super) fn leave(&self, session: SessionId, relay: &Arc<Relay>, bell: &Arc<Notify>) {
+    pub(super) fn leave(&self, session: SessionId, relay: &Arc<Relay>, bell: &Arc<Bell>) {
         let mut running = self.running();
         let mut ring = relay.ring();
         if let Some(index) = ring.bells.iter().position(|other| Arc::ptr_eq(other, bell)) {
@@ -167,7 +165,7 @@ impl Relays {
 
 impl Relay {
     /// Has the socket with this bell do the work, if nobody does it.
-    pub(super) fn drive(self: &Arc<Self>, bell: &Arc<Notify>) -> Option<Drive> {
+    pub(super) fn drive(self: &Arc<Self>, bell: &Arc<Bell>) -> Option<Drive> {
         if !self.is_idle.swap(false, Ordering::AcqRel) {
             return None;
         }
@@ -260,21 +258,15 @@ impl Relay {
     }
 }
 
-impl Stream for Drive {
-    type Item = ();
+impl Future for Drive {
+    type Output = ();
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<()>> {
-        if let Some(work) = &mut self.work
-            && work.as_mut().poll(context).is_ready()
-        {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(work) = &mut self.work {
+            ready!(work.as_mut().poll(context));
             self.work = None;
         }
-        let has_news = std::mem::take(&mut self.relay.ring().news);
-        match (has_news, &self.work) {
-            (true, _) => Poll::Ready(Some(())),
-            (false, Some(_)) => Poll::Pending,
-            (false, None) => Poll::Ready(None),
-        }
+        Poll::Ready(())
     }
 }
 
@@ -306,7 +298,6 @@ impl Ring {
         Ring {
             bells: Vec::new(),
             driver: None,
-            news: false,
             work: None,
             head: None,
             base: Place::default(),
@@ -415,8 +406,10 @@ impl Ring {
 
     /// Tells everybody that there is something new.
     fn ring(&mut self) {
-        self.news = true;
-        let is_driver = |bell: &Arc<Notify>| self.driver.as_ref().is_some_and(|own| Arc::ptr_eq(own, bell));
-        self.bells.iter().filter(|bell| !is_driver(bell)).for_each(|bell| bell.notify_one());
+        if let Some(driver) = &self.driver {
+            driver.note();
+        }
+        let is_driver = |bell: &Arc<Bell>| self.driver.as_ref().is_some_and(|own| Arc::ptr_eq(own, bell));
+        self.bells.iter().filter(|bell| !is_driver(bell)).for_each(|bell| bell.ring());
     }
 }

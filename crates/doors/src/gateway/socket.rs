@@ -5,26 +5,27 @@
 //! in each relay, and takes from there as fast as its client reads.
 
 use std::collections::VecDeque;
+use std::future::{poll_fn, ready};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{FuturesUnordered, SelectAll};
+use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use ostler_engine::EngineError;
 use ostler_types::SessionId;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Door;
+use super::drives::{Bell, Drives};
 use super::follow::Follow;
 use super::frames::{ErrorResponse, Id, Response, RpcError, ServerEvent};
 use super::methods::{Answer, Named, carry_out};
 use super::params::{Call, Request, request};
 use super::place::Place;
-use super::relay::{BATCH, Drive, Taken};
+use super::relay::{BATCH, Taken};
 use super::translate::approval_request;
 use crate::access::Pass;
 use crate::websocket::{Connection, Happened, Incoming, framing};
@@ -35,6 +36,8 @@ const REQUESTS: usize = 32;
 const FOLLOWED: usize = 256;
 /// How often a busy socket asks whether its client may still be there.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
+/// How often news may come first before everything else is looked at.
+const STREAK: u32 = 16;
 /// How long a socket has to send what is left when the daemon stops.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -45,11 +48,13 @@ pub(super) struct Socket {
     pass: Pass,
     checked: Instant,
     /// Rung by the relays.
-    bell: Arc<Notify>,
+    bell: Arc<Bell>,
     /// The sessions that it has named, the one named longest ago first.
     follows: Vec<Follow>,
     /// The relays whose work falls to it.
-    drives: SelectAll<Drive>,
+    drives: Drives,
+    /// How often news came first since everything else was looked at.
+    streak: u32,
     /// Requests that wait for the one before them.
     waiting: VecDeque<Request>,
     /// Whether a request is carried out that others wait for.
@@ -85,9 +90,10 @@ impl Socket {
             connection,
             pass,
             checked: now,
-            bell: Arc::new(Notify::new()),
+            bell: Arc::default(),
             follows: Vec::new(),
-            drives: SelectAll::new(),
+            drives: Drives::default(),
+            streak: 0,
             waiting: VecDeque::new(),
             busy: false,
             work: FuturesUnordered::new(),
@@ -121,18 +127,26 @@ impl Socket {
             }
             let reading = self.waiting.len() + self.work.len() < REQUESTS;
             let idle = self.connection.outgoing.is_empty();
+            let (is_driving, is_told) = (!self.drives.is_empty(), self.follows.iter().any(Follow::is_told));
             let end = tokio::select! {
+                biased;
+                // News is what there mostly is; the others have their turn all the same.
+                () = poll_fn(|context| self.drives.poll_news(&self.bell, context)), if is_driving && self.streak < STREAK => {
+                    self.streak += 1;
+                    self.wake();
+                    None
+                }
                 happened = self.connection.happens(reading) => self.happened(happened),
                 Some(done) = self.work.next(), if !self.work.is_empty() => { self.done(done); None }
-                Some(()) = self.drives.next(), if !self.drives.is_empty() => { self.wake(); None }
                 // What cannot be written yet is looked at again when the rest is written.
-                () = self.bell.notified(), if idle => { self.wake(); None }
+                () = self.bell.rung(), if idle && is_told => { self.wake(); None }
                 () = alarm.as_mut() => {
                     let end = self.ping();
                     alarm.as_mut().reset(self.ping_at);
                     end
                 }
                 () = stopped.as_mut() => Some(self.last_words().await),
+                () = ready(()), if self.streak >= STREAK => { self.streak = 0; None }
             };
             if let Some(end) = end.or_else(|| self.check_pass()) {
                 return end;
@@ -250,8 +264,8 @@ impl Socket {
             self.connection.outgoing.push(framing::text(&event));
         }
         let relays = Arc::clone(&self.door.relays);
-        let follow = Follow::new(relays, named.session, named.seq, Arc::clone(&self.bell));
-        self.drives.extend(follow.drive());
+        let mut follow = Follow::new(relays, named.session, named.seq, Arc::clone(&self.bell));
+        follow.drive().into_iter().for_each(|drive| self.drives.push(drive));
         self.follows.push(follow);
     }
 
@@ -292,7 +306,7 @@ impl Socket {
         for follow in &mut self.follows {
             follow.waits = false;
             // Whoever did the work of a relay may have gone.
-            self.drives.extend(follow.drive());
+            follow.drive().into_iter().for_each(|drive| self.drives.push(drive));
         }
     }
 
@@ -335,8 +349,8 @@ impl Socket {
             }
             let happened = tokio::select! {
                 happened = self.connection.happens(false) => happened,
-                () = self.bell.notified(), if idle => Happened::Flushed,
-                Some(()) = self.drives.next(), if !self.drives.is_empty() => Happened::Flushed,
+                () = self.bell.rung(), if idle => Happened::Flushed,
+                () = poll_fn(|context| self.drives.poll_news(&self.bell, context)), if !self.drives.is_empty() => Happened::Flushed,
                 () = tokio::time::sleep_until(deadline) => return End::Close(1001, "the daemon is stopping"),
             };
             if let Happened::Gone | Happened::Broken(_) = happened {

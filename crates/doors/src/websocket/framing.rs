@@ -5,11 +5,13 @@
 //! can be made once and be handed to any number of sockets. And a message that is too large is passed over
 //! instead of ending the connection, as the contract of every door wants it.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
 /// The most that a frame's head takes when a server writes it.
 const HEAD: usize = 10;
+/// Bytes that most frames have.
+const USUAL: usize = 256;
 /// The most that a control frame may carry.
 const CONTROL: usize = 125;
 /// Of a message that is too large, this many times the limit is passed over; more is an attack.
@@ -214,14 +216,18 @@ fn broken(reason: &'static str) -> Violation {
 
 /// A value as one text frame, ready to be sent to any number of sockets.
 pub(crate) fn text<T: Serialize>(value: &T) -> Bytes {
-    let mut bytes = vec![0; HEAD];
+    let mut bytes = Vec::with_capacity(USUAL);
+    bytes.resize(HEAD, 0);
     serde_json::to_writer(&mut bytes, value).expect("our frames are plain data");
     let length = bytes.len() - HEAD;
-    let mut head = BytesMut::with_capacity(HEAD);
-    put_head(&mut head, TEXT, length);
-    let start = HEAD - head.len();
-    bytes[start..HEAD].copy_from_slice(&head);
-    Bytes::from(bytes).slice(start..)
+    let mut head = [0; HEAD];
+    let mut room = &mut head[..];
+    put_head(&mut room, TEXT, length);
+    let start = room.len();
+    bytes[start..HEAD].copy_from_slice(&head[..HEAD - start]);
+    let mut frame = Bytes::from(bytes);
+    frame.advance(start);
+    frame
 }
 
 /// Asks whether a client is there.
@@ -248,7 +254,7 @@ fn control(opcode: u8, content: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-fn put_head(frame: &mut BytesMut, opcode: u8, length: usize) {
+fn put_head(frame: &mut impl BufMut, opcode: u8, length: usize) {
     frame.put_u8(0x80 | opcode);
     match (u8::try_from(length), u16::try_from(length)) {
         (Ok(short @ 0..=125), _) => frame.put_u8(short),
