@@ -162,6 +162,11 @@ export class OstlerClient {
     return this.#json('retry_turn', { path: { session_id: id, turn_id: turnId } });
   }
 
+  /** What a call would change that waits for an answer; `files` is null where that cannot be told. */
+  approvalDiff(id: string, toolCallId: string) {
+    return this.#json('get_approval_diff', { path: { session_id: id, tool_call_id: toolCallId } });
+  }
+
   /** What a turn changed in the workspace. */
   turnDiff(id: string, turnId: string) {
     return this.#json('get_turn_diff', { path: { session_id: id, turn_id: turnId } });

@@ -147,6 +147,11 @@ class AsyncClient:
     async def retry(self, session_id: str, turn_id: str) -> types.Started:
         return cast(types.Started, await self._json(request("retry_turn", of(session_id, turn_id=turn_id))))
 
+    async def approval_diff(self, session_id: str, tool_call_id: str) -> types.ApprovalDiff:
+        """What a call would change that waits for an answer; ``files`` is None where that cannot be told."""
+        path = of(session_id, tool_call_id=tool_call_id)
+        return cast(types.ApprovalDiff, await self._json(request("get_approval_diff", path)))
+
     async def turn_diff(self, session_id: str, turn_id: str) -> types.TurnDiff:
         """What a turn changed in the workspace."""
         return cast(types.TurnDiff, await self._json(request("get_turn_diff", of(session_id, turn_id=turn_id))))

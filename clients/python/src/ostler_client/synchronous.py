@@ -149,6 +149,11 @@ class Client:
     def retry(self, session_id: str, turn_id: str) -> types.Started:
         return cast(types.Started, self._json(request("retry_turn", of(session_id, turn_id=turn_id))))
 
+    def approval_diff(self, session_id: str, tool_call_id: str) -> types.ApprovalDiff:
+        """What a call would change that waits for an answer; ``files`` is None where that cannot be told."""
+        path = of(session_id, tool_call_id=tool_call_id)
+        return cast(types.ApprovalDiff, self._json(request("get_approval_diff", path)))
+
     def turn_diff(self, session_id: str, turn_id: str) -> types.TurnDiff:
         """What a turn changed in the workspace."""
         return cast(types.TurnDiff, self._json(request("get_turn_diff", of(session_id, turn_id=turn_id))))
