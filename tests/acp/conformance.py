@@ -163,6 +163,14 @@ class Agent:
         return [session["sessionId"] for session in self.ask("session/list", params)["sessions"]]
 
 
+def remembered():
+    """A session in which something was said, to another process."""
+    agent = Agent()
+    session = agent.session()
+    agent.ends(agent.prompt(session, "remembered"))
+    return session
+
+
 @rule
 def version_1_is_answered_by_1_and_an_unknown_one_by_one_that_is_spoken():
     assert Agent().told["protocolVersion"] == 1
@@ -294,9 +302,7 @@ def a_cancelled_prompt_is_answered_so_and_nothing_follows():
 
 @rule
 def a_loaded_session_is_told_before_the_answer():
-    first = Agent()
-    session = first.session()
-    first.ends(first.prompt(session, "remembered"))
+    session = remembered()
     agent = Agent()
     assert agent.told["agentCapabilities"]["loadSession"]
     agent.ask("session/load", {"sessionId": session, "cwd": cwd, "mcpServers": []})
@@ -309,9 +315,7 @@ def a_loaded_session_is_told_before_the_answer():
 
 @rule
 def a_resumed_session_is_not_told_its_past():
-    first = Agent()
-    session = first.session()
-    first.ends(first.prompt(session, "remembered"))
+    session = remembered()
     agent = Agent()
     agent.ask("session/resume", {"sessionId": session, "cwd": cwd})
     while agent.next(QUIET) is not None:

@@ -157,7 +157,7 @@ async fn pump(
         never = up => never,
     };
     match passed {
-        Ok(Passed::Unheard) if input.was_silent() => Ok(Passed::Done(Exit::Success)),
+        Ok(Passed::Unheard) if input.is_over() => Ok(Passed::Done(Exit::Success)),
         Err(error)
             if error.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == BrokenPipe) =>
         {
@@ -185,10 +185,13 @@ async fn send(
                 Ok(0) | Err(_) => break,
                 Ok(count) => &buffer[..count],
             },
-            () = signals.next() => match wire.quit {
-                Some(quit) => quit,
-                None => break,
-            },
+            () = signals.next() => {
+                input.stop();
+                match wire.quit {
+                    Some(quit) => quit,
+                    None => break,
+                }
+            }
         };
         // That the daemon is gone shows where its answers are read.
         if to.write_all(bytes).await.is_err() {

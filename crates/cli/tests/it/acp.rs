@@ -247,3 +247,22 @@ async fn the_first_of_two_editors_may_leave_first() {
         assert!(status.success(), "{status}");
     }
 }
+
+#[tokio::test]
+async fn one_that_nobody_has_spoken_to_ends_when_it_is_told_to() {
+    let stage = Stage::new("").await;
+    let mut child = Child::start(&stage);
+    let id = child.child.id().unwrap();
+    let caught = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
+        u64::from_str_radix(&mask, 16).unwrap() & (1 << (15 - 1)) != 0
+    };
+    while !caught() {
+        tokio::task::yield_now().await;
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let status = tokio::time::timeout(PATIENCE, child.child.wait()).await.expect("it ends").unwrap();
+    assert!(status.success(), "{status}");
+}

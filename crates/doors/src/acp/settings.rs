@@ -165,6 +165,7 @@ fn policy(door: &HttpDoor, now: &Policy, mode: &str) -> Result<Policy, Error> {
     let mut policy = chosen.of_policy(now);
     if id == MODES[0] && mode_of(usual) == id {
         policy.approval.require_for_kinds.clone_from(&usual.approval.require_for_kinds);
+        policy.patch_review.clone_from(&usual.patch_review);
     }
     Ok(policy)
 }

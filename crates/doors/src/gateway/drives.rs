@@ -1,5 +1,6 @@
 //! The work that falls to a socket: of each relay one of its sockets does it, and rings the others.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
@@ -59,8 +60,12 @@ impl Drives {
         self.others.clear();
     }
 
-    /// Does what there is to do, and is ready when that made news for the socket with this bell.
-    pub(super) fn poll_news(&mut self, bell: &Bell, context: &mut Context<'_>) -> Poll<()> {
+    /// Does what there is to do, and returns when that made news for the socket with this bell.
+    pub(super) async fn news(&mut self, bell: &Bell) {
+        poll_fn(|context| self.poll_news(bell, context)).await;
+    }
+
+    fn poll_news(&mut self, bell: &Bell, context: &mut Context<'_>) -> Poll<()> {
         if let Some(first) = &mut self.first
             && Pin::new(first).poll(context).is_ready()
         {

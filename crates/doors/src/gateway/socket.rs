@@ -5,7 +5,7 @@
 //! in each relay, and takes from there as fast as its client reads.
 
 use std::collections::VecDeque;
-use std::future::{poll_fn, ready};
+use std::future::ready;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,7 +131,7 @@ impl Socket {
             let end = tokio::select! {
                 biased;
                 // News is what there mostly is; the others have their turn all the same.
-                () = poll_fn(|context| self.drives.poll_news(&self.bell, context)), if is_driving && self.streak < STREAK => {
+                () = self.drives.news(&self.bell), if is_driving && self.streak < STREAK => {
                     self.streak += 1;
                     self.wake();
                     None
@@ -350,7 +350,7 @@ impl Socket {
             let happened = tokio::select! {
                 happened = self.connection.happens(false) => happened,
                 () = self.bell.rung(), if idle => Happened::Flushed,
-                () = poll_fn(|context| self.drives.poll_news(&self.bell, context)), if !self.drives.is_empty() => Happened::Flushed,
+                () = self.drives.news(&self.bell), if !self.drives.is_empty() => Happened::Flushed,
                 () = tokio::time::sleep_until(deadline) => return End::Close(1001, "the daemon is stopping"),
             };
             if let Happened::Gone | Happened::Broken(_) = happened {

@@ -18,16 +18,29 @@ pub(crate) struct Input {
     /// Whether what comes is kept.
     keeps: bool,
     ended: bool,
+    stopped: bool,
 }
 
 impl Input {
     pub(super) fn new() -> Input {
-        Input { stdin: tokio::io::stdin(), kept: Vec::new(), read: 0, keeps: true, ended: false }
+        Input {
+            stdin: tokio::io::stdin(),
+            kept: Vec::new(),
+            read: 0,
+            keeps: true,
+            ended: false,
+            stopped: false,
+        }
     }
 
-    /// Whether the client has gone without a word.
-    pub(super) fn was_silent(&self) -> bool {
-        self.ended && self.keeps && self.kept.is_empty()
+    /// Whether nobody waits for an answer: the client was told to end, or has gone without a word.
+    pub(super) fn is_over(&self) -> bool {
+        self.stopped || (self.ended && self.keeps && self.kept.is_empty())
+    }
+
+    /// The client is to end, whatever it still has to say.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
     }
 
     /// Lets the next reader begin at the beginning, if that is kept.
