@@ -1,20 +1,27 @@
-//! How a delta looks on the wire: the envelope of a record, without seq and chain. Encoded once,
-//! however many look on.
+//! A delta as it goes to those who look on. On the wire it is the envelope of a record, without seq and chain: encoded when
+//! the first of them wants it so, and once, however many do. A door with words of its own takes it as it is.
+
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use ostler_types::{Delta, DeltaKind, MessageId, SessionId, ToolCallId, TurnId};
 use serde::Serialize;
 
-/// A delta as clients see it.
+/// What the envelope takes, about.
+const ENVELOPE: usize = 256;
+
+/// A delta that is shown. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct DeltaLine {
-    /// The event's name.
-    pub name: &'static str,
-    /// One JSON object.
-    pub bytes: Bytes,
-    /// Which message or call it is a part of.
-    pub(crate) of: Subject,
+pub struct DeltaLine(Arc<Shown>);
+
+#[derive(Debug)]
+struct Shown {
+    session_id: SessionId,
+    turn_id: TurnId,
+    ts: Timestamp,
+    delta: Delta,
+    bytes: OnceLock<Bytes>,
 }
 
 /// What text streams into.
@@ -27,19 +34,59 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    fn of(kind: &DeltaKind) -> Subject {
-        match kind {
-            DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. } => {
-                Subject::Message(*message_id)
-            }
-            DeltaKind::ToolOutput { tool_call_id, .. } => Subject::Call(tool_call_id.clone()),
+    /// Whether a delta is a part of it.
+    pub(crate) fn covers(&self, line: &DeltaLine) -> bool {
+        match (self, &line.delta().kind) {
+            (
+                Subject::Message(id),
+                DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. },
+            ) => id == message_id,
+            (Subject::Call(id), DeltaKind::ToolOutput { tool_call_id, .. }) => id == tool_call_id,
+            (Subject::Message(_), DeltaKind::ToolOutput { .. })
+            | (Subject::Call(_), DeltaKind::Text { .. } | DeltaKind::Reasoning { .. }) => false,
         }
     }
 }
 
 impl DeltaLine {
-    pub(crate) fn new(session_id: SessionId, turn_id: TurnId, ts: Timestamp, delta: &Delta) -> DeltaLine {
-        let (Delta { kind, offset, text }, name) = (delta, delta.name());
+    pub(crate) fn new(session_id: SessionId, turn_id: TurnId, ts: Timestamp, delta: Delta) -> DeltaLine {
+        DeltaLine(Arc::new(Shown { session_id, turn_id, ts, delta, bytes: OnceLock::new() }))
+    }
+
+    /// The event's name.
+    pub fn name(&self) -> &'static str {
+        self.0.delta.name()
+    }
+
+    /// The turn that it is a part of.
+    pub fn turn_id(&self) -> TurnId {
+        self.0.turn_id
+    }
+
+    /// When it was shown.
+    pub fn ts(&self) -> Timestamp {
+        self.0.ts
+    }
+
+    /// The text, and where it goes.
+    pub fn delta(&self) -> &Delta {
+        &self.0.delta
+    }
+
+    /// One JSON object.
+    pub fn bytes(&self) -> &Bytes {
+        self.0.bytes.get_or_init(|| self.0.encode())
+    }
+
+    /// How many bytes it takes while it waits, about.
+    pub(crate) fn size(&self) -> usize {
+        ENVELOPE + self.0.delta.text.len()
+    }
+}
+
+impl Shown {
+    fn encode(&self) -> Bytes {
+        let Delta { kind, offset, text } = &self.delta;
         let data = match kind {
             DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part } => DeltaData {
                 message_id: Some(*message_id),
@@ -53,9 +100,11 @@ impl DeltaLine {
                 DeltaData { tool_call_id, stream, offset: *offset, text, ..DeltaData::none() }
             }
         };
-        let envelope = DeltaEnvelope { ts, session_id, turn_id, name, data };
-        let bytes = serde_json::to_vec(&envelope).expect("a delta is plain strings and numbers");
-        DeltaLine { name, bytes: bytes.into(), of: Subject::of(kind) }
+        let Shown { ts, session_id, turn_id, .. } = *self;
+        let envelope = DeltaEnvelope { ts, session_id, turn_id, name: self.delta.name(), data };
+        let mut bytes = Vec::with_capacity(ENVELOPE + text.len());
+        serde_json::to_writer(&mut bytes, &envelope).expect("a delta is plain strings and numbers");
+        bytes.into()
     }
 }
 

@@ -101,7 +101,7 @@ impl FeedSubscription {
         }
         loop {
             match self.queue.try_next() {
-                Some(Next::Item(Item::Delta(line))) if self.finished.contains(&line.of) => {}
+                Some(Next::Item(Item::Delta(line))) if self.finished.iter().any(|of| of.covers(&line)) => {}
                 Some(Next::Item(Item::Delta(line))) => return Ok(Some(FeedItem::Delta(line))),
                 Some(Next::Item(Item::Record(_))) => {}
                 // The text is whole in the record that follows it, so a lost delta is only late.
@@ -146,7 +146,7 @@ impl Drop for FeedSubscription {
 impl Deltas {
     pub(crate) fn publish(&self, line: &DeltaLine) {
         for queue in self.lock().iter() {
-            queue.push(Item::Delta(line.clone()), line.bytes.len());
+            queue.push(Item::Delta(line.clone()), line.size());
         }
     }
 

@@ -137,13 +137,13 @@ impl Hub {
     }
 
     /// Shows text as it streams. A delta of a turn that is over is dropped. Returns what was shown.
-    pub(crate) fn delta(&self, turn_id: TurnId, delta: &Delta) -> Option<DeltaLine> {
+    pub(crate) fn delta(&self, turn_id: TurnId, delta: Delta) -> Option<DeltaLine> {
         let mut inner = self.lock();
         if inner.turn_id != Some(turn_id) {
             return None;
         }
         if let Some(held) = &mut inner.held {
-            held.push(delta.clone());
+            held.push(delta);
             return None;
         }
         Some(self.show(&mut inner, turn_id, delta))
@@ -161,14 +161,14 @@ impl Hub {
     pub(crate) fn go_on(&self) -> Vec<DeltaLine> {
         let mut inner = self.lock();
         let (Some(held), Some(turn_id)) = (inner.held.take(), inner.turn_id) else { return Vec::new() };
-        held.iter().map(|delta| self.show(&mut inner, turn_id, delta)).collect()
+        held.into_iter().map(|delta| self.show(&mut inner, turn_id, delta)).collect()
     }
 
-    fn show(&self, inner: &mut Inner, turn_id: TurnId, delta: &Delta) -> DeltaLine {
+    fn show(&self, inner: &mut Inner, turn_id: TurnId, delta: Delta) -> DeltaLine {
+        inner.keep(&delta);
         let line = DeltaLine::new(self.session_id, turn_id, self.clock.now(), delta);
-        inner.keep(delta);
         for queue in inner.queues.iter().filter(|queue| queue.takes_deltas()) {
-            queue.push(Item::Delta(line.clone()), line.bytes.len());
+            queue.push(Item::Delta(line.clone()), line.size());
         }
         line
     }
@@ -210,7 +210,7 @@ impl Hub {
         let line = |stream: &Stream| {
             let turn_id = inner.turn_id?;
             let delta = Delta { kind: stream.kind.clone(), offset: stream.start, text: stream.text.clone() };
-            (!delta.text.is_empty()).then(|| DeltaLine::new(self.session_id, turn_id, now, &delta))
+            (!delta.text.is_empty()).then(|| DeltaLine::new(self.session_id, turn_id, now, delta))
         };
         let deltas = inner.streams.iter().filter_map(line).collect();
         Standing { last_seq: inner.last_seq, deltas, closed: inner.closed }

@@ -83,7 +83,7 @@ impl Queue {
             Some(item) => {
                 let size = match &item {
                     Item::Record(line) => line.bytes.len(),
-                    Item::Delta(line) => line.bytes.len(),
+                    Item::Delta(line) => line.size(),
                 };
                 waiting.bytes = waiting.bytes.saturating_sub(size);
                 Some(Next::Item(item))

@@ -141,7 +141,7 @@ impl Running {
         let (turn_id, canceled) = (open.id, CancellationToken::new());
         let (sender, requests) = mpsc::channel(REPORTS);
         let sink = raw.as_ref().map(RawWriter::sink);
-        let deltas = Arc::new(move |delta: Delta| show(&hub, &shared, turn_id, &delta));
+        let deltas = Arc::new(move |delta: Delta| show(&hub, &shared, turn_id, delta));
         let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas, raw: sink });
         let children_tokens = context.children_tokens.clone();
         let task = tokio::spawn(async move { agent.run_turn(context).await });
@@ -267,7 +267,7 @@ impl Returned {
 }
 
 /// Shows a delta to those who look at this session or at all, and keeps it in a draft now and then.
-fn show(hub: &Hub, shared: &Shared, turn_id: TurnId, delta: &Delta) {
+fn show(hub: &Hub, shared: &Shared, turn_id: TurnId, delta: Delta) {
     let Some(line) = hub.delta(turn_id, delta) else { return };
     shared.deltas.publish(&line);
     if let Some((turn_id, deltas)) = hub.unsaved(DRAFT_BYTES) {

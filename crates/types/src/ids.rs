@@ -4,8 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
+
+/// The hex digits of an id.
+const DIGITS: usize = 32;
 
 /// Why a string is not an id of the wanted kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,8 +22,7 @@ pub struct IdError {
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(Uuid);
 
         impl $name {
@@ -56,16 +59,16 @@ macro_rules! id {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(s: String) -> Result<Self, IdError> {
-                s.parse()
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut room = [0; $prefix.len() + DIGITS];
+                serializer.serialize_str(spell($prefix, &self.0, &mut room))
             }
         }
 
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.to_string()
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Spelled($prefix)).map(Self)
             }
         }
 
@@ -104,10 +107,32 @@ impl fmt::Display for ToolCallId {
     }
 }
 
+/// Writes an id without taking memory for it: each delta and each record has some.
+fn spell<'a>(prefix: &str, uuid: &Uuid, room: &'a mut [u8]) -> &'a str {
+    room[..prefix.len()].copy_from_slice(prefix.as_bytes());
+    uuid.simple().encode_lower(&mut room[prefix.len()..]);
+    str::from_utf8(room).expect("a prefix and hex digits are text")
+}
+
+/// Reads an id with this prefix in the same way.
+struct Spelled(&'static str);
+
+impl Visitor<'_> for Spelled {
+    type Value = Uuid;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` followed by {DIGITS} lower-case hex digits", self.0)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Uuid, E> {
+        parse(self.0, text).map_err(E::custom)
+    }
+}
+
 /// Only the exact form is accepted: an id is also a file name, so there must be one spelling.
 fn parse(prefix: &'static str, s: &str) -> Result<Uuid, IdError> {
     let digits = s.strip_prefix(prefix).ok_or(IdError { prefix })?;
-    let exact = digits.len() == 32 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let exact = digits.len() == DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     if !exact {
         return Err(IdError { prefix });
     }
@@ -122,6 +147,8 @@ mod tests {
     fn an_id_has_one_spelling() {
         let good = "sess_0190f3c4a5b67c8d9e0f112233445566";
         assert_eq!(good.parse::<SessionId>().unwrap().to_string(), good);
+        let id: SessionId = serde_json::from_value(good.into()).unwrap();
+        assert_eq!(serde_json::to_value(id).unwrap(), good);
         for bad in [
             "",
             "sess_",
@@ -132,6 +159,7 @@ mod tests {
             "sess_0190f3c4a5b67c8d9e0f1122334455667",
         ] {
             assert!(bad.parse::<SessionId>().is_err(), "{bad}");
+            assert!(serde_json::from_value::<SessionId>(bad.into()).is_err(), "{bad}");
         }
     }
 }

@@ -1,11 +1,9 @@
 //! What streams: text of the model, of which each piece is told once, and output of running calls, which this
 //! protocol replaces as a whole, so that only its end is told, and not too often.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use ostler_types::{MessageId, ToolCallId};
-use serde::Deserialize;
+use ostler_types::MessageId;
 use tokio::time::Instant;
 
 /// Bytes of a running call's output that are shown; its result has more.
@@ -14,26 +12,6 @@ const OUTPUT: usize = 16 * 1024;
 const AT_LATEST: Duration = Duration::from_millis(100);
 /// Parts of messages of which it is known how much was told.
 const PARTS: usize = 64;
-
-/// A delta, as the engine shows it.
-#[derive(Deserialize)]
-pub(super) struct DeltaFrame<'a> {
-    #[serde(borrow)]
-    pub(super) data: DeltaData<'a>,
-}
-
-/// Where its text goes.
-#[derive(Deserialize)]
-pub(super) struct DeltaData<'a> {
-    pub(super) message_id: Option<MessageId>,
-    pub(super) part: Option<u32>,
-    pub(super) tool_call_id: Option<ToolCallId>,
-    #[serde(borrow)]
-    pub(super) stream: Option<Cow<'a, str>>,
-    pub(super) offset: u64,
-    #[serde(borrow)]
-    pub(super) text: Cow<'a, str>,
-}
 
 /// How much of each part has been told.
 #[derive(Default)]

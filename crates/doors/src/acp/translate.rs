@@ -15,14 +15,14 @@ use ostler_acp::{to_commands, to_stop_reason};
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    AgentState, ChildCall, Cost, Event, Message, MessageId, PATCH_REVIEW, Part, Record, Role, SessionId,
-    SessionView, ToolCall, ToolCallId, ToolKind, TurnId,
+    AgentState, ChildCall, Cost, Delta, DeltaKind, Event, Message, MessageId, PATCH_REVIEW, Part, Record,
+    Role, SessionId, SessionView, ToolCall, ToolCallId, ToolKind, TurnId,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::notes::{Note, Question, QuestionKey, TurnEnd};
-use super::output::{DeltaFrame, Output, Told};
+use super::output::{Output, Told};
 use super::wire;
 use crate::http::HttpSettings;
 use plan::Plan;
@@ -135,17 +135,17 @@ impl Translator {
     }
 
     fn delta(&mut self, line: &DeltaLine, out: &mut Vec<u8>) {
-        let Ok(DeltaFrame { data }) = serde_json::from_slice(&line.bytes) else {
-            tracing::error!(name = line.name, "a delta cannot be read back");
-            return;
-        };
-        if let (Some(id), Some(part)) = (data.message_id, data.part) {
-            let fresh = self.told.fresh(id, part, data.offset, &data.text).to_owned();
-            self.say(id, &fresh, line.name == "reasoning_delta", out);
-        } else if let (Some(id), Some(stream)) = (data.tool_call_id, data.stream)
-            && let Some(call) = self.calls.iter_mut().find(|call| call.id == id)
-        {
-            call.output.splice(&stream, data.offset, &data.text);
+        let Delta { kind, offset, text } = line.delta();
+        match kind {
+            DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part } => {
+                let fresh = self.told.fresh(*message_id, *part, *offset, text);
+                self.say(*message_id, fresh, matches!(kind, DeltaKind::Reasoning { .. }), out);
+            }
+            DeltaKind::ToolOutput { tool_call_id, stream } => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == *tool_call_id) {
+                    call.output.splice(stream, *offset, text);
+                }
+            }
         }
     }
 

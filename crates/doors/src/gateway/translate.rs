@@ -6,10 +6,9 @@ use std::borrow::Cow;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    CallName, ChildCall, Event, FileChange, Message, MessageId, PATCH_REVIEW, Part, PendingApproval, Record,
-    ToolCall, ToolCallId, ToolResult, TurnId, Usage,
+    CallName, ChildCall, Delta, DeltaKind, Event, FileChange, Message, MessageId, PATCH_REVIEW, Part,
+    PendingApproval, Record, ToolCall, ToolCallId, ToolResult, TurnId, Usage,
 };
-use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -273,25 +272,9 @@ fn rest_of(message: &Message, turn_id: TurnId, place: &mut Place) -> Vec<Entry> 
 
 /// What there is to send of a delta.
 fn delta(line: &DeltaLine, place: &mut Place) -> Option<Entry> {
-    #[derive(Deserialize)]
-    struct Envelope<'a> {
-        turn_id: TurnId,
-        #[serde(borrow)]
-        data: Data<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Data<'a> {
-        message_id: MessageId,
-        part: u32,
-        offset: u64,
-        #[serde(borrow)]
-        text: Cow<'a, str>,
-    }
-    if line.name != "model_output_delta" {
-        return None;
-    }
-    let Envelope { turn_id, data } = serde_json::from_slice(&line.bytes).ok()?;
-    piece(turn_id, (data.message_id, data.part), data.offset, &data.text, place)
+    let Delta { kind, offset, text } = line.delta();
+    let DeltaKind::Text { message_id, part } = *kind else { return None };
+    piece(line.turn_id(), (message_id, part), *offset, text, place)
 }
 
 /// A piece of text that begins at `offset` of its part, without what is known of it.

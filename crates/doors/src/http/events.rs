@@ -252,7 +252,7 @@ impl Source {
 fn from_item(item: Item) -> Frame {
     match item {
         Item::Record(line) => Frame { id: Some(line.seq), name: line.name().to_owned(), data: line.bytes },
-        Item::Delta(line) => Frame { id: None, name: line.name.to_owned(), data: line.bytes },
+        Item::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },
     }
 }
 
@@ -262,7 +262,7 @@ fn from_feed(item: FeedItem) -> Frame {
             let name = record.line.name().to_owned();
             Frame { id: Some(record.next.0), name, data: record.line.bytes }
         }
-        FeedItem::Delta(line) => Frame { id: None, name: line.name.to_owned(), data: line.bytes },
+        FeedItem::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },
     }
 }
 

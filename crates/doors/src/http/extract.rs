@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use axum::extract::path::ErrorKind;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -58,11 +60,20 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> 
         match Path::<T>::from_request_parts(parts, state).await {
             Ok(Path(ids)) => Ok(Ids(ids)),
             Err(rejection) => {
-                let message = format!("the path names nothing: {}", rejection.body_text());
+                let message = format!("the path names nothing: {}", why(&rejection));
                 Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", message)
                     .hint("ids are `sess_`, `turn_` or `msg_` and 32 lower-case hex digits"))
             }
         }
+    }
+}
+
+/// What is wrong with a path, without repeating it, however long it is.
+fn why(rejection: &PathRejection) -> &str {
+    let PathRejection::FailedToDeserializePathParams(failed) = rejection else { return "it has no ids" };
+    match failed.kind() {
+        ErrorKind::DeserializeError { message, .. } | ErrorKind::Message(message) => message,
+        _ => "it cannot be read",
     }
 }
 

@@ -1,13 +1,10 @@
 //! From the engine's records and deltas to this wire's messages. A turn ends in one `session:complete` or
 //! `session:cancelled`; one that failed has an `error` before it.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use jiff::Timestamp;
 use ostler_engine::{DeltaLine, Item};
-use ostler_types::{Event, Failure, Message, MessageId, Record, Role, Session, TurnId};
-use serde::Deserialize;
+use ostler_types::{Delta, DeltaKind, Event, Failure, Message, MessageId, Record, Role, Session, TurnId};
 
 use super::entries::{answered, part_id, said, user};
 use super::frames::{Entry, Frame, time};
@@ -139,43 +136,28 @@ impl Translator {
     }
 
     fn delta(&mut self, line: &DeltaLine, out: &mut Vec<Bytes>) {
-        #[derive(Deserialize)]
-        struct Envelope<'a> {
-            ts: Timestamp,
-            #[serde(borrow)]
-            data: Data<'a>,
-        }
-        #[derive(Deserialize)]
-        struct Data<'a> {
-            message_id: MessageId,
-            part: u32,
-            offset: u64,
-            #[serde(borrow)]
-            text: Cow<'a, str>,
-        }
-        let thinks = line.name == "reasoning_delta";
-        if !thinks && line.name != "model_output_delta" {
+        let Delta { kind, offset, text } = line.delta();
+        let (DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part }) = *kind else {
             return;
-        }
-        let Ok(Envelope { ts, data }) = serde_json::from_slice::<Envelope<'_>>(&line.bytes) else { return };
-        let of = |(id, part, _): &&mut (MessageId, u32, u64)| *id == data.message_id && *part == data.part;
+        };
+        let of = |(id, number, _): &&mut (MessageId, u32, u64)| *id == message_id && *number == part;
         let known = self.shown.iter_mut().find(of).map(|(.., known)| *known);
         let start = known.unwrap_or(0);
         // Text after a gap is left for the record of the whole message, which has it all.
-        let skipped = start.checked_sub(data.offset).and_then(|skipped| usize::try_from(skipped).ok());
-        let fresh = skipped.and_then(|skipped| data.text.get(skipped..)).filter(|fresh| !fresh.is_empty());
+        let skipped = start.checked_sub(*offset).and_then(|skipped| usize::try_from(skipped).ok());
+        let fresh = skipped.and_then(|skipped| text.get(skipped..)).filter(|fresh| !fresh.is_empty());
         let Some(fresh) = fresh else { return };
-        let entry_id = part_id(data.message_id, data.part);
+        let entry_id = part_id(message_id, part);
         let end = start + fresh.len() as u64;
         match self.shown.iter_mut().find(of) {
             Some((.., known)) => *known = end,
             None => {
-                self.shown.push((data.message_id, data.part, end));
+                self.shown.push((message_id, part, end));
                 let (entry_id, content) = (entry_id.clone(), String::new());
-                let entry = if thinks {
+                let entry = if matches!(kind, DeltaKind::Reasoning { .. }) {
                     Entry::Thinking { entry_id, content }
                 } else {
-                    Entry::Assistant { entry_id, content, timestamp: time(ts) }
+                    Entry::Assistant { entry_id, content, timestamp: time(line.ts()) }
                 };
                 self.update(entry, out);
             }

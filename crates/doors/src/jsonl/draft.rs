@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ostler_types::{MessageId, SessionId};
-use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::messages::Writer;
@@ -22,27 +21,6 @@ const GROWTH: usize = 64;
 const AT_LATEST: Duration = Duration::from_millis(100);
 /// Bytes of a call's output that are kept; its result has more.
 const OUTPUT: usize = 32 * 1024;
-
-/// A delta, as the engine shows it.
-#[derive(Deserialize)]
-pub(super) struct DeltaFrame<'a> {
-    pub(super) ts: Timestamp,
-    #[serde(borrow)]
-    pub(super) data: DeltaData<'a>,
-}
-
-/// Where its text goes.
-#[derive(Deserialize)]
-pub(super) struct DeltaData<'a> {
-    pub(super) message_id: Option<MessageId>,
-    pub(super) part: Option<u32>,
-    pub(super) tool_call_id: Option<String>,
-    #[serde(borrow)]
-    pub(super) stream: Option<std::borrow::Cow<'a, str>>,
-    pub(super) offset: u64,
-    #[serde(borrow)]
-    pub(super) text: std::borrow::Cow<'a, str>,
-}
 
 /// A message that is being written.
 pub(super) struct Draft {

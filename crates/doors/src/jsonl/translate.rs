@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    CallName, ChildCall, Event, Message, MessageId, Record, Role, SessionId, SessionView, ToolCall,
-    ToolCallId, ToolResult, TurnId, Usage,
+    CallName, ChildCall, Delta, DeltaKind, Event, Message, MessageId, Record, Role, SessionId, SessionView,
+    ToolCall, ToolCallId, ToolResult, TurnId, Usage,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::draft::{DeltaFrame, Draft, Output};
+use super::draft::{Draft, Output};
 use super::frames::{CloseReason, Outcome, ServerFrame, SessionEvent};
 use super::messages::{self, Encoded, StopReason, Writer};
 use super::notes::{Note, QuestionKey, review_summary};
@@ -98,36 +98,30 @@ impl Translator {
     }
 
     fn delta(&mut self, line: &DeltaLine, out: &mut Vec<u8>) {
-        let Ok(DeltaFrame { ts, data }) = serde_json::from_slice(&line.bytes) else {
-            tracing::error!(name = line.name, "a delta cannot be read back");
-            return;
-        };
         if self.run.is_none() {
             return;
         }
-        if let (Some(message_id), Some(part)) = (data.message_id, data.part) {
-            let thinking = line.name == "reasoning_delta";
-            self.text(message_id, ts, part, thinking, data.offset, &data.text, out);
-        } else if let (Some(id), Some(stream)) = (data.tool_call_id, data.stream) {
-            let calls =
-                self.run.iter_mut().filter_map(|run| run.step.as_mut()).flat_map(|step| &mut step.calls);
-            if let Some(call) = calls.into_iter().find(|call| call.call.id.0 == id) {
-                call.output.splice(&stream, data.offset, &data.text);
+        let Delta { kind, offset, text } = line.delta();
+        match kind {
+            DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part } => {
+                let thinking = matches!(kind, DeltaKind::Reasoning { .. });
+                self.grow(*message_id, line.ts(), *part, out);
+                if let Some(draft) = &mut self.draft {
+                    draft.splice(*part, thinking, *offset, text);
+                }
+            }
+            DeltaKind::ToolOutput { tool_call_id, stream } => {
+                let steps = self.run.iter_mut().filter_map(|run| run.step.as_mut());
+                let mut calls = steps.flat_map(|step| &mut step.calls);
+                if let Some(call) = calls.find(|call| call.call.id == *tool_call_id) {
+                    call.output.splice(stream, *offset, text);
+                }
             }
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a delta taken apart, and where its lines go")]
-    fn text(
-        &mut self,
-        id: MessageId,
-        ts: Timestamp,
-        part: u32,
-        thinking: bool,
-        offset: u64,
-        text: &str,
-        out: &mut Vec<u8>,
-    ) {
+    /// Begins with a message, or with another part of it.
+    fn grow(&mut self, id: MessageId, ts: Timestamp, part: u32, out: &mut Vec<u8>) {
         if self.draft.as_ref().is_none_or(|draft| draft.id != id) {
             self.flush_message(out);
             self.start_step(out);
@@ -138,9 +132,6 @@ impl Translator {
         }
         if !self.draft.as_ref().is_some_and(|draft| draft.goes_on_with(part)) {
             self.flush_message(out);
-        }
-        if let Some(draft) = &mut self.draft {
-            draft.splice(part, thinking, offset, text);
         }
     }
 

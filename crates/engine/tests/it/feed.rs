@@ -105,8 +105,8 @@ async fn deltas_are_shown_too() {
             break line;
         }
     };
-    assert_eq!(shown.name, "model_output_delta");
-    let delta: serde_json::Value = serde_json::from_slice(&shown.bytes).unwrap();
+    assert_eq!(shown.name(), "model_output_delta");
+    let delta: serde_json::Value = serde_json::from_slice(shown.bytes()).unwrap();
     assert_eq!(
         (&delta["session_id"], &delta["data"]["text"]),
         (&id.to_string().into(), &"as it comes".into())

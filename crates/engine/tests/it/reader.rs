@@ -33,7 +33,7 @@ impl Reader {
                 self.next_seq += 1;
                 self.take(line.record().unwrap());
             }
-            Some(Item::Delta(line)) => self.splice(&serde_json::from_slice(&line.bytes).unwrap()),
+            Some(Item::Delta(line)) => self.splice(&serde_json::from_slice(line.bytes()).unwrap()),
             None => return false,
         }
         true
