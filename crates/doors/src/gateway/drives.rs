@@ -41,6 +41,8 @@ impl Bell {
 pub(super) struct Drives {
     first: Option<Drive>,
     others: FuturesUnordered<Drive>,
+    /// Whether nothing can have happened since the work was done: whatever does wakes the task, which asks again.
+    is_done: bool,
 }
 
 impl Drives {
@@ -49,6 +51,7 @@ impl Drives {
     }
 
     pub(super) fn push(&mut self, drive: Drive) {
+        self.is_done = false;
         match self.first {
             None => self.first = Some(drive),
             Some(_) => self.others.push(drive),
@@ -60,21 +63,25 @@ impl Drives {
         self.others.clear();
     }
 
-    /// Does what there is to do, and returns when that made news for the socket with this bell.
+    /// Does what there is to do, and returns when that made news for the socket with this bell. Always asked by the same
+    /// task.
     pub(super) async fn news(&mut self, bell: &Bell) {
         poll_fn(|context| self.poll_news(bell, context)).await;
     }
 
     fn poll_news(&mut self, bell: &Bell, context: &mut Context<'_>) -> Poll<()> {
+        if std::mem::take(&mut self.is_done) {
+            return Poll::Pending;
+        }
         if let Some(first) = &mut self.first
             && Pin::new(first).poll(context).is_ready()
         {
             self.first = None;
         }
-        while let Poll::Ready(Some(())) = self.others.poll_next_unpin(context) {}
-        match bell.news.swap(false, Ordering::Relaxed) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
+        while !self.others.is_empty()
+            && let Poll::Ready(Some(())) = self.others.poll_next_unpin(context)
+        {}
+        self.is_done = bell.news.swap(false, Ordering::Relaxed);
+        if self.is_done { Poll::Ready(()) } else { Poll::Pending }
     }
 }

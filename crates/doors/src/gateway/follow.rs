@@ -56,6 +56,11 @@ impl Follow {
         drive
     }
 
+    /// Leaves the work to whoever wants it.
+    pub(super) fn release(&mut self) {
+        self.is_driven = false;
+    }
+
     /// Whether somebody else tells of news.
     pub(super) fn is_told(&self) -> bool {
         !self.is_driven

@@ -17,7 +17,6 @@ use futures_util::future::BoxFuture;
 use ostler_engine::{Engine, EngineError, Item, Subscription};
 use ostler_types::{MessageId, SessionId, Usage};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
 use super::drives::Bell;
 use super::place::{Entry, News, Place};
@@ -47,7 +46,6 @@ pub(super) struct Relay {
     ring: Mutex<Ring>,
     /// Whether somebody is to do the work.
     is_idle: AtomicBool,
-    stop: CancellationToken,
 }
 
 /// The work of a relay, done by one of its sockets, whose bell is told of news; the others are rung for. Dropping it leaves
@@ -105,8 +103,7 @@ impl Relays {
         let relay = match known {
             Some(relay) => Arc::clone(relay),
             None => {
-                let (ring, stop) = (Mutex::new(Ring::new()), CancellationToken::new());
-                let relay = Arc::new(Relay { ring, is_idle: AtomicBool::new(true), stop });
+                let relay = Arc::new(Relay { ring: Mutex::new(Ring::new()), is_idle: AtomicBool::new(true) });
                 relay.ring().work = Some(Box::pin(Arc::clone(&relay).run(self.engine.clone(), session)));
                 running.insert(session, Arc::clone(&relay));
                 relay
@@ -116,7 +113,7 @@ impl Relays {
         relay
     }
 
-    /// Follows no longer. With the last socket the relay ends.
+    /// Follows no longer. With the last socket the relay ends, so whoever leaves must not keep a [`Drive`] of it.
     pub(super) fn leave(&self, session: SessionId, relay: &Arc<Relay>, bell: &Arc<Bell>) {
         let mut running = self.running();
         let mut ring = relay.ring();
@@ -124,7 +121,6 @@ impl Relays {
             ring.bells.swap_remove(index);
         }
         if ring.bells.is_empty() {
-            relay.stop.cancel();
             running.retain(|id, other| *id != session || !Arc::ptr_eq(other, relay));
             let work = ring.work.take();
             drop(ring);
@@ -166,7 +162,8 @@ impl Relays {
 impl Relay {
     /// Has the socket with this bell do the work, if nobody does it.
     pub(super) fn drive(self: &Arc<Self>, bell: &Arc<Bell>) -> Option<Drive> {
-        if !self.is_idle.swap(false, Ordering::AcqRel) {
+        // Mostly somebody does it, and only to look is cheaper than to write.
+        if !self.is_idle.load(Ordering::Acquire) || !self.is_idle.swap(false, Ordering::AcqRel) {
             return None;
         }
         let mut ring = self.ring();
@@ -183,24 +180,18 @@ impl Relay {
     async fn run(self: Arc<Self>, engine: Engine, session: SessionId) {
         let mut place = None;
         let mut looks = 0;
-        let work = async {
-            loop {
-                let before = place.clone();
-                if let Err(error) = self.follow(&engine, session, &mut place).await {
-                    tracing::debug!(%session, %error, "a session is followed no longer");
-                    break;
-                }
-                // Its actor ended, which happens when the disk failed under it; the next one goes on.
-                looks = if before == place { looks + 1 } else { 0 };
-                if looks > LOOKS || *engine.stopping().borrow() {
-                    break;
-                }
-                tokio::time::sleep(PAUSE).await;
+        loop {
+            let before = place.clone();
+            if let Err(error) = self.follow(&engine, session, &mut place).await {
+                tracing::debug!(%session, %error, "a session is followed no longer");
+                break;
             }
-        };
-        tokio::select! {
-            () = self.stop.cancelled() => {}
-            () = work => {}
+            // Its actor ended, which happens when the disk failed under it; the next one goes on.
+            looks = if before == place { looks + 1 } else { 0 };
+            if looks > LOOKS || *engine.stopping().borrow() {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
         }
         let mut ring = self.ring();
         ring.ended = true;
@@ -325,7 +316,16 @@ impl Ring {
             self.entries.push_back(entry);
         }
         self.finish(finished, place.seq);
-        while self.bytes > RING_BYTES && self.entries.len() > 1 {
+        self.forget_while(|ring| ring.bytes > RING_BYTES && ring.entries.len() > 1);
+        match &mut self.head {
+            Some(head) => head.move_to(place),
+            None => self.head = Some(place.clone()),
+        }
+    }
+
+    /// Forgets the oldest entries.
+    fn forget_while(&mut self, more: impl Fn(&Ring) -> bool) {
+        while more(self) {
             let Some(entry) = self.entries.pop_front() else { break };
             self.bytes -= entry.wire.len();
             self.first += 1;
@@ -334,10 +334,6 @@ impl Ring {
         // What was finished before the base is of no text in the ring.
         while let Some((message_id, _)) = self.finished.pop_front_if(|(_, seq)| *seq < self.base.seq) {
             self.base.forget(message_id);
-        }
-        match &mut self.head {
-            Some(head) => head.move_to(place),
-            None => self.head = Some(place.clone()),
         }
     }
 
@@ -400,6 +396,10 @@ impl Ring {
         *cursor = Some(at);
         if let Some(head) = self.head.as_ref().filter(|head| head.seq > place.seq) {
             place.clone_from(head);
+        }
+        if self.bells.len() == 1 {
+            // Nobody else needs it, and memory that was just used is the cheapest to use again.
+            self.forget_while(|ring| ring.first < at);
         }
         here
     }

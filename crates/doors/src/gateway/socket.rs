@@ -238,7 +238,7 @@ impl Socket {
                 }
                 Err(error) => {
                     tracing::debug!(%session, %error, "a session is followed no longer");
-                    self.follows.retain(|follow| follow.session != session);
+                    self.drop_follows(|follow| follow.session == session);
                 }
             },
         }
@@ -255,8 +255,9 @@ impl Socket {
             return;
         }
         if self.follows.len() >= FOLLOWED {
-            let released = self.follows.remove(0);
-            let session_key = released.session.uuid();
+            let released = self.follows[0].session;
+            self.drop_follows(|follow| follow.session == released);
+            let session_key = released.uuid();
             self.connection.outgoing.push(framing::text(&ServerEvent::Released { session_key }));
         }
         for approval in &named.approvals {
@@ -296,9 +297,18 @@ impl Socket {
             }));
         }
         if ended {
-            self.follows.retain(|follow| !follow.ended);
+            self.drop_follows(|follow| follow.ended);
         }
         more
+    }
+
+    /// Follows some sessions no longer. Their relays are left to others; which of the drives are theirs need not be
+    /// known, since the rest can be taken again.
+    fn drop_follows(&mut self, which: impl Fn(&Follow) -> bool) {
+        self.follows.retain(|follow| !which(follow));
+        self.drives.clear();
+        self.follows.iter_mut().for_each(Follow::release);
+        self.wake();
     }
 
     /// The relays have something new, so those who found nothing may look again.
@@ -306,7 +316,11 @@ impl Socket {
         for follow in &mut self.follows {
             follow.waits = false;
             // Whoever did the work of a relay may have gone.
-            follow.drive().into_iter().for_each(|drive| self.drives.push(drive));
+            if follow.is_told()
+                && let Some(drive) = follow.drive()
+            {
+                self.drives.push(drive);
+            }
         }
     }
 
