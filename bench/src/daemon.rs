@@ -20,6 +20,8 @@ use crate::wire::Connection;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a daemon does next to nothing when it has settled.
 const QUIET: Duration = Duration::from_millis(200);
+/// What the threads are called that serve clients.
+const SERVING: &str = "tokio-rt-worker";
 /// How long it may take to go when it is asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// Between two looks whether it is there.
@@ -167,22 +169,27 @@ impl Daemon {
         process::processor(self.child.id())
     }
 
-    /// What some work costs it, with what that leaves behind, such as the records of turns: otherwise whoever is
-    /// measured next would pay for those.
+    /// What some work costs the threads that serve clients, with what that leaves to do for them: otherwise whoever is
+    /// measured next would pay for it. The threads that write records, transcripts and the index do the same
+    /// whoever looks on, and would drown the difference between two doors.
     pub async fn cost<T>(&self, work: impl Future<Output = Result<T>>) -> Result<(Duration, T)> {
-        let before = self.settled().await?;
+        self.settled().await?;
+        let before = process::threads(self.child.id(), SERVING)?;
         let done = work.await?;
-        Ok((self.settled().await? - before, done))
+        self.settled().await?;
+        let after = process::threads(self.child.id(), SERVING)?;
+        let of_thread = |(id, time): (&u32, &Duration)| Some(time.saturating_sub(*before.get(id)?));
+        Ok((after.iter().filter_map(of_thread).sum(), done))
     }
 
-    /// Its processor time, when it does next to nothing.
-    async fn settled(&self) -> Result<Duration> {
+    /// Waits until it does next to nothing.
+    async fn settled(&self) -> Result<()> {
         let mut before = self.processor()?;
         loop {
             tokio::time::sleep(QUIET).await;
             let now = self.processor()?;
             if now - before < QUIET / 20 {
-                return Ok(now);
+                return Ok(());
             }
             before = now;
         }

@@ -1,5 +1,6 @@
 //! What the kernel says of a process: its memory and its processor time.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -37,6 +38,18 @@ pub fn processor(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis((used.0 + used.1) * 1000 / TICKS))
 }
 
+/// How much processor time each thread with this name has used, by its id.
+pub fn threads(pid: u32, name: &str) -> Result<HashMap<u32, Duration>> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).context("the process has gone")?;
+    let of_task = |task: std::fs::DirEntry| {
+        let is_meant = std::fs::read_to_string(task.path().join("comm")).ok()?.trim_end() == name;
+        let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let used = Duration::from_nanos(times.split(' ').next()?.parse().ok()?);
+        is_meant.then_some((task.file_name().to_str()?.parse().ok()?, used))
+    };
+    Ok(tasks.filter_map(|task| of_task(task.ok()?)).collect())
+}
+
 /// How many processes this one has started that still run.
 pub fn children(pid: u32) -> Result<usize> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).context("the process has gone")?;
@@ -63,12 +76,14 @@ pub fn kilobytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{memory, processor};
+    use super::{memory, processor, threads};
 
     #[test]
     fn the_kernel_tells_of_this_process() {
         let memory = memory(std::process::id()).unwrap();
         assert!(memory.now > 1 << 18 && memory.peak >= memory.now, "{memory:?}");
         processor(std::process::id()).unwrap();
+        let name = std::thread::current().name().unwrap().chars().take(15).collect::<String>();
+        assert!(threads(std::process::id(), &name).unwrap().values().any(|time| !time.is_zero()));
     }
 }

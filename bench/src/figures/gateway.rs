@@ -18,14 +18,14 @@ use crate::samples::{Samples, micros, millis, seconds};
 /// Sockets that connect at the same time.
 const PREPARE: usize = 32;
 /// How often each door has its turn.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 /// Memory that an idle socket may take in the daemon.
 const SOCKET_TARGET: u64 = 10_000;
 
 /// A hundred sessions that stream, over one door and over the other by turns, on one daemon.
 pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
     raise_file_limit();
-    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(200, 10), 20));
+    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(200, 10), 20).spread_evenly());
     let (daemon, _data) = bench.start_empty()?;
     let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
     let mut keys = Vec::with_capacity(count);

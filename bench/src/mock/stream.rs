@@ -1,5 +1,8 @@
 //! Streaming one answer: the chunk of a delta is encoded once, and only its cell changes after that.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
 use anyhow::Result;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -19,7 +22,7 @@ pub(super) async fn stream(to: &mut TcpStream, plan: Plan) -> Result<()> {
     let (mut chunk, cell) = delta(plan);
     let mut waiting = HEAD.to_vec();
     let start = Instant::now();
-    let mut deadline = start;
+    let mut deadline = if plan.even { start + turn(plan.every) } else { start };
     for index in 0..plan.deltas {
         if deadline > start {
             sleep_until(deadline).await;
@@ -34,6 +37,15 @@ pub(super) async fn stream(to: &mut TcpStream, plan: Plan) -> Result<()> {
     }
     waiting.extend_from_slice(&end(plan));
     Ok(to.write_all(&waiting).await?)
+}
+
+/// How long an answer waits, so that many of them come evenly: those that follow each other divide the time between two
+/// deltas by the golden section, which leaves no two of them close.
+fn turn(every: Duration) -> Duration {
+    static ANSWERS: AtomicU32 = AtomicU32::new(0);
+    const SECTION: u32 = 2_654_435_769;
+    let part = ANSWERS.fetch_add(1, Ordering::Relaxed).wrapping_mul(SECTION);
+    every.mul_f64(f64::from(part) / f64::from(u32::MAX))
 }
 
 /// The chunk of a delta, and where its cell begins.
