@@ -145,8 +145,7 @@ impl Relays {
         let (mut frames, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH {
             let Some(item) = subscription.ready().await? else { break };
-            let usage = stopped_usage(&self.engine, session, &item).await;
-            for entry in translate(&item, &mut place, usage) {
+            for entry in translate(&item, &mut place, stopped_usage(&self.engine, session, &item).await) {
                 bytes += entry.wire.len();
                 frames.push(entry.wire);
             }
@@ -227,21 +226,31 @@ impl Relay {
         subscription: &mut Subscription,
         place: &mut Place,
     ) -> Result<(), EngineError> {
-        let (mut next, mut bytes, mut news) = (Some(first), 0, false);
-        while let Some(item) = next {
-            let usage = stopped_usage(engine, session, &item).await;
+        let (mut item, mut bytes, mut news) = (first, 0, false);
+        loop {
+            let usage = match &item {
+                Item::Record(_) => stopped_usage(engine, session, &item).await,
+                Item::Delta(_) => None,
+            };
             let entries = translate(&item, place, usage);
             bytes += entries.iter().map(|entry| entry.wire.len()).sum::<usize>();
             news |= !entries.is_empty();
-            self.ring().push(entries, finished(&item), place);
-            next = if bytes < BATCH { subscription.ready().await? } else { None };
+            let finished = finished(&item);
+            // Whatever comes of looking for more, what there is must be told.
+            let next = if bytes < BATCH { subscription.ready().await } else { Ok(None) };
+            let mut ring = self.ring();
+            ring.push(entries, finished, place);
+            match next {
+                Ok(Some(more)) => item = more,
+                end => {
+                    if news || ring.awaited {
+                        ring.awaited = false;
+                        ring.ring();
+                    }
+                    return end.map(drop);
+                }
+            }
         }
-        let mut ring = self.ring();
-        if news || ring.awaited {
-            ring.awaited = false;
-            ring.ring();
-        }
-        Ok(())
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {

@@ -79,10 +79,16 @@ impl Connection {
     /// Ready when everything is written, or never will be.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         while !self.outgoing.is_empty() {
-            let mut slices = [IoSlice::new(&[]); SLICES];
-            let count = self.outgoing.slices(&mut slices);
             let stream = Pin::new(&mut self.stream);
-            match ready!(stream.poll_write_vectored(context, &slices[..count])) {
+            let written = match self.outgoing.only() {
+                Some(frame) => stream.poll_write(context, frame),
+                None => {
+                    let mut slices = [IoSlice::new(&[]); SLICES];
+                    let count = self.outgoing.slices(&mut slices);
+                    stream.poll_write_vectored(context, &slices[..count])
+                }
+            };
+            match ready!(written) {
                 Ok(0) | Err(_) => return Poll::Ready(false),
                 Ok(written) => self.outgoing.advance(written),
             }

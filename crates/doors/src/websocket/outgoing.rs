@@ -5,6 +5,9 @@ use std::io::IoSlice;
 
 use bytes::{Buf, Bytes};
 
+/// Frames for which there is always room, once there was one.
+const KEPT: usize = 4;
+
 /// Frames that wait to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
@@ -27,6 +30,11 @@ impl Outgoing {
         self.frames.push_back(frame);
     }
 
+    /// The only frame that waits, as it mostly is.
+    pub(crate) fn only(&self) -> Option<&Bytes> {
+        self.frames.front().filter(|_| self.frames.len() == 1)
+    }
+
     /// The beginning, for one write.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let pairs = slices.iter_mut().zip(&self.frames);
@@ -44,7 +52,7 @@ impl Outgoing {
             written -= frame.len();
             self.frames.pop_front();
         }
-        // An idle socket keeps no memory for this.
-        self.frames = VecDeque::new();
+        // An idle socket keeps next to no memory for this.
+        self.frames.shrink_to(KEPT);
     }
 }

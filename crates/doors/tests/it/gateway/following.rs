@@ -158,13 +158,26 @@ async fn a_message_that_never_streamed_is_shown_when_it_is_there() {
 
 #[tokio::test]
 async fn a_socket_is_told_when_it_follows_too_many_sessions() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let (daemon, gate) = streaming(vec!["all the same".to_owned()], 2).await;
+    let (mut client, mut other) = (Client::open(&daemon).await, Client::open(&daemon).await);
+    // The first to follow does the work for both.
     let first = client.session().await;
+    other.ask("chat.history", json!({"sessionKey": first})).await;
+    let mut last = String::new();
     for _ in 0..256 {
-        client.session().await;
+        last = client.session().await;
     }
     assert_eq!(client.until("sessions.released").await, json!({"sessionKey": first}));
-    assert_eq!(daemon.gateway.followed_sessions(), 256);
+    assert_eq!(daemon.gateway.followed_sessions(), 257);
+    // It does it no longer, and goes on with that of the others.
+    gate.add_permits(4);
+    for (socket, key) in [(&mut other, &first), (&mut client, &last)] {
+        let run = socket.say(key, "go").await;
+        assert_eq!(socket.run(&run).await.0, "all the same");
+    }
+    drop(other);
+    while daemon.gateway.followed_sessions() > 256 {
+        tokio::task::yield_now().await;
+    }
     daemon.stop().await;
 }
