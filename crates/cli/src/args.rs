@@ -105,21 +105,21 @@ pub enum Command {
     Acp(Acp),
     /// List, search, show, put away, remove or export sessions.
     Sessions {
-        /// What to do with them.
+        /// What to do with them; nothing lists them.
         #[command(subcommand)]
-        command: Sessions,
+        command: Option<Sessions>,
     },
     /// List the agents that sessions can have, or see whether those that others wrote work.
     Agents {
-        /// What to do with them.
+        /// What to do with them; nothing lists them.
         #[command(subcommand)]
-        command: Agents,
+        command: Option<Agents>,
     },
     /// List, add or remove projects: workspaces that are registered.
     Projects {
-        /// What to do with them.
+        /// What to do with them; nothing lists them.
         #[command(subcommand)]
-        command: Projects,
+        command: Option<Projects>,
     },
     /// Show the page of the running daemon in a browser.
     Open(Open),
@@ -177,9 +177,9 @@ pub enum Command {
     Usage(Usage),
     /// Add, list or remove servers of the Model Context Protocol, whose tools sessions get.
     Mcp {
-        /// What to do with them.
+        /// What to do with them; nothing lists them.
         #[command(subcommand)]
-        command: Mcp,
+        command: Option<Mcp>,
     },
     /// Check the data directory, and mend it on request.
     Doctor(Doctor),

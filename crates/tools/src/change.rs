@@ -186,14 +186,19 @@ pub(crate) fn report(workspace: &Workspace, changes: &[Change]) -> Report {
         if made.as_ref().is_none_or(|made| made.truncated) {
             file["truncated"] = json!(true);
         }
-        let lines =
-            made.as_ref().map(|made| format!(": {} lines added, {} removed", made.added, made.removed));
+        let lines = made.as_ref().map(|made| format!(": {}", said(made.added, made.removed)));
         text.push_str(&format!("{verb}{}.\n", lines.unwrap_or_default()));
         room -= made.as_ref().map_or(0, |made| made.text.len());
         counts.push(made.map(|made| Counts { added: made.added, removed: made.removed }));
         files.push(file);
     }
     Report { text, files: Value::Array(files), counts }
+}
+
+/// How many lines a change adds and removes, in words.
+pub(crate) fn said(added: usize, removed: usize) -> String {
+    let lines = if added == 1 { "line" } else { "lines" };
+    format!("{added} {lines} added, {removed} removed")
 }
 
 /// What the changes that are planned would come to, worked out on a thread that may block; none where the plan fails.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{Stop, run_blocking};
-use crate::change::{Action, Change, commit, preview, report};
+use crate::change::{Action, Change, commit, preview, report, said};
 use crate::hidden::Hidden;
 use crate::patch::document::Document;
 use crate::path::Workspace;
@@ -134,7 +134,7 @@ fn write(
     shown.put(workspace, &changes);
     let report = report(workspace, &changes);
     let counts = report.counts.first().copied().flatten();
-    let lines = counts.map(|counts| format!(", {} lines added, {} removed", counts.added, counts.removed));
+    let lines = counts.map(|counts| format!(", {}", said(counts.added, counts.removed)));
     let details = json!({
         "path": input.path,
         "bytes": bytes,

@@ -59,3 +59,9 @@ pub enum Agents {
         json: bool,
     },
 }
+
+impl Default for Agents {
+    fn default() -> Agents {
+        Agents::List { json: false }
+    }
+}

@@ -25,6 +25,12 @@ pub enum Mcp {
     },
 }
 
+impl Default for Mcp {
+    fn default() -> Mcp {
+        Mcp::List { check: false, json: false }
+    }
+}
+
 /// `ostler mcp add`.
 #[derive(Debug, Clone, Args)]
 pub struct McpAdd {

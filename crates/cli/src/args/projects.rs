@@ -26,3 +26,9 @@ pub enum Projects {
         project: String,
     },
 }
+
+impl Default for Projects {
+    fn default() -> Projects {
+        Projects::List { json: false }
+    }
+}

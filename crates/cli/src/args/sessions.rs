@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use ostler_types::{SessionId, SessionStatus};
 
+/// Sessions in a list, unless another number is said.
+const LIMIT: u32 = 50;
+
 /// `ostler sessions`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Sessions {
@@ -57,6 +60,18 @@ pub enum Sessions {
     },
 }
 
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions::List(ListSessions {
+            status: None,
+            workspace: None,
+            archived: false,
+            limit: LIMIT,
+            json: false,
+        })
+    }
+}
+
 /// `ostler sessions list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListSessions {
@@ -70,7 +85,7 @@ pub struct ListSessions {
     #[arg(long)]
     pub archived: bool,
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    #[arg(long, value_name = "N", default_value_t = LIMIT, value_parser = clap::value_parser!(u32).range(1..=200))]
     pub limit: u32,
     /// Print JSON
     #[arg(long)]

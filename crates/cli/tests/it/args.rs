@@ -51,6 +51,10 @@ fn every_documented_line_is_understood() {
         "ostler self-check --scratch /s --keep",
         "ostler man --out /m",
         "ostler sessions list --status active --workspace /w --archived --limit 5 --json",
+        "ostler sessions",
+        "ostler agents",
+        "ostler projects",
+        "ostler mcp",
         "ostler sessions show ID --json",
         "ostler sessions search words",
         "ostler sessions archive ID --undo",
@@ -141,7 +145,7 @@ fn values_arrive_as_what_they_mean() {
         panic!("not approve")
     };
     assert_eq!((approve.scope, approve.deny), (Scope::Always, false));
-    let Command::Sessions { command: Sessions::List(list) } =
+    let Command::Sessions { command: Some(Sessions::List(list)) } =
         command("ostler sessions list --status waiting_approval")
     else {
         panic!("not list")

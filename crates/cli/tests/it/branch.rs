@@ -141,6 +141,7 @@ fn a_plan_is_divided_among_sessions_and_its_exit_code_tells_how_it_went() {
     }
     let session = said.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned();
     let listed = place.ok(&["sessions", "list"]);
+    assert_eq!(place.ok(&["sessions"]), listed, "what else would be meant");
     assert_eq!(listed.lines().count(), 1, "sub-agents are not in the way: {listed}");
     let names = place.names(&session);
     let count = |name: &str| names.iter().filter(|known| *known == name).count();

@@ -113,7 +113,8 @@ impl Socket {
     }
 
     async fn serve(&mut self) -> End {
-        let stop = self.door.stop.clone();
+        // One of its own, which not every socket has to lock for each frame.
+        let stop = self.door.stop.child_token();
         // Made once: to set a timer and take it back for each frame would cost more than the frame.
         let (mut stopped, mut alarm) = (pin!(stop.cancelled()), pin!(tokio::time::sleep_until(self.ping_at)));
         loop {

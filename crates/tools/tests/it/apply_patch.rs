@@ -23,8 +23,8 @@ async fn the_details_have_a_diff_for_each_file() {
     let outcome = fixture.ok("apply_patch", patch(text)).await;
     assert_eq!(
         outcome.text,
-        "Updated a: 1 lines added, 1 removed.\nDeleted b: 0 lines added, 1 removed.\nAdded d: 1 lines added, 0 removed.\n\
-         Moved c to e: 1 lines added, 1 removed.\n"
+        "Updated a: 1 line added, 1 removed.\nDeleted b: 0 lines added, 1 removed.\nAdded d: 1 line added, 0 removed.\n\
+         Moved c to e: 1 line added, 1 removed.\n"
     );
     let moved = "diff --git a/c b/e\nrename from c\nrename to e\n--- a/c\n+++ b/e\n@@ -2,4 +2,4 @@\n 2\n 3\n 4\n-5\n+five\n";
     assert_eq!(

@@ -16,7 +16,7 @@ const SECTIONS: &[Case] = &[
         name: "update",
         before: &[("a", "1\n2\n3\n")],
         patch: "*** Begin Patch\n*** Update File: a\n@@\n 1\n-2\n+two\n 3\n*** End Patch",
-        expected: AfterSaying(&[("a", "1\ntwo\n3\n")], &["Updated a: 1 lines added, 1 removed.\n"]),
+        expected: AfterSaying(&[("a", "1\ntwo\n3\n")], &["Updated a: 1 line added, 1 removed.\n"]),
     },
     Case {
         name: "the first hunk needs no @@",
@@ -52,7 +52,7 @@ const SECTIONS: &[Case] = &[
         name: "move with a change",
         before: &[("a", "1\n2\n")],
         patch: "*** Begin Patch\n*** Update File: a\n*** Move to: d/b\n@@\n-1\n+one\n*** End Patch",
-        expected: AfterSaying(&[("d/b", "one\n2\n")], &["Moved a to d/b: 1 lines added, 1 removed.\n"]),
+        expected: AfterSaying(&[("d/b", "one\n2\n")], &["Moved a to d/b: 1 line added, 1 removed.\n"]),
     },
     Case {
         name: "move without a change",
