@@ -15,6 +15,7 @@ mod params;
 mod place;
 mod relay;
 mod socket;
+mod stop;
 mod transcript;
 mod translate;
 
@@ -27,12 +28,12 @@ use axum::extract::Request;
 use ostler_engine::Engine;
 use ostler_types::Policy;
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access::Access;
 use crate::choices::ModelChoices;
 use relay::Relays;
+use stop::Stop;
 
 pub use dry_run::{Heard, dry_run};
 
@@ -103,7 +104,7 @@ struct Door {
     sockets: Arc<Semaphore>,
     unauthenticated: Arc<Semaphore>,
     tasks: TaskTracker,
-    stop: CancellationToken,
+    stop: Stop,
 }
 
 impl GatewayDoor {
@@ -119,7 +120,7 @@ impl GatewayDoor {
             sockets: Arc::new(Semaphore::new(limits.max_sockets)),
             unauthenticated: Arc::new(Semaphore::new(limits.max_unauthenticated)),
             tasks,
-            stop: CancellationToken::new(),
+            stop: Stop::default(),
         };
         GatewayDoor { door: Arc::new(door) }
     }
@@ -156,7 +157,7 @@ impl GatewayDoor {
     /// Tells every client that the daemon stops, and returns when they are gone. Comes after the engine has
     /// stopped, so that they have seen how their runs ended.
     pub async fn close(&self) {
-        self.door.stop.cancel();
+        self.door.stop.tell();
         self.door.tasks.close();
         if tokio::time::timeout(GRACE, self.door.tasks.wait()).await.is_err() {
             tracing::warn!("some sockets of the gateway did not end in time");

@@ -113,10 +113,9 @@ impl Socket {
     }
 
     async fn serve(&mut self) -> End {
-        // One of its own, which not every socket has to lock for each frame.
-        let stop = self.door.stop.child_token();
+        let door = Arc::clone(&self.door);
         // Made once: to set a timer and take it back for each frame would cost more than the frame.
-        let (mut stopped, mut alarm) = (pin!(stop.cancelled()), pin!(tokio::time::sleep_until(self.ping_at)));
+        let (mut stopped, mut alarm) = (pin!(door.stop.told()), pin!(tokio::time::sleep_until(self.ping_at)));
         loop {
             self.start_next();
             // Mostly all that there is can be written at once, and nothing has to be looked at again.
