@@ -51,10 +51,6 @@ fn every_documented_line_is_understood() {
         "ostler self-check --scratch /s --keep",
         "ostler man --out /m",
         "ostler sessions list --status active --workspace /w --archived --limit 5 --json",
-        "ostler sessions",
-        "ostler agents",
-        "ostler projects",
-        "ostler mcp",
         "ostler sessions show ID --json",
         "ostler sessions search words",
         "ostler sessions archive ID --undo",
@@ -124,6 +120,13 @@ fn mistakes_are_usage_errors_with_exit_code_2() {
     ] {
         let error = parse(line).expect_err(line);
         assert_eq!(error.exit_code(), 2, "{line}");
+    }
+}
+
+#[test]
+fn what_can_be_listed_is_listed_by_its_name_alone() {
+    for line in ["ostler sessions", "ostler agents", "ostler projects", "ostler mcp"] {
+        parse(line).expect(line);
     }
 }
 
