@@ -105,19 +105,19 @@ pub enum Command {
     Acp(Acp),
     /// List, search, show, put away, remove or export sessions.
     Sessions {
-        /// What to do with them; nothing lists them.
+        /// What to do with them; without a word they are listed.
         #[command(subcommand)]
         command: Option<Sessions>,
     },
     /// List the agents that sessions can have, or see whether those that others wrote work.
     Agents {
-        /// What to do with them; nothing lists them.
+        /// What to do with them; without a word they are listed.
         #[command(subcommand)]
         command: Option<Agents>,
     },
     /// List, add or remove projects: workspaces that are registered.
     Projects {
-        /// What to do with them; nothing lists them.
+        /// What to do with them; without a word they are listed.
         #[command(subcommand)]
         command: Option<Projects>,
     },
@@ -177,7 +177,7 @@ pub enum Command {
     Usage(Usage),
     /// Add, list or remove servers of the Model Context Protocol, whose tools sessions get.
     Mcp {
-        /// What to do with them; nothing lists them.
+        /// What to do with them; without a word they are listed.
         #[command(subcommand)]
         command: Option<Mcp>,
     },
