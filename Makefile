@@ -1,7 +1,7 @@
 # The commands of everyday work. Everything that is more than a line lives in xtask/ or .ci/.
 
 .DEFAULT_GOAL := help
-.PHONY: help run install uninstall dist page test test-crate test-live bench fmt setup
+.PHONY: help run install uninstall dist page test test-crate test-long test-live bench fmt setup
 
 CARGO ?= cargo
 
@@ -62,6 +62,9 @@ test: setup ## check everything, as CI does; installs what is missing
 test-crate: ## test one crate: make test-crate C=engine (T="..." filters by name)
 	@test -n "$(C)" || { echo "say which crate, for example: make test-crate C=engine"; exit 2; }
 	$(CARGO) nextest run --package $(if $(wildcard crates/$(C)),ostler-$(C),$(C)) $(T)
+
+test-long: ## what takes longer than a change should: a million command lines, run for their effects (half an hour or so)
+	fuzz/effects.sh 1000000
 
 test-live: ## drive daemons with a real model, a proxy and agents that others wrote (ARGS="--only claude" for one agent)
 	tests/live/run.sh $(ARGS)

@@ -124,7 +124,7 @@ impl Writer {
     /// Leaves a session as one that has gone to sleep.
     async fn rest(&self, state: &State) -> Result<()> {
         let dir = self.data.join("sessions").join(state.session.id.to_string());
-        ostler_recorder::write_snapshot(&dir, state)?;
+        ostler_recorder::write_snapshot(&dir, state, None)?;
         ostler_recorder::write_session(&dir, &state.view())?;
         Ok(self.log.settle(state.session.id).await?)
     }

@@ -25,6 +25,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", work: Work::cargo("clippy --workspace --all-targets --locked -- -D warnings") },
     Step { name: "tools", work: Work::Xtask { command: "setup", run: setup::run } },
     Step { name: "tests", work: Work::cargo("nextest run --workspace --locked --profile ci") },
+    Step { name: "attack", work: Work::Script { path: "tests/attack/run.sh" } },
     Step { name: "clients", work: Work::Script { path: "clients/test.sh" } },
     Step { name: "adapter", work: Work::Script { path: "tests/acp/adapter.sh" } },
     Step { name: "page", work: Work::Script { path: "web/test.sh" } },

@@ -54,6 +54,34 @@ pub(crate) fn functions(code: &str) -> Vec<Function> {
         .collect()
 }
 
+/// How many lines of a function are a `match` that tells very many things apart, from its line on: one that is complete
+/// is as long as it must be.
+pub(crate) fn lines_of_large_matches(code: &str, function: &Function) -> usize {
+    let last = function.line + function.lines;
+    let tokens: Vec<(String, usize)> =
+        tokens(code).into_iter().filter(|(_, line)| (function.line..last).contains(line)).collect();
+    let mut lines = 0;
+    for begin in (0..tokens.len()).filter(|at| tokens[*at].0 == "match") {
+        let Some(end) = body_end(&tokens[begin..]) else { continue };
+        let (mut depth, mut arms) = (0, 0);
+        for pair in tokens[begin..].windows(2).take_while(|pair| pair[0].1 <= end) {
+            match (pair[0].0.as_str(), pair[1].0.as_str()) {
+                ("{" | "(" | "[", _) => depth += 1,
+                ("}" | ")" | "]", _) => depth -= 1,
+                ("=", ">") if depth == 1 => arms += 1,
+                _ => {}
+            }
+        }
+        if arms >= LARGE_MATCH {
+            lines += end - tokens[begin].1;
+        }
+    }
+    lines
+}
+
+/// So many arms has a `match` that may be long.
+const LARGE_MATCH: usize = 20;
+
 /// The variants of an enum, or nothing when the code has no such enum.
 pub(crate) fn variants(code: &str, enum_name: &str) -> Vec<String> {
     let tokens = tokens(code);
@@ -168,7 +196,7 @@ fn comment_lines(chars: &[char], commented: &[bool]) -> usize {
 }
 
 /// Names, and every other visible character by itself, each with its line.
-fn tokens(code: &str) -> Vec<(String, usize)> {
+pub(crate) fn tokens(code: &str) -> Vec<(String, usize)> {
     let mut tokens: Vec<(String, usize)> = Vec::new();
     for (number, line) in code.lines().enumerate() {
         let mut joins = false;

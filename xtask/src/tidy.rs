@@ -5,6 +5,8 @@ mod crates;
 mod events;
 mod figures;
 mod links;
+mod output;
+mod processes;
 mod sizes;
 mod source;
 mod tree;
@@ -43,6 +45,9 @@ fn check(tree: &Tree) -> Vec<Finding> {
         events::documented,
         events::commands_mentioned,
         links::dead,
+        output::by_one_module,
+        processes::by_one_crate,
+        events::named_by_type,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));

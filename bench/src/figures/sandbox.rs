@@ -2,11 +2,12 @@
 //! makes when it starts.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ostler_sandbox::{Backend, Choice, Confined, Profile, Sandbox, Settings};
+use ostler_process::Program;
+use ostler_sandbox::{Backend, Choice, Profile, Sandbox, Settings};
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -64,8 +65,12 @@ fn settings(bench: &Bench, data: &TempDir, choice: Choice) -> Result<Settings> {
         home: std::env::var_os("HOME").map_or_else(|| "/nonexistent".into(), PathBuf::from),
         data_dir: data.path().to_owned(),
         scratch: data.path().join("scratch"),
-        helper: vec![program.into(), "sandbox-helper".into()],
+        helper: Program::at(program),
+        helper_arguments: vec!["sandbox-helper".into()],
         hidden: Vec::new(),
+        hides_home: true,
+        readable: Vec::new(),
+        search_path: Vec::new(),
         choice,
         anew: true,
     })
@@ -77,8 +82,9 @@ async fn confined(bench: &Bench, sandbox: &Sandbox, workspace: &Path) -> Result<
     let mut samples = Samples::default();
     for _ in 0..bench.count(30, 2) {
         let start = Instant::now();
-        let Confined { mut command, confinement } = sandbox.command(&profile, "true", nothing)?;
-        run(command.env("PATH", PATH)).await?;
+        let confined = sandbox.command(&profile, "true", nothing)?.envs([("PATH", PATH)]);
+        let (mut command, confinement) = confined.prepare();
+        check(command.output().await)?;
         confinement.finish();
         samples.push(start.elapsed());
     }
@@ -89,15 +95,16 @@ async fn plain(bench: &Bench, workspace: &Path) -> Result<Samples> {
     let mut samples = Samples::default();
     for _ in 0..bench.count(30, 2) {
         let start = Instant::now();
-        run(Command::new("true").current_dir(workspace).stdin(Stdio::null())).await?;
+        let mut command = Command::new("true");
+        check(command.current_dir(workspace).stdin(Stdio::null()).kill_on_drop(true).output().await)?;
         samples.push(start.elapsed());
     }
     Ok(samples)
 }
 
-/// Runs a command to its end, and fails unless it succeeds.
-async fn run(command: &mut Command) -> Result<()> {
-    let output = command.kill_on_drop(true).output().await.context("cannot start `true`")?;
+/// Fails unless the command succeeded.
+fn check(output: std::io::Result<Output>) -> Result<()> {
+    let output = output.context("cannot start `true`")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "`true` ended with {}: {errors}", output.status);
     Ok(())

@@ -103,17 +103,19 @@ async fn start(instance: &Instance, starter: &Starter) -> Result<Running, NotSta
         agent: program.name.clone(),
         program: program.program.clone(),
         arguments: program.arguments.clone(),
+        env: program.env.clone(),
         pass_env: program.pass_env.clone(),
         workspace: instance.workspace.clone(),
     };
     let spawn = Arc::clone(spawn);
     let prepared = tokio::task::spawn_blocking(move || spawn(&launch)).await;
-    let prepared = prepared.unwrap_or_else(|error| Err(error.to_string())).map_err(|why| {
-        let message = format!("the agent {} cannot be started: {why}", program.name);
-        NotStarted::ForGood(failure("agent_not_started", message, program.install.clone()))
+    let prepared = prepared.unwrap_or_else(|error| Err(error.to_string().into())).map_err(|why| {
+        let message = format!("the agent {} cannot be started: {}", program.name, why.message);
+        let hint = why.hint.or_else(|| program.install.clone());
+        NotStarted::ForGood(failure("agent_not_started", message, hint))
     })?;
-    let (child, stdout, stdin) = Child::start(prepared, program.env.iter(), &instance.stderr)
-        .map_err(|error| not_spawned(program, &error))?;
+    let (child, stdout, stdin) =
+        Child::start(prepared, &instance.stderr).map_err(|error| not_spawned(program, &error))?;
     let (connection, pump) = Connection::new(stdout, stdin, settings.line_bytes);
     let mut running = Starting { child, pump: Box::pin(pump.run()) };
     let can = running.agree(&connection, program, settings, &instance.stderr).await?;

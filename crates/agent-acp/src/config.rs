@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_acp::McpDescription;
-use ostler_process::Prepared;
+use ostler_process::{Invocation, Prepared, ProgramFinder};
 use ostler_tools::child_environment;
-use tokio::process::Command;
 
 /// The program that an agent is.
 #[derive(Clone)]
@@ -116,7 +115,22 @@ impl Default for AgentSettings {
 
 /// Prepares the process of an agent, confined as the caller sees fit. Called off the async threads, each time
 /// that one is started; an error is shown as it stands.
-pub type SpawnFn = Arc<dyn Fn(&Launch) -> Result<Prepared, String> + Send + Sync>;
+pub type SpawnFn = Arc<dyn Fn(&Launch) -> Result<Prepared, NotPrepared> + Send + Sync>;
+
+/// Why the process of an agent was not prepared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotPrepared {
+    /// What is wrong.
+    pub message: String,
+    /// What to do; how the agent is installed where nothing else is said.
+    pub hint: Option<String>,
+}
+
+impl From<String> for NotPrepared {
+    fn from(message: String) -> NotPrepared {
+        NotPrepared { message, hint: None }
+    }
+}
 
 /// What is to be started.
 #[derive(Debug, Clone)]
@@ -127,6 +141,8 @@ pub struct Launch {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// Variables that it gets with these values.
+    pub env: BTreeMap<String, String>,
     /// The variables that are to be passed on from the daemon's environment.
     pub pass_env: Vec<String>,
     /// The workspace, which is also the directory to start in.
@@ -137,11 +153,17 @@ pub struct Launch {
 /// the daemon's environment than other children get and the launch names.
 pub fn unconfined(daemon: Vec<(OsString, OsString)>) -> SpawnFn {
     Arc::new(move |launch: &Launch| {
-        let mut command = Command::new(&launch.program);
-        command.args(&launch.arguments).current_dir(&launch.workspace).env_clear();
-        command.envs(child_environment(daemon.iter().cloned()));
+        let path = daemon.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+        let program = ProgramFinder::new(path, Vec::new).find(&launch.program);
+        let program = program.map_err(|error| error.to_string())?;
         let is_named = |name: &OsString| launch.pass_env.iter().any(|wanted| name == wanted.as_str());
-        command.envs(daemon.iter().filter(|(name, _)| is_named(name)).cloned());
+        let command = Invocation::new(program)
+            .args(&launch.arguments)
+            .current_dir(&launch.workspace)
+            .envs(child_environment(daemon.iter().cloned()))
+            .envs(daemon.iter().filter(|(name, _)| is_named(name)).cloned())
+            .envs(&launch.env)
+            .prepare();
         Ok(Prepared { command, keep: Box::new(()) })
     })
 }

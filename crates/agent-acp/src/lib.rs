@@ -54,9 +54,9 @@ use crate::open::{Memory, Opening};
 use crate::pool::Pool;
 
 pub use adopt::Adopted;
-pub use config::{AgentProgram, AgentSettings, Launch, SpawnFn, unconfined};
+pub use config::{AgentProgram, AgentSettings, Launch, NotPrepared, SpawnFn, unconfined};
 pub use ostler_process::Prepared;
-pub use presets::{Preset, presets};
+pub use presets::{Preset, StatePlace, presets};
 pub use status::{AgentInfo, AgentSession, AgentStatus, ProcessState};
 
 /// An agent that speaks the Agent Client Protocol. One serves all sessions that name it.

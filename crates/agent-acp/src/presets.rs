@@ -1,5 +1,7 @@
-//! Agents that are known by name: how each is started, installed and given its key. Any other is configured by
-//! its command.
+//! Agents that are known by name: how each is started, installed and given its key, and where it keeps its login and
+//! its state. Any other is configured by its command.
+
+use std::path::{Path, PathBuf};
 
 use crate::config::AgentProgram;
 
@@ -20,6 +22,61 @@ pub struct Preset {
     pub pass_env: &'static [&'static str],
     /// A setting and its choice by which it asks a person, where it would not by itself.
     pub asking: Option<(&'static str, &'static str)>,
+    /// Where it keeps its login and its state, which it has to write.
+    pub state: &'static [StatePlace],
+    /// Variables that name a file that it reads.
+    pub reads: &'static [&'static str],
+}
+
+/// A directory or a file of an agent's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatePlace {
+    /// The variable that names another base directory.
+    variable: Option<&'static str>,
+    /// The base directory, relative to the home directory, where the variable is not set.
+    base: &'static str,
+    /// The place in the base directory, or the base directory itself where this is empty.
+    name: &'static str,
+    /// What a new file holds; a directory has none.
+    content: Option<&'static str>,
+}
+
+impl StatePlace {
+    /// A directory in the home directory.
+    const fn directory(base: &'static str) -> StatePlace {
+        StatePlace { variable: None, base, name: "", content: None }
+    }
+
+    /// A directory in the home directory that a variable moves elsewhere.
+    const fn moved_by(variable: &'static str, base: &'static str) -> StatePlace {
+        StatePlace { variable: Some(variable), base, name: "", content: None }
+    }
+
+    /// A directory below a base directory that a variable moves, such as those that desktops agree on.
+    const fn below(variable: &'static str, base: &'static str, name: &'static str) -> StatePlace {
+        StatePlace { variable: Some(variable), base, name, content: None }
+    }
+
+    /// Where it is for a process with this home directory and these variables. A variable that is empty or names no
+    /// absolute path is not obeyed: what it means depends on the directory that the agent is in.
+    pub fn path(&self, home: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+        let moved = self.variable.and_then(variable).filter(|base| base.is_absolute());
+        let base = match moved {
+            Some(base) => base,
+            None => join(home?.to_owned(), self.base),
+        };
+        Some(join(base, self.name))
+    }
+
+    /// What it holds when it is made, if it is a file.
+    pub fn content(&self) -> Option<&'static str> {
+        self.content
+    }
+}
+
+/// Joins without leaving a slash behind where nothing is joined.
+fn join(path: PathBuf, part: &str) -> PathBuf {
+    if part.is_empty() { path } else { path.join(part) }
 }
 
 /// Variables that say how the network is reached; every agent needs them where they are set.
@@ -50,6 +107,16 @@ const PRESETS: [Preset; 6] = [
             "CLAUDE_CONFIG_DIR",
         ],
         asking: None,
+        state: &[
+            StatePlace::moved_by("CLAUDE_CONFIG_DIR", ".claude"),
+            StatePlace {
+                variable: Some("CLAUDE_CONFIG_DIR"),
+                base: "",
+                name: ".claude.json",
+                content: Some("{}\n"),
+            },
+        ],
+        reads: &["NODE_EXTRA_CA_CERTS"],
     },
     Preset {
         name: "codex",
@@ -60,6 +127,8 @@ const PRESETS: [Preset; 6] = [
         pass_env: &["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME"],
         // One of the two adapters begins in a mode in which a model decides.
         asking: Some(("mode", "workspace-write")),
+        state: &[StatePlace::moved_by("CODEX_HOME", ".codex")],
+        reads: &["NODE_EXTRA_CA_CERTS"],
     },
     Preset {
         name: "gemini",
@@ -73,8 +142,11 @@ const PRESETS: [Preset; 6] = [
             "GOOGLE_CLOUD_PROJECT",
             "GOOGLE_GENAI_USE_VERTEXAI",
             "GOOGLE_GEMINI_BASE_URL",
+            "GEMINI_CLI_HOME",
         ],
         asking: None,
+        state: &[StatePlace::below("GEMINI_CLI_HOME", "", ".gemini")],
+        reads: &["NODE_EXTRA_CA_CERTS"],
     },
     Preset {
         name: "qwen",
@@ -84,6 +156,8 @@ const PRESETS: [Preset; 6] = [
         login: "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL for the daemon, or run `qwen` once and log in",
         pass_env: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"],
         asking: None,
+        state: &[StatePlace::directory(".qwen")],
+        reads: &["NODE_EXTRA_CA_CERTS"],
     },
     Preset {
         name: "opencode",
@@ -93,6 +167,13 @@ const PRESETS: [Preset; 6] = [
         login: "run `opencode auth login` once in a terminal, or set the key of its provider for the daemon",
         pass_env: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_CONFIG"],
         asking: None,
+        state: &[
+            StatePlace::below("XDG_CONFIG_HOME", ".config", "opencode"),
+            StatePlace::below("XDG_DATA_HOME", ".local/share", "opencode"),
+            StatePlace::below("XDG_STATE_HOME", ".local/state", "opencode"),
+            StatePlace::below("XDG_CACHE_HOME", ".cache", "opencode"),
+        ],
+        reads: &["NODE_EXTRA_CA_CERTS", "OPENCODE_CONFIG"],
     },
     Preset {
         name: "goose",
@@ -109,6 +190,12 @@ const PRESETS: [Preset; 6] = [
             "GOOGLE_API_KEY",
         ],
         asking: None,
+        state: &[
+            StatePlace::below("XDG_CONFIG_HOME", ".config", "goose"),
+            StatePlace::below("XDG_DATA_HOME", ".local/share", "goose"),
+            StatePlace::below("XDG_STATE_HOME", ".local/state", "goose"),
+        ],
+        reads: &["NODE_EXTRA_CA_CERTS"],
     },
 ];
 
@@ -147,6 +234,8 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::{Preset, presets};
 
     #[test]
@@ -158,5 +247,46 @@ mod tests {
             assert!(program.pass_env.iter().any(|name| name == "HTTPS_PROXY"));
         }
         assert_eq!(Preset::find("nobody"), None);
+    }
+
+    /// Where a preset keeps its state, for a home directory and a variable.
+    fn places(name: &str, home: Option<&str>, variable: (&str, &str)) -> Vec<String> {
+        let value = |asked: &str| (asked == variable.0).then(|| PathBuf::from(variable.1));
+        let state = Preset::find(name).unwrap().state.iter();
+        let paths = state.filter_map(|place| place.path(home.map(Path::new), value));
+        paths.map(|path| path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn state_is_in_the_home_directory_or_where_variables_move_it() {
+        let none = ("", "");
+        assert_eq!(places("claude", Some("/h"), none), ["/h/.claude", "/h/.claude.json"]);
+        let moved = ("CLAUDE_CONFIG_DIR", "/c");
+        assert_eq!(places("claude", Some("/h"), moved), ["/c", "/c/.claude.json"]);
+        assert_eq!(places("claude", None, moved), ["/c", "/c/.claude.json"]);
+        assert_eq!(places("codex", Some("/h"), ("CODEX_HOME", "/x")), ["/x"]);
+        for relative in ["codex-home", ""] {
+            assert_eq!(places("codex", Some("/h"), ("CODEX_HOME", relative)), ["/h/.codex"]);
+        }
+        assert_eq!(places("gemini", Some("/h"), none), ["/h/.gemini"]);
+        assert_eq!(places("gemini", Some("/h"), ("GEMINI_CLI_HOME", "/g")), ["/g/.gemini"]);
+        assert_eq!(places("qwen", Some("/h"), none), ["/h/.qwen"]);
+        let opencode =
+            ["/h/.config/opencode", "/data/opencode", "/h/.local/state/opencode", "/h/.cache/opencode"];
+        assert_eq!(places("opencode", Some("/h"), ("XDG_DATA_HOME", "/data")), opencode);
+        let goose = ["/h/.config/goose", "/h/.local/share/goose", "/h/.local/state/goose"];
+        assert_eq!(places("goose", Some("/h"), none), goose);
+        assert_eq!(places("goose", None, none), [""; 0], "nowhere without a home directory");
+    }
+
+    #[test]
+    fn an_agent_gets_the_variables_that_move_its_state() {
+        // Those of desktops are passed to every child process.
+        for preset in presets() {
+            let variables = preset.state.iter().filter_map(|place| place.variable);
+            for variable in variables.filter(|variable| !variable.starts_with("XDG_")) {
+                assert!(preset.pass_env.contains(&variable), "{variable}");
+            }
+        }
     }
 }

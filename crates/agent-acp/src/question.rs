@@ -1,10 +1,12 @@
 //! What a person is asked: whether the agent may do what it wants to, and whether we may do what it wants us to.
 
+use std::path::Path;
+
 use agent_client_protocol::v1::schema::{Error, RequestId, RequestPermissionRequest};
 use futures_util::FutureExt;
 use ostler_acp::{call_kind, from_call, from_options, summary, to_permission_answer};
 use ostler_agent::{Failed, ReportError};
-use ostler_types::{Accepted, ApprovalOption, Report, ToolResult};
+use ostler_types::{Accepted, ApprovalOption, ReadProof, Report, ToolResult};
 use serde_json::Value;
 
 use crate::calls::{CallKey, Standing};
@@ -136,6 +138,7 @@ impl Turn<'_> {
             standing: false,
             risk: None,
             trusted: self.context.trusted,
+            proof: ReadProof::Missing,
             options: options.clone(),
         };
         let (context, question) = (self.context.clone(), Question::Agents { request, options });
@@ -147,19 +150,29 @@ impl Turn<'_> {
     fn ask_for_us(&mut self, key: CallKey, request: RequestId, effect: Effect) {
         let Some(known) = self.calls.get_mut(&key) else { return };
         known.standing = Standing::Asking;
-        let tool = self.agent.tools.get(&known.call.name);
-        let summary = tool.map(|tool| tool.summary(&known.call.input)).unwrap_or_default();
-        let report = Report::CallProposed {
-            tool_call: known.call.clone(),
-            kind: known.kind,
-            summary: format!("{summary}\nThe agent {} wants this done.", self.agent.program.name),
-            standing: false,
-            risk: tool.and_then(|tool| tool.warning(&known.call.input)),
-            trusted: self.context.trusted,
-            options: Vec::new(),
-        };
+        let (tool_call, kind) = (known.call.clone(), known.kind);
+        let tool = self.agent.tools.get(&tool_call.name).cloned();
+        let agent = self.agent.program.name.clone();
         let (context, question) = (self.context.clone(), Question::Own { request, effect });
-        let asking = async move { Answered { key, question, answer: context.report(report).await } };
+        let asking = async move {
+            let summary = tool.as_ref().map(|tool| tool.summary(&tool_call.input)).unwrap_or_default();
+            let workspace = Path::new(&context.session.workspace_path);
+            let proof = match &tool {
+                Some(tool) => tool.read_proof(&tool_call.input, workspace).await,
+                None => ReadProof::Missing,
+            };
+            let report = Report::CallProposed {
+                kind,
+                summary: format!("{summary}\nThe agent {agent} wants this done."),
+                standing: false,
+                risk: tool.as_ref().and_then(|tool| tool.warning(&tool_call.input)),
+                trusted: context.trusted,
+                proof,
+                options: Vec::new(),
+                tool_call,
+            };
+            Answered { key, question, answer: context.report(report).await }
+        };
         self.questions.push(asking.boxed());
     }
 

@@ -105,7 +105,9 @@ impl Turn<'_> {
         };
         let is_risky = tool.warning(&input).is_some();
         let call = ToolCall { id: ToolCallId(String::new()), name: name.to_owned(), input };
-        let asks = self.context.session.policy.approval.asks(&call, kind, self.context.trusted);
+        let workspace = Path::new(&self.context.session.workspace_path);
+        let proof = tool.read_proof(&call.input, workspace).await;
+        let asks = self.context.session.policy.approval.asks(&call, kind, self.context.trusted, &proof);
         let covering = if is_risky { None } else { self.covering(&effect, asks) };
         if covering.is_some() || (kind == ToolKind::Read && !asks) {
             self.carry_out(covering, id, effect);

@@ -99,7 +99,8 @@ pub(crate) async fn run(
         ready = setting_up => ready?,
     };
     let mut turn = Turn::new(agent, context, held, opened).await?;
-    let mut care = Care::new(context, Arc::clone(&agent.tools), agent.own_checks.clone(), checkpoints);
+    let mut care =
+        Care::begin(context, Arc::clone(&agent.tools), agent.own_checks.clone(), checkpoints).await;
     loop {
         let working = async {
             let stop_reason = turn.prompt(prompt).await?;

@@ -1,16 +1,17 @@
 //! One tool call: ask, say that it starts, run, say what came of it.
 
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::FutureExt;
 use ostler_agent::{Failed, ReportError, TurnContext};
-use ostler_tools::{OutputSink, Tool, ToolContext, ToolOutcome};
+use ostler_tools::{OutputSink, Tool, ToolContext, ToolOutcome, Tools};
 use ostler_types::{
-    Delta, DeltaKind, MessageId, Part, Report, ToolCall, ToolCallId, ToolKind, ToolResult, Verdict,
+    Delta, DeltaKind, MessageId, Part, ReadProof, Report, Secrets, ToolCall, ToolCallId, ToolKind,
+    ToolResult, Verdict,
 };
 use serde_json::Value;
 
@@ -76,26 +77,56 @@ enum Runner {
 }
 
 impl Runner {
-    fn kind_of(&self, input: &Value) -> ToolKind {
+    fn kind_of(&self, input: &Value, tools: &Tools) -> ToolKind {
         match self {
             Runner::Tool(tool) => tool.kind_of(input),
+            // Where nothing confines git, it is a program like any other.
+            Runner::Own(own) if own.runs_git(input) && !tools.confines_programs() => ToolKind::Exec,
             Runner::Own(own) => own.kind_of(input),
         }
     }
 
-    fn summary(&self, input: &Value) -> String {
+    async fn summary(&self, turn: &Turn<'_>, input: &Value) -> String {
         match self {
-            Runner::Tool(tool) => tool.summary(input),
-            Runner::Own(own) => own.summary(input),
+            Runner::Tool(tool) => {
+                let workspace = Path::new(&turn.context.session.workspace_path);
+                let links =
+                    tool.written_paths(input).into_iter().filter_map(|path| leads_to(workspace, &path));
+                std::iter::once(tool.summary(input)).chain(links).collect::<Vec<_>>().join("; ")
+            }
+            Runner::Own(own) => own.full_summary(turn, input).await,
         }
     }
 
-    fn warning(&self, input: &Value) -> Option<String> {
+    async fn read_proof(&self, input: &Value, workspace: &str) -> ReadProof {
+        match self {
+            Runner::Tool(tool) => tool.read_proof(input, Path::new(workspace)).await,
+            Runner::Own(_) => ReadProof::Missing,
+        }
+    }
+
+    fn warning(&self, input: &Value, tools: &Tools) -> Option<String> {
         match self {
             Runner::Tool(tool) => tool.warning(input),
+            Runner::Own(own) if own.runs_git(input) => tools.unconfined_warning(),
             Runner::Own(_) => None,
         }
     }
+}
+
+/// Describes the target of a path that goes through a symbolic link; none where the path is its own target.
+fn leads_to(workspace: &Path, path: &str) -> Option<String> {
+    let (root, given) = (workspace.canonicalize().ok()?, Path::new(path));
+    let given = given.strip_prefix(workspace).unwrap_or(given);
+    // A file that does not exist yet has a directory that may be a link.
+    let (existing, rest) = match workspace.join(given).canonicalize() {
+        Ok(real) => (real, None),
+        Err(_) => (workspace.join(given).parent()?.canonicalize().ok()?, given.file_name()),
+    };
+    let real = rest.map_or(existing.clone(), |name| existing.join(name));
+    let shown = real.strip_prefix(&root).unwrap_or(&real);
+    let plain: PathBuf = given.components().filter(|part| !matches!(part, Component::CurDir)).collect();
+    (shown != plain).then(|| format!("{path:?} leads to {shown:?}"))
 }
 
 /// Finds the tool, and takes out of the input what is meant for the loop.
@@ -120,12 +151,17 @@ async fn run_prepared(
     runner: &Runner,
     has_started: bool,
 ) -> Result<(ToolResult, bool), Failed> {
-    let kind = runner.kind_of(&call.input);
-    let risk = runner.warning(&call.input);
+    let kind = runner.kind_of(&call.input, &turn.tools);
+    let risk = runner.warning(&call.input, &turn.tools);
     // What a server calls reading is only its word.
     let is_foreign = call.name.starts_with("mcp__");
     let lets_others = matches!(runner, Runner::Own(own) if own.lets_others_change(&call.input));
-    let may_change = kind != ToolKind::Read || is_foreign || lets_others;
+    // Git that nothing confines asks like a program, but does not work in this workspace.
+    let touches = match runner {
+        Runner::Own(own) => own.kind_of(&call.input),
+        Runner::Tool(_) => kind,
+    };
+    let may_change = touches != ToolKind::Read || is_foreign || lets_others;
     if has_started {
         if may_change {
             turn.care.checkpoints().before_change(turn.context).await?;
@@ -137,9 +173,10 @@ async fn run_prepared(
         Runner::Tool(tool) => run_tool(turn, &call, tool, risk.is_some()).await,
         Runner::Own(own) => own.run(turn, &call).await?,
     };
+    let outcome = masked(&turn.agent.secrets, outcome);
     // Whether a server kept its word can be told where there is something to compare with.
     let has_before = turn.care.checkpoints().compares();
-    let changes = kind != ToolKind::Read || lets_others || (is_foreign && has_before);
+    let changes = touches != ToolKind::Read || lets_others || (is_foreign && has_before);
     Ok((result(turn.context, call.id, outcome).await?, changes))
 }
 
@@ -152,8 +189,9 @@ async fn start(
     may_change: bool,
 ) -> Result<Option<ToolResult>, Failed> {
     loop {
-        let summary = runner.summary(&call.input);
-        let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone()).await?;
+        let summary = runner.summary(turn, &call.input).await;
+        let proof = runner.read_proof(&call.input, &turn.context.session.workspace_path).await;
+        let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone(), proof).await?;
         if verdict == Verdict::Deny {
             let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let denied = ToolResult::failed(call.id.clone(), format!("The user denied this call{why}"));
@@ -169,6 +207,17 @@ async fn start(
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// What a call came to without the daemon's keys: no provider is sent the key of another one, nor a model its own.
+fn masked(secrets: &Secrets, mut outcome: ToolOutcome) -> ToolOutcome {
+    if secrets.is_empty() {
+        return outcome;
+    }
+    outcome.text = secrets.mask(&outcome.text).into_owned();
+    outcome.details.iter_mut().for_each(|details| secrets.mask_value(details));
+    outcome.whole = outcome.whole.map(|whole| secrets.mask_bytes(whole));
+    outcome
 }
 
 /// Runs the tool. One that panics has failed, like any other.

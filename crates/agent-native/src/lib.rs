@@ -36,7 +36,7 @@ use ostler_context::Gatherer;
 use ostler_models::{Model, ModelError, Models};
 use ostler_tools::{Tool, Tools};
 use ostler_turn_care::{Checkpoints, OwnChecks};
-use ostler_types::{ModelInfo, SessionId, ToolKind, ToolSpec};
+use ostler_types::{ModelInfo, Secrets, SessionId, ToolKind, ToolSpec};
 use serde_json::Value;
 
 use crate::own::OwnTool;
@@ -84,6 +84,8 @@ pub struct NativeAgent {
     checkpoints: Option<Arc<Store>>,
     more_tools: Option<MoreTools>,
     own_checks: Option<OwnChecks>,
+    /// Words that no model is shown.
+    secrets: Secrets,
     describe: Box<Describe>,
     context: Option<ContextSettings>,
     /// Looks at workspaces.
@@ -118,6 +120,7 @@ impl NativeAgent {
             checkpoints: None,
             more_tools: None,
             own_checks: None,
+            secrets: Secrets::default(),
             describe: Box::new(|name| ModelInfo::unknown(name)),
             context: None,
             gatherer: Gatherer::default(),
@@ -144,6 +147,12 @@ impl NativeAgent {
     #[must_use]
     pub fn with_more_tools(self, more_tools: MoreTools) -> NativeAgent {
         NativeAgent { more_tools: Some(more_tools), ..self }
+    }
+
+    /// The same, masking these words in what tools tell the model.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Secrets) -> NativeAgent {
+        NativeAgent { secrets, ..self }
     }
 
     /// The same, hearing how workspaces that are trusted have themselves checked.

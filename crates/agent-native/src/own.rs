@@ -72,6 +72,22 @@ impl OwnTool {
         }
     }
 
+    /// The same with what can only be told in a turn, such as the files of a merge.
+    pub(crate) async fn full_summary(self, turn: &Turn<'_>, input: &Value) -> String {
+        match self {
+            OwnTool::TaskControl => task_control::summary_with_files(turn, input).await,
+            OwnTool::Task | OwnTool::Skill => self.summary(input),
+        }
+    }
+
+    /// Whether the daemon's git works for this call.
+    pub(crate) fn runs_git(self, input: &Value) -> bool {
+        match self {
+            OwnTool::Task => !task::shares_workspace(input),
+            OwnTool::TaskControl | OwnTool::Skill => false,
+        }
+    }
+
     /// Does it. What fails is an outcome; only a turn that is over, or a log that cannot be written, is an
     /// error.
     pub(crate) async fn run(self, turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {

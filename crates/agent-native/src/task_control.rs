@@ -71,6 +71,24 @@ pub(crate) fn summary(input: &Value) -> String {
     }
 }
 
+/// The same with the files that a merge would change, where that can be told.
+pub(crate) async fn summary_with_files(turn: &Turn<'_>, input: &Value) -> String {
+    let summary = summary(input);
+    let (Ok(Action::Merge), Some(child)) = (Action::deserialize(&input["action"]), child(&input["task_id"]))
+    else {
+        return summary;
+    };
+    match turn.context.preview_merge(child).await {
+        Ok(files) => format!("{summary}: {files}"),
+        Err(_) => summary,
+    }
+}
+
+/// The session that an input names.
+fn child(task_id: &Value) -> Option<SessionId> {
+    task_id.as_str()?.trim_start_matches("sessions/").parse().ok()
+}
+
 /// Does it.
 pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {
     let ControlInput { task_id, action } = match parse(&call.input) {

@@ -144,7 +144,7 @@ async fn begin<'a>(
         session_prompt: session.system_prompt.as_deref(),
         skill_tool: has_skills.then_some(OwnTool::Skill.name()),
     });
-    let care = Care::new(context, Arc::clone(&tools), agent.own_checks.clone(), checkpoints);
+    let care = Care::begin(context, Arc::clone(&tools), agent.own_checks.clone(), checkpoints).await;
     let own_limit = session.budget.and_then(|budget| budget.max_steps);
     Turn {
         agent,

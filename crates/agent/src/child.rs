@@ -63,6 +63,13 @@ pub enum ChildRequest {
         /// Answered when it was told.
         reply: oneshot::Sender<Result<(), ReportError>>,
     },
+    /// Say what a merge of the worktree of one that has ended would change.
+    PreviewMerge {
+        /// The session.
+        session_id: SessionId,
+        /// Answered with the files, for people.
+        reply: oneshot::Sender<Result<String, ReportError>>,
+    },
     /// Merge or drop the worktree of one that has ended.
     EndWorktree {
         /// The session.
@@ -88,6 +95,11 @@ impl TurnContext {
     /// Stops a session that this one has started.
     pub async fn cancel_child(&self, session_id: SessionId) -> Result<(), ReportError> {
         self.ask_child(|reply| ChildRequest::Cancel { session_id, reply }).await
+    }
+
+    /// Says what a merge of the worktree of a session that this one has started would change: the files, for people.
+    pub async fn preview_merge(&self, session_id: SessionId) -> Result<String, ReportError> {
+        self.ask_child(|reply| ChildRequest::PreviewMerge { session_id, reply }).await
     }
 
     /// Merges or drops the worktree of a session that this one has started, and says what was done.

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use ostler_types::{
-    Accepted, ApprovalOption, Clock, Delta, Message, MessageId, OpenTurn, Patch, RawLine, Refusal, Report,
-    Reviewed, Session, ToolCall, ToolKind, Verdict,
+    Accepted, ApprovalOption, Clock, Delta, Message, MessageId, OpenTurn, Patch, RawLine, ReadProof, Refusal,
+    Report, Reviewed, Session, ToolCall, ToolKind, Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -126,13 +126,14 @@ impl TurnContext {
     }
 
     /// Asks whether a call may run, and waits for the answer however long it takes. A `risk` is put to a
-    /// person whatever the policy says.
+    /// person whatever the policy says; the `proof` counts for a policy that lets commands run that only read.
     pub async fn ask(
         &self,
         call: ToolCall,
         kind: ToolKind,
         summary: String,
         risk: Option<String>,
+        proof: ReadProof,
     ) -> Result<(Verdict, Option<String>), ReportError> {
         let report = Report::CallProposed {
             tool_call: call,
@@ -141,6 +142,7 @@ impl TurnContext {
             standing: false,
             risk,
             trusted: self.trusted,
+            proof,
             options: Vec::new(),
         };
         match self.report(report).await? {
@@ -166,6 +168,7 @@ impl TurnContext {
             standing: false,
             risk: None,
             trusted,
+            proof: ReadProof::Missing,
             options,
         };
         match self.report(report).await? {

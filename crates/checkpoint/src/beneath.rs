@@ -10,9 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2, readlinkat, statat,
-};
+use ostler_files::open_beneath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, open, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::digest::Digest;
@@ -21,20 +20,31 @@ use crate::manifest::{Node, Reason};
 
 /// No placeholder is larger.
 pub(crate) const MAX_PLACEHOLDER_BYTES: u64 = 16;
-/// How often an open is tried while somebody renames directories under it.
-const OPEN_ATTEMPTS: usize = 32;
 
 /// A directory that paths cannot leave.
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: OwnedFd,
     path: PathBuf,
-    is_placeholder: IsPlaceholder,
+    rules: PathRules,
 }
 
-/// Tells what only holds the place of something for a while from what belongs to the workspace, by its
-/// absolute path.
-pub(crate) type IsPlaceholder = fn(&Path) -> bool;
+/// What the owner of a store knows of paths in workspaces.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathRules {
+    /// Tells what only holds the place of something for a while from what belongs to the workspace, by its
+    /// absolute path.
+    pub(crate) is_placeholder: fn(&Path) -> bool,
+    /// The protected name for which a path must stay as it is; by the workspace, absolute and without
+    /// links, and the path in it.
+    pub(crate) protected_name: fn(&Path, &Path) -> Option<&'static str>,
+}
+
+impl Default for PathRules {
+    fn default() -> PathRules {
+        PathRules { is_placeholder: |_| false, protected_name: |_, _| None }
+    }
+}
 
 /// By what a file is told from what it was: the kernel changes one of these with the content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,15 +60,15 @@ pub(crate) struct Stamp {
 impl Tree {
     /// Opens a workspace. Fails where the kernel cannot keep paths inside it: there is no second,
     /// weaker way.
-    pub(crate) fn open(path: &Path, is_placeholder: IsPlaceholder) -> Result<Tree, Error> {
+    pub(crate) fn open(path: &Path, rules: PathRules) -> Result<Tree, Error> {
         let cannot = |error: io::Error| Error::io("The workspace cannot be opened:", path, error);
         let path = std::fs::canonicalize(path).map_err(cannot)?;
         let root = open(&path, DIRECTORY, Mode::empty()).map_err(|errno| cannot(errno.into()))?;
-        beneath(&root, Path::new("."), DIRECTORY).map_err(|errno| match errno {
+        open_beneath(&root, Path::new("."), DIRECTORY).map_err(|errno| match errno {
             Errno::NOSYS | Errno::PERM => cannot(io::ErrorKind::Unsupported.into()),
             other => cannot(other.into()),
         })?;
-        Ok(Tree { root, path, is_placeholder })
+        Ok(Tree { root, path, rules })
     }
 
     /// Where it is, without links.
@@ -73,12 +83,17 @@ impl Tree {
     /// Whether what is at a path only holds its place. Asked of what has next to no content, since
     /// nothing else can be one.
     pub(crate) fn is_placeholder(&self, path: &Path) -> bool {
-        (self.is_placeholder)(&self.path.join(path))
+        (self.rules.is_placeholder)(&self.path.join(path))
+    }
+
+    /// The protected name for which a path is neither made, changed nor removed.
+    pub(crate) fn protected_name(&self, path: &Path) -> Option<&'static str> {
+        (self.rules.protected_name)(&self.path, path)
     }
 
     /// Opens a directory; the empty path is the workspace itself.
     pub(crate) fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        beneath(&self.root, if path.as_os_str().is_empty() { Path::new(".") } else { path }, DIRECTORY)
+        open_beneath(&self.root, if path.as_os_str().is_empty() { Path::new(".") } else { path }, DIRECTORY)
     }
 
     /// Opens the directory that holds `path`, and says by which name.
@@ -86,7 +101,7 @@ impl Tree {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok((beneath(&self.root, parent, flags)?, name))
+        Ok((open_beneath(&self.root, parent, flags)?, name))
     }
 
     /// Opens a regular file for reading.
@@ -153,7 +168,7 @@ impl Stamp {
 /// Opens a regular file beneath a directory, without waiting for whatever else it may be.
 pub(crate) fn read_beneath(base: impl AsFd, path: &Path) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = beneath(base, path, flags)?;
+    let file = open_beneath(base, path, flags)?;
     let stat = fstat(&file)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok((File::from(file), stat)),
@@ -167,15 +182,3 @@ pub(crate) fn is_git(name: &OsStr) -> bool {
 }
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
-fn beneath(base: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let base = base.as_fd();
-    for _ in 0..OPEN_ATTEMPTS {
-        match openat2(base, path, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            result => return result,
-        }
-    }
-    Err(Errno::AGAIN)
-}

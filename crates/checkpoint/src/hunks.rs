@@ -11,7 +11,7 @@ use crate::capture::Checkpoint;
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::manifest::Node;
-use crate::restore::{Conflict, RestoreOptions, Restored, Step, open, restore, rewrite};
+use crate::restore::{Conflict, ProtectedPath, RestoreOptions, Restored, Step, open, restore, rewrite};
 use crate::store::Store;
 
 /// Undoes the hunks of one file that are named by their numbers.
@@ -24,6 +24,10 @@ pub(crate) fn restore_hunks(
     hunks: &[usize],
 ) -> Result<Restored, Error> {
     let tree = open(store, workspace, to)?;
+    if let Some(name) = tree.protected_name(path) {
+        let protected = vec![ProtectedPath { path: path.to_owned(), name }];
+        return Ok(Restored { protected, ..Restored::default() });
+    }
     let old = store.manifest(to.id)?;
     let now = tree.look(path, old.max_file_bytes)?;
     if let Some(since) = since

@@ -40,6 +40,6 @@ pub use error::Error;
 pub use leases::{Changing, Undoing};
 pub use manifest::{LeftOut, Reason};
 pub use prune::{Limits, Pruned};
-pub use restore::{Conflict, Interrupted, RestoreOptions, Restored, Span};
+pub use restore::{Conflict, Interrupted, ProtectedPath, RestoreOptions, Restored, Span};
 pub use store::Store;
 pub use upkeep::InUse;

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::manifest::{LeftOut, Node};
 use crate::store::Store;
 
-use self::execute::Run;
+use self::execute::{Failure, Run};
 pub(crate) use self::journal::Journal;
 use self::plan::{Plan, Planner};
 
@@ -47,6 +47,36 @@ pub struct Restored {
     pub conflicts: Vec<Conflict>,
     /// What has changed and cannot be brought back, because the checkpoint lacks its content.
     pub left_out: Vec<LeftOut>,
+    /// What has changed and stays as it is, because nobody writes it for a model.
+    pub protected: Vec<ProtectedPath>,
+}
+
+/// A path that differs and that a restore leaves as it is, forced or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedPath {
+    /// Relative to the workspace.
+    pub path: PathBuf,
+    /// The protected name that it has in it, or that is a link to a place which it is in.
+    pub name: &'static str,
+}
+
+impl ProtectedPath {
+    /// Why it stays as it is, in a sentence without its end.
+    pub fn why(&self) -> String {
+        format!(
+            "`{}` makes editors, agents or shells run code outside the sandbox, so it is left as it is; change it \
+             yourself if you want to",
+            self.name
+        )
+    }
+}
+
+impl Restored {
+    /// Brings what was not touched into the order of the paths.
+    fn sort(&mut self) {
+        self.conflicts.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+        self.protected.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    }
 }
 
 /// A path that a restore did not touch.
@@ -264,7 +294,12 @@ fn carry_out(store: &Store, tree: &Tree, order: Order, plan: Plan) -> Result<Res
     for list in [&mut report.restored, &mut report.deleted, &mut report.recreated] {
         list.retain(|path| !failed.contains_key(path));
     }
-    report.conflicts.extend(failed.into_iter().map(|(path, why)| Conflict { path, why }));
-    report.conflicts.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    for (path, failure) in failed {
+        match failure {
+            Failure::Conflict(why) => report.conflicts.push(Conflict { path, why: why.to_owned() }),
+            Failure::Protected(name) => report.protected.push(ProtectedPath { path, name }),
+        }
+    }
+    report.sort();
     Ok(report)
 }

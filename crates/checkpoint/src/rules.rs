@@ -190,10 +190,5 @@ pub(crate) fn read_rules(base: impl AsFd, path: &Path) -> Option<Vec<u8>> {
 
 /// A file of rules above the workspace.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    if !std::fs::symlink_metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    ostler_files::read_unlinked(path, MAX_BYTES).ok()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 
-use crate::beneath::{IsPlaceholder, Tree};
+use crate::beneath::{PathRules, Tree};
 use crate::blobs::{BlobError, Blobs};
 use crate::capture::{CaptureOptions, Checkpoint, capture};
 use crate::check::{Checked, check};
@@ -34,7 +34,7 @@ pub struct Store {
     gate: RwLock<()>,
     /// Held while a workspace is being changed.
     restoring: Mutex<()>,
-    is_placeholder: IsPlaceholder,
+    rules: PathRules,
     leases: Leases,
     pub(crate) upkeep: Upkeep,
 }
@@ -57,7 +57,7 @@ impl Store {
             blobs,
             gate: RwLock::default(),
             restoring: Mutex::default(),
-            is_placeholder: |_| false,
+            rules: PathRules::default(),
             leases: Leases::default(),
             upkeep: Upkeep::default(),
         })
@@ -67,7 +67,16 @@ impl Store {
     /// by absolute path, of what is empty or next to it. Such things are never captured, removed or made.
     #[must_use]
     pub fn with_placeholders(self, is_placeholder: fn(&Path) -> bool) -> Store {
-        Store { is_placeholder, ..self }
+        Store { rules: PathRules { is_placeholder, ..self.rules }, ..self }
+    }
+
+    /// The same with a rule of which paths nobody writes for a model. It is asked with the workspace, absolute and
+    /// without links, and a path in it, and returns the protected name that the path has in it. Such paths are
+    /// captured and compared like others, but no restore makes, changes or removes one, forced or not: they are
+    /// listed in [`Restored::protected`].
+    #[must_use]
+    pub fn with_protected_names(self, protected_name: fn(&Path, &Path) -> Option<&'static str>) -> Store {
+        Store { rules: PathRules { protected_name, ..self.rules }, ..self }
     }
 
     /// Takes part in changing a workspace, together with others who do; waits while an undo runs in it.
@@ -213,7 +222,7 @@ impl Store {
 
     /// Opens a workspace.
     pub(crate) fn tree(&self, workspace: &Path) -> Result<Tree, Error> {
-        Tree::open(workspace, self.is_placeholder)
+        Tree::open(workspace, self.rules)
     }
 
     pub(crate) fn reading(&self) -> RwLockReadGuard<'_, ()> {

@@ -2,10 +2,10 @@
 //! a rule says to ignore it. Only paths are read, of the repository in which the workspace lies. An
 //! index that is not understood tracks nothing, and git's own rules hold alone.
 
-use std::fs::File;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use ostler_files::read_unlinked;
 
 /// How large an index may be.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -30,7 +30,8 @@ impl Tracked {
         if !prefix.is_empty() {
             prefix.push(b'/');
         }
-        let bytes = git_directory(root).and_then(|directory| read_file(&directory.join("index"), MAX_BYTES));
+        let bytes =
+            git_directory(root).and_then(|directory| read_unlinked(&directory.join("index"), MAX_BYTES).ok());
         let mut paths = bytes.and_then(|bytes| parse(&bytes)).unwrap_or_default();
         paths.sort_unstable();
         Tracked { prefix, paths }
@@ -57,18 +58,8 @@ fn git_directory(root: &Path) -> Option<PathBuf> {
     if std::fs::symlink_metadata(&git).ok()?.is_dir() {
         return Some(git);
     }
-    let text = String::from_utf8(read_file(&git, 4096)?).ok()?;
+    let text = String::from_utf8(read_unlinked(&git, 4096).ok()?).ok()?;
     Some(root.join(text.strip_prefix("gitdir: ")?.trim_end()))
-}
-
-fn read_file(path: &Path, limit: u64) -> Option<Vec<u8>> {
-    let metadata = std::fs::symlink_metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > limit {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 fn parse(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {

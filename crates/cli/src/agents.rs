@@ -1,10 +1,12 @@
 //! Wiring of agents that others wrote: what the configuration names becomes programs that the engine can have turns
 //! run by, and that doors can tell of. How they are spoken to is left to `agent-acp`.
 
+mod installation;
+mod profile;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -12,19 +14,23 @@ use futures_util::future::{BoxFuture, join_all};
 use ostler_acp::{McpDescription, McpTransport};
 use ostler_agent::Agent;
 use ostler_agent_acp::{
-    AcpAgent, AgentProgram, AgentSettings, AgentStatus, Launch, Prepared, Preset, ProcessState, SpawnFn,
+    AcpAgent, AgentProgram, AgentSettings, AgentStatus, Launch, NotPrepared, Prepared, Preset, ProcessState,
+    SpawnFn,
 };
 use ostler_checkpoint::Store;
 use ostler_doors::{
     AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
 };
 use ostler_engine::SystemClock;
-use ostler_sandbox::{Profile, Sandbox};
+use ostler_process::{Invocation, Program, ProgramFinder};
+use ostler_sandbox::Sandbox;
 use ostler_tools::{Tools, child_environment};
 use ostler_turn_care::OwnChecks;
 use ostler_types::{AgentState, Failure};
 use tokio::sync::watch;
 
+use self::profile::Confining;
+pub(crate) use self::profile::expand;
 use crate::config::{AgentCommand, Config, Confinement, Environment, McpServer};
 use crate::workshop::with_variables;
 
@@ -35,6 +41,8 @@ pub struct AgentParts {
     pub environment: Environment,
     /// Confines those that are to be confined.
     pub sandbox: Option<Sandbox>,
+    /// Finds their programs.
+    pub programs: ProgramFinder,
     /// Does what they have us do.
     pub tools: Arc<Tools>,
     /// Where workspaces are kept as they were.
@@ -241,88 +249,110 @@ pub fn program(name: &str, command: &AgentCommand, servers: &BTreeMap<String, Mc
     program
 }
 
-/// Prepares its process: found in the daemon's own path, with little of its environment, and confined if it is to be.
+/// Prepares its process: with a program that no sandboxed command can have changed, with little of the daemon's
+/// environment, and confined unless its owner wants it in the open.
 fn spawn(command: &AgentCommand, parts: &AgentParts) -> SpawnFn {
     let (command, parts) = (command.clone(), parts.clone());
     Arc::new(move |launch: &Launch| {
-        let found = find_program(&launch.program, &parts.environment)
-            .ok_or_else(|| format!("there is no program `{}` in the daemon's PATH", launch.program))?;
-        let mut prepared = match command.sandbox {
-            Confinement::Off => in_the_open(&found, launch, parts.sandbox.as_ref())?,
-            Confinement::On => confined(&found, launch, &command, parts.sandbox.as_ref())?,
-        };
+        let program = parts.programs.find(&launch.program).map_err(|error| error.to_string())?;
         let all: Vec<(OsString, OsString)> = parts.environment.variables().collect();
-        prepared.command.envs(child_environment(all.iter().cloned()));
         let is_named = |name: &OsString| launch.pass_env.iter().any(|wanted| name == wanted.as_str());
-        prepared.command.envs(all.into_iter().filter(|(name, _)| is_named(name)));
-        Ok(prepared)
+        let mut variables = child_environment(all.iter().cloned());
+        variables.push(("PATH".into(), parts.programs.path()));
+        variables.extend(all.into_iter().filter(|(name, _)| is_named(name)));
+        variables.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
+        match command.sandbox {
+            Confinement::Off => Ok(in_the_open(program, launch, parts.sandbox.as_ref(), variables)?),
+            Confinement::On => confined(&program, launch, &command, &parts, variables),
+        }
     })
 }
 
 /// Unconfined; where the sandbox's helper is used at all, it sees to it that nothing of an agent outlives the daemon.
-fn in_the_open(program: &Path, launch: &Launch, sandbox: Option<&Sandbox>) -> Result<Prepared, String> {
+fn in_the_open(
+    program: Program,
+    launch: &Launch,
+    sandbox: Option<&Sandbox>,
+    variables: Vec<(OsString, OsString)>,
+) -> Result<Prepared, String> {
     if let Some(sandbox) = sandbox {
-        let attended = sandbox.attended(&launch.workspace, program, &launch.arguments);
+        let attended = sandbox.attended(&launch.workspace, &program, &launch.arguments);
         let attended = attended.map_err(|error| error.to_string())?;
-        return Ok(Prepared { command: attended.command, keep: Box::new(attended.confinement) });
+        let (command, confinement) = attended.envs(variables).prepare();
+        return Ok(Prepared { command, keep: Box::new(confinement) });
     }
-    let mut process = tokio::process::Command::new(program);
-    process.args(&launch.arguments).current_dir(&launch.workspace).env_clear();
-    Ok(Prepared { command: process, keep: Box::new(()) })
+    let invocation = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
+    Ok(Prepared { command: invocation.envs(variables).prepare(), keep: Box::new(()) })
 }
 
 fn confined(
-    program: &Path,
+    program: &Program,
     launch: &Launch,
     command: &AgentCommand,
-    sandbox: Option<&Sandbox>,
-) -> Result<Prepared, String> {
-    let Some(sandbox) = sandbox.filter(|sandbox| sandbox.is_available()) else {
-        return Err(
-            "nothing on this machine confines it, and it is to be confined; `ostler doctor` says more"
-                .to_owned(),
-        );
+    parts: &AgentParts,
+    variables: Vec<(OsString, OsString)>,
+) -> Result<Prepared, NotPrepared> {
+    let Some(sandbox) = parts.sandbox.as_ref().filter(|sandbox| sandbox.is_available()) else {
+        return Err(nothing_confines(&launch.agent, parts.sandbox.is_some()));
     };
-    let mut profile = Profile::new(&launch.workspace);
-    // It has to reach its provider unless that is on this machine, and many confine their own commands.
-    (profile.network, profile.nested) = (command.network.unwrap_or(true), true);
-    profile.writable = command.writable.iter().map(PathBuf::from).collect();
-    let readable = command.readable.iter().chain(&command.writable);
-    profile.readable = readable.map(PathBuf::from).collect();
-    let confined = sandbox.command(&profile, program, &launch.arguments);
-    let confined = confined.map_err(|error| error.to_string())?;
-    Ok(Prepared { command: confined.command, keep: Box::new(confined.confinement) })
+    let home = &sandbox.settings().home;
+    let home = &home.canonicalize().unwrap_or_else(|_| home.clone());
+    let confining = Confining {
+        command,
+        workspace: &launch.workspace,
+        program,
+        arguments: &launch.arguments,
+        variables: &variables,
+        home,
+        finder: &parts.programs,
+    };
+    let profile = confining.profile()?;
+    let start = installation::starting_path(program, &parts.programs);
+    let confined = sandbox.command(&profile, start, &launch.arguments);
+    let confined = confined.map_err(|error| NotPrepared {
+        message: error.to_string(),
+        hint: Some(format!(
+            "`writable` and `readable` in the section `[agents.{}]` name what it needs",
+            launch.agent
+        )),
+    })?;
+    let (command, confinement) = confined.envs(variables).prepare();
+    Ok(Prepared { command, keep: Box::new(confinement) })
 }
 
-/// Where a program lies. Only absolute directories count: another one may be a repository's.
-pub fn find_program(program: &str, environment: &Environment) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        let found = std::fs::metadata(path);
-        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+/// Why an agent that is to be confined is not started, and what its owner can do.
+fn nothing_confines(agent: &str, is_wanted: bool) -> NotPrepared {
+    let (message, first) = match is_wanted {
+        true => (
+            "nothing on this machine confines it",
+            "install bubblewrap (`ostler doctor` says what is missing)",
+        ),
+        false => (
+            "it is to be confined, and `sandbox.mode` is \"off\"",
+            "remove `mode = \"off\"` from `[sandbox]`",
+        ),
     };
-    if program.starts_with('/') {
-        return Some(PathBuf::from(program)).filter(is_program);
-    }
-    let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
-    let path = environment.get("PATH").map_or(usual, OsString::from);
-    let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
-    places.map(|place| place.join(program)).find(is_program)
+    let hint = format!(
+        "{first}, or set `sandbox = \"off\"` in the section `[agents.{agent}]`, which lets it and what a repository \
+         has it run do all that you can do"
+    );
+    NotPrepared { message: message.to_owned(), hint: Some(hint) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{find_program, program};
-    use crate::config::{AgentCommand, Environment, McpServer};
+    use super::{nothing_confines, program};
+    use crate::config::{AgentCommand, McpServer};
 
     #[test]
-    fn a_program_is_found_in_absolute_directories_only() {
-        let usual = Environment::of(&[("PATH", ".:bin:/usr/bin:/bin")]);
-        assert!(find_program("sh", &usual).is_some_and(|path| path.is_absolute()));
-        assert_eq!(find_program("no-such-program-here", &usual), None);
-        assert_eq!(find_program("sh", &Environment::of(&[("PATH", ".:bin")])), None);
-        assert_eq!(find_program("/etc/passwd", &usual), None, "it cannot be run");
+    fn who_cannot_have_a_confined_agent_is_told_what_to_do() {
+        for (is_wanted, expected) in [(true, "bubblewrap"), (false, "[sandbox]")] {
+            let hint = nothing_confines("work", is_wanted).hint.unwrap();
+            assert!(hint.contains(expected) && hint.contains("`[agents.work]`"), "{hint}");
+            assert!(hint.contains("`sandbox = \"off\"`"), "{hint}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod attach;
 mod branch;
 mod doctor;
 mod follow;
+mod known_ends;
 mod logs;
 mod manual;
 mod mcp;
@@ -30,7 +31,7 @@ mod undo;
 mod usage;
 mod watch;
 
-use std::io::{ErrorKind, IsTerminal};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use ostler_client::ClientError;
@@ -39,7 +40,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Config as ConfigCommand, Global, Tui, Wire};
 use crate::config::{Environment, Flag, Inputs, Loaded, load};
 use crate::exit::Exit;
-use crate::output::Manner;
+use crate::output::{LogOutput, Manner, Place};
 use crate::paths;
 
 /// What every command starts from.
@@ -67,7 +68,7 @@ pub async fn dispatch(cli: Cli) -> Exit {
         None => match setting(&cli.global, manner, environment, &flags(&command)) {
             Ok(setting) => carry_out(setting, cli.global, command).await,
             Err(error) => {
-                eprintln!("error: {error:#}");
+                aside!("error: {error:#}");
                 return Exit::Usage;
             }
         },
@@ -77,7 +78,7 @@ pub async fn dispatch(cli: Cli) -> Exit {
         if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
             return Exit::NobodyReads;
         }
-        eprintln!("error: {error:#}");
+        aside!("error: {error:#}");
         match error.downcast_ref::<ClientError>() {
             Some(ClientError::Unreachable { .. }) => Exit::Unreachable,
             Some(ClientError::Refused { .. } | ClientError::Protocol(_)) | None => Exit::Failure,
@@ -151,7 +152,7 @@ fn setting(
     let file = paths::config_file(global.config.as_deref(), &environment);
     let loaded = load(Inputs { file: file.as_ref(), environment: &environment, flags })?;
     for warning in loaded.warnings.iter().filter(|_| !manner.quiet) {
-        eprintln!("warning: {warning}");
+        aside!("warning: {warning}");
     }
     Ok(Setting { data_dir, loaded, environment, manner })
 }
@@ -166,14 +167,14 @@ fn start_logging(cli: &Cli, manner: Manner, environment: &Environment) {
         (None, 1) => EnvFilter::new("info"),
         (None, _) => EnvFilter::new("debug,hyper=info,reqwest=info"),
     };
-    let color = manner.color(std::io::stderr().is_terminal(), environment);
+    let color = manner.color(Place::Stderr.is_terminal(), environment);
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(color);
-    _ = log.with_writer(std::io::stderr).try_init();
+    _ = log.with_writer(|| LogOutput).try_init();
 }
 
 fn show_config(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
     if json {
-        say!("{}", serde_json::to_string_pretty(&setting.loaded.entries(&setting.environment))?);
+        crate::output::json(&setting.loaded.entries(&setting.environment))?;
     } else {
         put!("{}", setting.loaded.table(&setting.environment));
     }

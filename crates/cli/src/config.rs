@@ -27,8 +27,8 @@ pub use explain::ConfigError;
 pub(crate) use file::{keys_of, parse_alone};
 pub use keys::{KEYS, Key};
 pub use settings::{
-    AgentCommand, AgentKind, Auth, Config, Confinement, Context, Gateway, LogStream, Logging, McpServer,
-    ModelFacts, Models, Provider, ProviderKind, Sandbox, SandboxMode, Server, TurnLoop, Web,
+    AgentCommand, AgentKind, Auth, Config, Confinement, Context, Gateway, HomeAccess, LogStream, Logging,
+    McpServer, ModelFacts, Models, Provider, ProviderKind, Sandbox, SandboxMode, Server, TurnLoop, Web,
 };
 pub use show::Entry;
 

@@ -13,10 +13,11 @@ use ostler_doors::gateway::GatewayDoor;
 use ostler_doors::http::{Configured, HttpDoor, HttpSettings};
 use ostler_doors::jsonl::JsonlDoor;
 use ostler_doors::{Access, Listeners, Logins, ServeError, Token, TokenError, serve};
-use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock};
+use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock, UnfitWorkspace};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::{Index, IndexError};
 use ostler_models::Models;
+use ostler_process::ProgramFinder;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +27,7 @@ use crate::gauge::NativeGauge;
 use crate::models::{Choices, described, models, providers};
 use crate::paths::config_file;
 use crate::previews::ToolPreviews;
+use crate::secrets;
 use crate::workshop::Workshop;
 
 /// How long an actor without turn and subscriber stays in memory.
@@ -106,10 +108,16 @@ impl Daemon {
         let (index, index_opened) = Index::open(&data_dir.join("index.db"))?;
         let token = Arc::new(Token::open(&token_path(data_dir))?);
         let workshop = workshop.await;
-        let models = Arc::new(models(&settings.config, &settings.environment));
+        let secrets = secrets::known(config, environment);
+        let unfit = unfit_workspace(environment, data_dir);
+        if let Ok(token) = std::fs::read_to_string(token_path(data_dir)) {
+            secrets.add(&token);
+        }
+        let models = Arc::new(models(config, environment, &workshop.programs, &secrets));
         let max_steps = settings.config.turn_loop.max_steps;
         let mut native = NativeAgent::new(models.clone(), workshop.tools.clone(), max_steps)
             .with_more_tools(workshop.servers.more_tools())
+            .with_secrets(secrets.clone())
             .with_own_checks(workshop.projects.checks())
             .with_context(context_settings(config, environment, &workshop));
         if let Some(checkpoints) = workshop.checkpoints.clone() {
@@ -124,14 +132,17 @@ impl Daemon {
             agents: workshop.agents.for_engine().chain([("native".to_owned(), native)]).collect(),
             clock: Arc::new(SystemClock),
             checkpoints: workshop.checkpoints.clone(),
-            worktrees: Some(worktrees_path(data_dir)),
+            worktrees: Some(Arc::clone(&workshop.worktrees)),
             closed: workshop.end_session(),
             rules: settings.config.approval.rules.clone(),
             workspace_approval: Some(workshop.projects.approval()),
+            unfit_workspace: Some(Arc::clone(&unfit)),
+            secrets: secrets.clone(),
             idle_after: settings.idle_after,
             at_rest: settings.at_rest,
         });
-        let http = http_settings(&settings.config, &settings.environment, models, &workshop);
+        let workspace = gateway::workspace(&settings, &unfit);
+        let http = http_settings(config, workspace, models, &workshop);
         let address = listeners.address();
         let logins = data_dir.join("logins.json");
         let logins = Arc::new(Logins::open(&logins, token.clone(), Arc::new(SystemClock), address));
@@ -139,7 +150,7 @@ impl Daemon {
         let gateway = open_gateway(&settings, &engine, &http, token.clone()).await;
         let mut door = HttpDoor::new(engine.clone(), http)
             .with_page(ostler_page::file, logins.clone())
-            .with_configured(configured(config, environment));
+            .with_configured(configured(config, environment, &workshop.programs));
         door = door.with_agents(workshop.agents.clone()).with_editors(Arc::new(workshop.editors()));
         if let Some(gateway) = &gateway {
             door = door.with_gateway(gateway.door.clone());
@@ -213,7 +224,7 @@ async fn open_gateway(
 ) -> Option<Gateway> {
     let config = &settings.config;
     settings.listen.filter(|_| config.gateway.enabled)?;
-    let of_sessions = gateway::settings(config, &settings.environment, http);
+    let of_sessions = gateway::settings(http);
     let door = GatewayDoor::new(engine.clone(), of_sessions, config.gateway.limits());
     Some(Gateway::open(door, config.gateway.listen, |address| Access::tcp(address, token)).await)
 }
@@ -225,14 +236,29 @@ pub fn token_path(data_dir: &Path) -> PathBuf {
 
 /// Where the git worktrees of a data directory's sessions lie: beside it, because tools see nothing in it.
 pub fn worktrees_path(data_dir: &Path) -> PathBuf {
+    beside(data_dir, "-worktrees")
+}
+
+/// A directory beside that of the data, called like it.
+pub(crate) fn beside(data_dir: &Path, suffix: &str) -> PathBuf {
     let mut name = data_dir.file_name().unwrap_or_else(|| "ostler".as_ref()).to_owned();
-    name.push("-worktrees");
+    name.push(suffix);
     data_dir.with_file_name(name)
 }
 
 /// Where the socket of a data directory lies.
 pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join("ostler.sock")
+}
+
+/// The sandbox's rule of where nobody should work. A directory that is gone breaks no rule; whoever needs it says so.
+fn unfit_workspace(environment: &Environment, data_dir: &Path) -> UnfitWorkspace {
+    let home = environment.path("HOME").unwrap_or_else(|| PathBuf::from("/nonexistent"));
+    let data_dir = data_dir.to_owned();
+    Arc::new(move |workspace| {
+        let is_there = workspace.exists();
+        is_there.then(|| ostler_sandbox::unfit(workspace, &data_dir, &home)).flatten()
+    })
 }
 
 /// What sessions are told of their workspaces.
@@ -251,8 +277,8 @@ fn context_settings(config: &Config, environment: &Environment, workshop: &Works
 }
 
 /// What people are shown of the configuration.
-fn configured(config: &Config, environment: &Environment) -> Configured {
-    let providers = providers(config, environment);
+fn configured(config: &Config, environment: &Environment, programs: &ProgramFinder) -> Configured {
+    let providers = providers(config, environment, programs);
     let providers = move || providers.iter().map(described).collect();
     let config_path = config_file(config.file.as_deref(), environment).map(|file| file.path);
     Configured { providers: Box::new(providers), config_path }
@@ -260,7 +286,7 @@ fn configured(config: &Config, environment: &Environment) -> Configured {
 
 fn http_settings(
     config: &Config,
-    environment: &Environment,
+    workspace: PathBuf,
     models: Arc<Models>,
     workshop: &Workshop,
 ) -> HttpSettings {
@@ -274,12 +300,15 @@ fn http_settings(
         fallback_models: config.models.fallback.clone(),
         raw_log: config.logging.streams.contains(&LogStream::Raw),
         verbose_log: config.logging.streams.contains(&LogStream::Verbose),
-        workspace: gateway::workspace(config, environment),
+        workspace,
         gauge: Arc::new(NativeGauge::new(
             tools.iter().map(|(spec, _)| spec.clone()).collect(),
             Arc::clone(&workshop.servers),
         )),
-        previews: Arc::new(ToolPreviews(workshop.tools.clone())),
+        previews: Arc::new(ToolPreviews {
+            tools: workshop.tools.clone(),
+            worktrees: Arc::clone(&workshop.worktrees),
+        }),
         models: Arc::new(Choices::new(models, config)),
         tools,
         servers: workshop.servers.clone(),

@@ -171,7 +171,7 @@ impl Handed {
             } else if configs.len() >= OF_SESSION || others + configs.len() >= OF_ALL {
                 Some(format!("a session has at most {OF_SESSION} of them, and all together {OF_ALL}"))
             } else {
-                config.check().err()
+                config.check_of_others().err()
             };
             match why {
                 Some(why) => not_used.push(NotUsed { name: plain(&config.name, 200), why }),

@@ -1,16 +1,19 @@
 //! The gateway of a daemon: its port, and where its sessions work. A port that is taken does not keep the daemon from
 //! starting, since the gateway has a place on the http door too.
 
+use std::fs::DirBuilder;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 
 use ostler_doors::gateway::{GatewayDoor, GatewaySettings};
 use ostler_doors::{Access, serve_tcp};
+use ostler_engine::UnfitWorkspace;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Environment};
+use crate::daemon::{DaemonSettings, beside};
 
 /// Where the gateway can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,22 +77,27 @@ impl Gateway {
 }
 
 /// The directory that sessions of the gateway work in: the configured one, else the one in which the daemon was
-/// started. A daemon that the system starts is in `/`, and works at home then.
-pub(crate) fn workspace(config: &Config, environment: &Environment) -> PathBuf {
+/// started. A daemon that the system starts is in `/` or at home, where nobody should work; its sessions have an empty
+/// directory beside the data, which is made for a daemon that others can reach.
+pub(crate) fn workspace(settings: &DaemonSettings, unfit: &UnfitWorkspace) -> PathBuf {
+    let (config, data_dir) = (&settings.config, &settings.data_dir);
     let configured = config.gateway.workspace.as_ref().map(PathBuf::from);
-    let here = || std::env::current_dir().ok().filter(|here| here != Path::new("/"));
-    let home = || environment.path("HOME").filter(|home| home.is_absolute());
-    configured.or_else(here).or_else(home).unwrap_or_else(|| PathBuf::from("/"))
+    let here = || std::env::current_dir().ok().filter(|here| unfit(here).is_none());
+    configured.or_else(here).unwrap_or_else(|| {
+        let beside = beside(data_dir, "-workspace");
+        if settings.listen.is_some()
+            && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(&beside)
+        {
+            tracing::warn!(%error, path = %beside.display(), "the gateway's sessions have no directory");
+        }
+        beside
+    })
 }
 
 /// What sessions of the gateway get; the same as those of the http door.
-pub(crate) fn settings(
-    config: &Config,
-    environment: &Environment,
-    http: &ostler_doors::http::HttpSettings,
-) -> GatewaySettings {
+pub(crate) fn settings(http: &ostler_doors::http::HttpSettings) -> GatewaySettings {
     GatewaySettings {
-        workspace: workspace(config, environment),
+        workspace: http.workspace.clone(),
         policy: http.policy.clone(),
         fallback_models: http.fallback_models.clone(),
         raw_log: http.raw_log,

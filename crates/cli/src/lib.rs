@@ -18,9 +18,11 @@ mod gauge;
 pub mod models;
 pub mod paths;
 mod previews;
+pub mod programs;
 pub mod project;
 mod reach;
 pub mod render;
+mod secrets;
 pub mod workshop;
 
 pub use commands::dispatch;

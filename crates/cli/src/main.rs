@@ -19,6 +19,8 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == SANDBOX_HELPER) {
         return ostler_sandbox::run_helper(arguments);
     }
+    ostler_process::close_inherited_descriptors();
+    keep_memory_private();
     let cli = args::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(BLOCKING_THREADS)
@@ -35,4 +37,13 @@ fn main() -> ExitCode {
     // Blocking reads of a terminal cannot be interrupted, and nothing else is left to wait for.
     runtime.shutdown_background();
     exit.into()
+}
+
+/// Keys and tokens are in the environment and the memory of this process: no other process of the same user may read
+/// them there or attach to it, and no core dump holds them. Programs that it starts are not affected.
+fn keep_memory_private() {
+    let private = rustix::process::DumpableBehavior::NotDumpable;
+    if let Err(error) = rustix::process::set_dumpable_behavior(private) {
+        eprintln!("warning: the memory of this process cannot be kept private: {error}");
+    }
 }

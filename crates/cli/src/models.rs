@@ -13,19 +13,49 @@ use futures_util::future::BoxFuture;
 use ostler_doors::ModelChoices;
 use ostler_doors::http::ConfiguredProvider;
 use ostler_models::{Key, ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
-use ostler_types::{ModelInfo, ModelPolicy, Refusal, Resolution};
+use ostler_process::ProgramFinder;
+use ostler_types::{ModelInfo, ModelPolicy, Refusal, Resolution, Secrets};
 
 use crate::config::{self, Config, Environment, Provider};
 use keys::Located;
 
-/// The models that the configuration and the environment lead to. No key is looked up yet.
-pub fn models(config: &Config, environment: &Environment) -> Models {
+/// The models that the configuration and the environment lead to. No key is looked up yet; each becomes one of the
+/// secrets when it is.
+pub fn models(
+    config: &Config,
+    environment: &Environment,
+    programs: &ProgramFinder,
+    secrets: &Secrets,
+) -> Models {
     let settings = ModelSettings {
         overrides: config.models.overrides(),
         discover: config.models.discover,
         ..ModelSettings::default()
     };
-    Models::with_settings(providers(config, environment), settings)
+    let hidden = |provider: ProviderConfig| {
+        let api_key = hidden_by(secrets, provider.api_key);
+        ProviderConfig { api_key, ..provider }
+    };
+    let providers = providers(config, environment, programs).into_iter().map(hidden).collect();
+    Models::with_settings(providers, settings)
+}
+
+/// A key that is masked wherever it turns up, from the moment that it is known.
+fn hidden_by(secrets: &Secrets, key: Key) -> Key {
+    match key {
+        Key::None => Key::None,
+        Key::Fixed(secret) => {
+            secrets.add(secret.expose());
+            Key::Fixed(secret)
+        }
+        Key::Found(source) => {
+            let secrets = secrets.clone();
+            Key::Found(Arc::new(move |fresh| {
+                let (found, secrets) = (source(fresh), secrets.clone());
+                async move { found.await.inspect(|secret| secrets.add(secret.expose())) }.boxed()
+            }))
+        }
+    }
 }
 
 /// The models as the doors see them.
@@ -61,7 +91,11 @@ impl ModelChoices for Choices {
 
 /// Every provider, in the order in which a default is looked for: those that somebody wrote down, then
 /// the presets.
-pub fn providers(config: &Config, environment: &Environment) -> Vec<ProviderConfig> {
+pub fn providers(
+    config: &Config,
+    environment: &Environment,
+    programs: &ProgramFinder,
+) -> Vec<ProviderConfig> {
     let mut written: Vec<(&String, &Provider)> = config.providers.iter().collect();
     // Stable, so that providers that are like no preset stay in the order of their names, at the end.
     written.sort_by_key(|(name, provider)| {
@@ -71,9 +105,12 @@ pub fn providers(config: &Config, environment: &Environment) -> Vec<ProviderConf
     let unwritten = PRESETS.iter().filter(|preset| !config.providers.contains_key(preset.name));
     let absent = Provider::default();
     let unwritten: Vec<ProviderConfig> = unwritten
-        .map(|preset| ProviderConfig { configured: false, ..provider(preset.name, &absent, environment) })
+        .map(|preset| ProviderConfig {
+            configured: false,
+            ..provider(preset.name, &absent, environment, programs)
+        })
         .collect();
-    let written = written.into_iter().map(|(name, each)| provider(name, each, environment));
+    let written = written.into_iter().map(|(name, each)| provider(name, each, environment, programs));
     written.chain(unwritten).collect()
 }
 
@@ -89,7 +126,12 @@ pub(crate) fn described(provider: &ProviderConfig) -> ConfiguredProvider {
     }
 }
 
-fn provider(name: &str, provider: &Provider, environment: &Environment) -> ProviderConfig {
+fn provider(
+    name: &str,
+    provider: &Provider,
+    environment: &Environment,
+    programs: &ProgramFinder,
+) -> ProviderConfig {
     let preset = provider.preset(name);
     let kind = provider.kind(name).expect("a configuration that was checked says what a provider speaks");
     let (base_url, misplaced) = match moved(provider, preset, environment) {
@@ -99,8 +141,10 @@ fn provider(name: &str, provider: &Provider, environment: &Environment) -> Provi
     };
     let host = |url: &str| url.split('/').nth(2).map(str::to_owned);
     let is_moved = preset.is_some_and(|preset| host(preset.base_url) != host(&base_url));
-    let Located { key, readiness, from } =
-        keys::find(name, provider, preset.filter(|_| kind_has_key(kind)), is_moved, environment);
+    let Located { key, readiness, from } = match &provider.api_key_command {
+        Some(command) => keys::printed(name, command, programs),
+        None => keys::find(name, provider, preset.filter(|_| kind_has_key(kind)), is_moved, environment),
+    };
     let readiness = match misplaced {
         Some(why) => Readiness::checked(move || Some(why.clone())),
         None => readiness,

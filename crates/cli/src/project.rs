@@ -18,7 +18,7 @@ use futures_util::FutureExt;
 use ostler_doors::{Brought, BroughtRule, BroughtServer};
 use ostler_engine::WorkspaceApproval;
 use ostler_mcp::{ServerConfig, Transport};
-use ostler_turn_care::OwnChecks;
+use ostler_turn_care::{Baselines, OwnChecks, SettingsChecks, WorkspaceChecks};
 use ostler_types::{ApprovalPolicy, Rule};
 
 use accepted::Accepted;
@@ -37,6 +37,8 @@ const MAX_WARNED: usize = 1000;
 pub struct Projects {
     /// The rules that the owner has seen and trusted.
     accepted: Accepted,
+    /// What turns have written into files that decide what checks run.
+    baselines: Arc<Baselines>,
     /// The workspaces that are trusted no longer, so that a turn that began before starts nothing more.
     revoked: Mutex<BTreeSet<PathBuf>>,
     /// What was last found wrong where, so that it is logged once.
@@ -59,7 +61,8 @@ impl Projects {
     /// Those of a daemon with this data directory.
     pub fn open(data_dir: &Path) -> Projects {
         let accepted = Accepted::load(data_dir.join("workspace-rules.json"));
-        Projects { accepted, revoked: Mutex::default(), warned: Mutex::default() }
+        let baselines = Arc::new(Baselines::load(data_dir.join("workspace-checks.json")));
+        Projects { accepted, baselines, revoked: Mutex::default(), warned: Mutex::default() }
     }
 
     /// The servers that a workspace brings, if it is trusted.
@@ -85,6 +88,7 @@ impl Projects {
         let noted = tokio::task::spawn_blocking(move || {
             let rules = if trusted { Project::read(&workspace).settings.rules } else { Vec::new() };
             projects.accepted.set(&workspace, rules)?;
+            projects.baselines.accept(&workspace);
             if trusted {
                 lock(&projects.revoked).remove(&workspace);
             }
@@ -126,7 +130,7 @@ impl Projects {
     /// As the native agent asks for it, of workspaces that are trusted.
     pub fn checks(self: &Arc<Projects>) -> OwnChecks {
         let projects = Arc::clone(self);
-        Arc::new(move |workspace| {
+        let settings: SettingsChecks = Arc::new(move |workspace| {
             let projects = Arc::clone(&projects);
             async move {
                 let project = projects.read(workspace).await;
@@ -136,7 +140,8 @@ impl Projects {
                 }
             }
             .boxed()
-        })
+        });
+        Arc::new(WorkspaceChecks { settings, baselines: Arc::clone(&self.baselines) })
     }
 
     async fn read(self: &Arc<Projects>, workspace: PathBuf) -> Project {

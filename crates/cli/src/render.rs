@@ -292,6 +292,10 @@ impl Renderer {
         let paint = if result.ok { Paint::Dim } else { Paint::Warning };
         self.line(paint, &format!("  ↳ {whose}{outcome} ({})", duration(duration_ms)), out);
         self.output(&result.text(), out);
+        let warnings = result.details.as_ref().and_then(|details| details.get("warnings")?.as_array());
+        for warning in warnings.into_iter().flatten().filter_map(serde_json::Value::as_str) {
+            self.block(Paint::Warning, "  ! ", warning, out);
+        }
     }
 
     fn output(&mut self, text: &str, out: &mut String) {

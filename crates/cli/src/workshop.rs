@@ -11,14 +11,18 @@ use futures_util::future::BoxFuture;
 use ostler_agent_native::{More, MoreFor, MoreTools};
 use ostler_checkpoint::{Limits as CheckpointLimits, Store};
 use ostler_doors::{Brought, ToolServers};
+use ostler_git::{Isolation, Worktrees};
 use ostler_mcp::{Launch, Limits, McpServers, Prepared, ServerConfig, SpawnFn, Transport};
-use ostler_sandbox::{Choice, Profile, Sandbox, Settings};
+use ostler_process::{Invocation, Program, ProgramFinder};
+use ostler_sandbox::{Choice, Profile, Sandbox, Settings, WorkspaceAccess};
 use ostler_tools::{Tool, ToolSettings, Tools, WebSettings, child_environment};
 use ostler_types::{Refusal, SessionId, ToolKind, ToolSpec};
 
 use crate::agents::{AgentParts, Agents};
-use crate::config::{Config, Environment, McpServer, SandboxMode};
+use crate::config::{Config, Environment, HomeAccess, McpServer, SandboxMode};
+use crate::daemon::worktrees_path;
 use crate::editors::{EditorGifts, Handed};
+use crate::programs;
 use crate::project::Projects;
 
 /// The word by which this program is started as the sandbox's helper.
@@ -41,6 +45,10 @@ pub struct Workshop {
     pub checkpoints: Option<Arc<Store>>,
     /// The agents that others wrote.
     pub agents: Arc<Agents>,
+    /// Finds programs that run with more rights than a sandboxed command.
+    pub programs: ProgramFinder,
+    /// The worktrees of sessions, in which the daemon's own git works.
+    pub worktrees: Arc<Worktrees>,
 }
 
 impl Workshop {
@@ -58,14 +66,27 @@ impl Workshop {
             let parts = AgentParts {
                 environment: environment.clone(),
                 sandbox: None,
+                programs: programs::finder(config, environment, data_dir, None),
                 tools: Arc::clone(&tools),
                 checkpoints: None,
                 own_checks: None,
             };
             let agents = Arc::new(Agents::of(config, &parts));
-            return Workshop { tools, servers, projects, hidden: Vec::new(), checkpoints: None, agents };
+            let (hidden, programs) = (Vec::new(), parts.programs);
+            let worktrees = worktrees(data_dir, None);
+            return Workshop {
+                tools,
+                servers,
+                projects,
+                hidden,
+                checkpoints: None,
+                agents,
+                programs,
+                worktrees,
+            };
         }
         let sandbox = sandbox(config, environment, data_dir, false).await;
+        let finder = programs::finder(config, environment, data_dir, sandbox.as_ref());
         let hidden: Vec<PathBuf> = hidden(config).into_iter().chain([data_dir.to_owned()]).collect();
         let tools = Tools::new(ToolSettings {
             sandbox: sandbox.clone(),
@@ -81,13 +102,16 @@ impl Workshop {
         let parts = AgentParts {
             environment: environment.clone(),
             sandbox: sandbox.clone(),
+            programs: finder.clone(),
             tools: Arc::clone(&tools),
             checkpoints: checkpoints.clone(),
             own_checks: Some(projects.checks()),
         };
         let agents = Arc::new(Agents::of(config, &parts));
-        let servers = Arc::new(Servers::of(config, environment, sandbox, Arc::clone(&projects)));
-        Workshop { tools, servers, projects, hidden, checkpoints, agents }
+        let worktrees = worktrees(data_dir, sandbox.as_ref());
+        let servers = Servers::of(config, environment, (sandbox, &finder), Arc::clone(&projects));
+        let servers = Arc::new(servers);
+        Workshop { tools, servers, projects, hidden, checkpoints, agents, programs: finder, worktrees }
     }
 
     /// Ends what a session left running, once it is closed.
@@ -121,18 +145,27 @@ pub async fn sandbox(
     data_dir: &Path,
     anew: bool,
 ) -> Option<Sandbox> {
-    if config.sandbox.mode == SandboxMode::Off {
-        return None;
-    }
-    let program = std::env::current_exe().ok()?;
+    let choice = match config.sandbox.mode {
+        SandboxMode::On => Choice::Best,
+        SandboxMode::Bubblewrap => Choice::Bubblewrap,
+        SandboxMode::Landlock => Choice::Landlock,
+        SandboxMode::Off => return None,
+    };
     let home = environment.get("HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from);
     let settings = Settings {
         home,
         data_dir: data_dir.to_owned(),
         scratch: data_dir.join("sandbox"),
-        helper: vec![program.into(), SANDBOX_HELPER.into()],
+        helper: Program::own(),
+        helper_arguments: vec![SANDBOX_HELPER.into()],
         hidden: hidden(config),
-        choice: Choice::Best,
+        hides_home: config.sandbox.home == HomeAccess::Hidden,
+        readable: config.sandbox.readable.iter().map(PathBuf::from).collect(),
+        search_path: environment
+            .get("PATH")
+            .map(|path| std::env::split_paths(path).collect())
+            .unwrap_or_default(),
+        choice,
         anew,
     };
     Some(Sandbox::probe(settings).await)
@@ -145,10 +178,20 @@ fn hidden(config: &Config) -> Vec<PathBuf> {
     config.file.iter().cloned().chain(keys).filter(|path| path.is_absolute() && path.exists()).collect()
 }
 
+/// The worktrees of sessions. Where nothing confines git, those who want one are asked first.
+fn worktrees(data_dir: &Path, sandbox: Option<&Sandbox>) -> Arc<Worktrees> {
+    let isolation = match sandbox.filter(|sandbox| sandbox.is_available()) {
+        Some(sandbox) => Isolation::Sandbox(sandbox.clone()),
+        None => Isolation::None,
+    };
+    Arc::new(Worktrees::new(worktrees_path(data_dir), isolation))
+}
+
 fn checkpoints(data_dir: &Path) -> Option<Arc<Store>> {
     let opened = Store::open_leaving_alone(&data_dir.join("checkpoints"), &[data_dir]);
     let opened = opened.inspect_err(|error| tracing::warn!(%error, "turns cannot be undone")).ok()?;
-    let store = Arc::new(opened.with_placeholders(ostler_sandbox::is_placeholder));
+    let opened = opened.with_placeholders(ostler_sandbox::is_placeholder);
+    let store = Arc::new(opened.with_protected_names(ostler_sandbox::protected_name));
     let kept = Arc::clone(&store);
     tokio::task::spawn_blocking(move || {
         if let Err(error) = kept.clean_interrupted() {
@@ -181,7 +224,7 @@ impl Servers {
     fn of(
         config: &Config,
         environment: &Environment,
-        sandbox: Option<Sandbox>,
+        (sandbox, finder): (Option<Sandbox>, &ProgramFinder),
         projects: Arc<Projects>,
     ) -> Servers {
         let of_section = |(name, server): (&String, &McpServer)| {
@@ -190,7 +233,7 @@ impl Servers {
         let servers = config.mcp.iter().map(of_section).collect();
         let sandbox = sandbox.map(|sandbox| (sandbox, config.sandbox.network));
         let unconfined = config.sandbox.mode == SandboxMode::Off;
-        let spawn = if unconfined { spawn_in_the_open() } else { spawn(sandbox) };
+        let spawn = if unconfined { spawn_in_the_open(finder.clone()) } else { spawn(sandbox) };
         let handed = Handed::new(Arc::clone(&spawn), config.mcp.keys().cloned().collect());
         let servers = McpServers::new(servers, spawn, Limits::default());
         Servers { servers, projects, offered: Mutex::default(), handed }
@@ -306,19 +349,26 @@ fn spawn(sandbox: Option<(Sandbox, bool)>) -> SpawnFn {
         };
         let mut profile = Profile::new(&launch.workspace);
         profile.network = *network;
+        // A server runs for as long as its sessions.
+        if !sandbox.holds_protected_paths() {
+            profile.access = WorkspaceAccess::ReadOnly;
+        }
         let confined = sandbox.command(&profile, &launch.program, &launch.arguments);
-        let mut confined = confined.map_err(|error| error.to_string())?;
-        confined.command.envs(child_environment(std::env::vars_os()));
-        Ok(Prepared { command: confined.command, keep: Box::new(confined.confinement) })
+        let confined = confined.map_err(|error| error.to_string())?;
+        let confined = confined.envs(child_environment(std::env::vars_os()));
+        let (command, confinement) = confined.envs(&launch.env).prepare();
+        Ok(Prepared { command, keep: Box::new(confinement) })
     })
 }
 
-/// Starts servers as they are, because the owner has turned the sandbox off.
-fn spawn_in_the_open() -> SpawnFn {
-    Arc::new(|launch: &Launch| {
-        let mut command = tokio::process::Command::new(&launch.program);
-        command.args(&launch.arguments).current_dir(&launch.workspace).env_clear();
-        command.envs(child_environment(std::env::vars_os()));
+/// Starts servers as they are, because the owner has turned the sandbox off. A program that lies in a workspace
+/// is not started so.
+fn spawn_in_the_open(finder: ProgramFinder) -> SpawnFn {
+    Arc::new(move |launch: &Launch| {
+        let program = finder.find(&launch.program).map_err(|error| error.to_string())?;
+        let invocation = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
+        let invocation = invocation.envs(child_environment(std::env::vars_os()));
+        let command = invocation.envs(&launch.env).envs([("PATH", finder.path())]).prepare();
         Ok(Prepared { command, keep: Box::new(()) })
     })
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hyper::Method;
-use ostler_types::{Delivery, MessageId, Part, SessionId, SessionView};
+use ostler_types::{Delivery, EventName, MessageId, Part, SessionId, SessionView};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{self, EventStream};
@@ -82,8 +82,8 @@ impl Client {
 
     /// What happens from now on in all sessions, as far as it has one of these names. The stream ends with its
     /// connection; who comes back asks anew how everything stands.
-    pub async fn feed(&self, types: &[&str]) -> Result<EventStream, ClientError> {
-        let types = types.join(",");
+    pub async fn feed(&self, types: &[EventName]) -> Result<EventStream, ClientError> {
+        let types = types.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(",");
         let query = requests::query(&[("types", Some(&types))]);
         events::open_at(&self.door, format!("/v1/events{query}")).await
     }

@@ -1,28 +1,48 @@
-//! Whole lines: whether rules allow one, and which rules would. Single commands are left to `safe` and
-//! `pattern`.
+//! Whole lines: what they read, whether rules allow one, and which rules would. Single commands are left to
+//! `safe` and `pattern`.
 
 use crate::environment::{assignments_are_harmless, redirects_only_read};
-use crate::{Command, Pattern, Reading, Word, is_safe, wrapper};
+use crate::{Command, Pattern, Reading, Reads, Word, is_safe, safe, wrapper};
 
-/// Whether a line may run without asking: nothing about it is unclear, and each of its commands either only
-/// reads or is remembered. For a workspace whose git configuration somebody has vouched for.
-pub fn allowed(reading: &Reading, patterns: &[Pattern]) -> bool {
-    allowed_with(reading, patterns, true)
+/// What must be known of a workspace to decide on a line.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// Whether git counts as a program that only reads. Even `git status` starts what the repository's
+    /// configuration names (a monitor, a filter, a driver for diffs, a transport for a missing object), and no
+    /// option turns all of that off. So in a workspace that nobody has vouched for, a git command is allowed
+    /// only where it is remembered.
+    pub git_is_safe: bool,
+    /// For each command of the reading, whether what [`reads`] says of it was looked up, and is no more than
+    /// anybody may read. One that is missing was not.
+    pub proven: &'a [bool],
 }
 
-/// The same where it is said whether git counts as a program that only reads. Even `git status` starts what
-/// the repository's configuration names (a monitor, a filter, a driver for diffs, a transport for a missing
-/// object), and no option turns all of that off. So in a workspace that nobody has vouched for, a git command
-/// is allowed only where it is remembered.
-pub fn allowed_with(reading: &Reading, patterns: &[Pattern], git_is_safe: bool) -> bool {
+/// What each command of a line reads. Nothing for a command that does more than read, or that is not
+/// understood.
+pub fn reads(reading: &Reading) -> Vec<Option<Reads>> {
+    let of_command = |command: &Command| {
+        safe::reads(command).or_else(|| adds_nothing(command).then(|| safe::own_reads(command)))
+    };
+    reading.commands.iter().map(of_command).collect()
+}
+
+/// Whether a line may run without asking: nothing about it is unclear, and each of its commands either only
+/// reads or is remembered. For a workspace whose git configuration somebody has vouched for, wherever the
+/// places are that it reads.
+pub fn allowed(reading: &Reading, patterns: &[Pattern]) -> bool {
+    let proven = vec![true; reading.commands.len()];
+    allowed_with(reading, patterns, Circumstances { git_is_safe: true, proven: &proven })
+}
+
+/// The same where the circumstances are known. A remembered command is allowed whatever it reads.
+pub fn allowed_with(reading: &Reading, patterns: &[Pattern], circumstances: Circumstances<'_>) -> bool {
     let moves = reading.commands.iter().filter(|command| is_move(command)).count();
-    let harmless_anywhere =
-        reading.commands.iter().all(|command| is_move(command) || is_safe_anywhere(command));
+    let harmless_anywhere = are_harmless_anywhere(reading);
     reading.unclear.is_none()
         && !reading.commands.is_empty()
         && (moves <= 1 || harmless_anywhere)
-        && reading.commands.iter().all(|command| {
-            passes_by_itself(command, harmless_anywhere, git_is_safe)
+        && reading.commands.iter().enumerate().all(|(position, command)| {
+            circumstances.passes_by_itself(position, command, harmless_anywhere)
                 || patterns.iter().any(|pattern| pattern.matches(command))
         })
 }
@@ -30,39 +50,44 @@ pub fn allowed_with(reading: &Reading, patterns: &[Pattern], git_is_safe: bool) 
 /// The closed patterns that would allow this line from now on, one for each command that needs one. None
 /// when no pattern can, as for a command that writes into a file or has a word that nobody knows yet.
 pub fn suggest(reading: &Reading) -> Option<Vec<Pattern>> {
-    suggest_with(reading, true)
+    let proven = vec![true; reading.commands.len()];
+    suggest_with(reading, Circumstances { git_is_safe: true, proven: &proven })
 }
 
-/// The same for [`allowed_with`]: where git does not count as safe, its commands need a pattern too.
-pub fn suggest_with(reading: &Reading, git_is_safe: bool) -> Option<Vec<Pattern>> {
-    let harmless_anywhere =
-        reading.commands.iter().all(|command| is_move(command) || is_safe_anywhere(command));
-    let needs_one = |command: &&Command| !passes_by_itself(command, harmless_anywhere, git_is_safe);
+/// The same for [`allowed_with`].
+pub fn suggest_with(reading: &Reading, circumstances: Circumstances<'_>) -> Option<Vec<Pattern>> {
+    let harmless_anywhere = are_harmless_anywhere(reading);
     let mut patterns = Vec::new();
-    for command in reading.commands.iter().filter(needs_one) {
+    for (position, command) in reading.commands.iter().enumerate() {
+        if circumstances.passes_by_itself(position, command, harmless_anywhere) {
+            continue;
+        }
         let words = command.argv.iter().map(|word| word.literal().map(str::to_owned));
         let pattern = Pattern { argv: words.collect::<Option<_>>()?, open: false };
         if !patterns.contains(&pattern) {
             patterns.push(pattern);
         }
     }
-    allowed_with(reading, &patterns, git_is_safe).then_some(patterns)
+    allowed_with(reading, &patterns, circumstances).then_some(patterns)
 }
 
-/// `cd` is harmless among commands that only read. Before any other command it decides what that one does,
-/// so then it must be remembered too.
-fn passes_by_itself(command: &Command, harmless_anywhere: bool, git_is_safe: bool) -> bool {
-    if is_move(command) {
-        return harmless_anywhere && is_safe(command);
+impl Circumstances<'_> {
+    /// `cd` is harmless among commands that only read. Before any other command it decides what that one
+    /// does, so then it must be remembered too.
+    fn passes_by_itself(&self, position: usize, command: &Command, harmless_anywhere: bool) -> bool {
+        if !self.proven.get(position).is_some_and(|is_proven| *is_proven) {
+            return false;
+        }
+        if is_move(command) {
+            return harmless_anywhere && is_safe(command);
+        }
+        let counts = self.git_is_safe || !safe::reads_configuration(command);
+        is_safe(command) && counts || adds_nothing(command)
     }
-    let counts = git_is_safe || !reads_configuration(command);
-    is_safe(command) && counts || adds_nothing(command)
 }
 
-/// Whether it is git doing anything but telling its version.
-fn reads_configuration(command: &Command) -> bool {
-    let tells_version = matches!(command.argv.as_slice(), [_, word] if matches!(word.literal(), Some("--version" | "version")));
-    command.program() == Some("git") && !tells_version
+fn are_harmless_anywhere(reading: &Reading) -> bool {
+    reading.commands.iter().all(|command| is_move(command) || is_safe_anywhere(command))
 }
 
 fn is_move(command: &Command) -> bool {

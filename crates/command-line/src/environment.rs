@@ -1,7 +1,7 @@
 //! Variables that may be set and redirects that may be made without changing what a command does. Everything
 //! else about a command is left to `safe` and `pattern`.
 
-use crate::{Command, Redirect, RedirectKind, Word};
+use crate::{Becomes, Command, Redirect, RedirectKind, Word};
 
 /// Whether all variables that are set for a command are harmless. Most are not: a variable can name a
 /// library to load, a program to start or a place to look for programs.
@@ -59,7 +59,7 @@ fn is_null(redirect: &Redirect) -> bool {
 fn reads_a_file(redirect: &Redirect) -> bool {
     let start = match &redirect.target {
         Word::Literal(text) => text,
-        Word::Unknown { prefix, .. } if prefix.starts_with("/dev/fd/") => return true,
+        Word::Unknown { becomes: Becomes::Pipe, .. } => return true,
         Word::Unknown { prefix, .. } => {
             return !prefix.is_empty() && !prefix.starts_with('/');
         }

@@ -4,6 +4,9 @@
 use crate::parser::{Outcome, Parser};
 use crate::word::Builder;
 
+const UNKNOWN_CALCULATION: &str =
+    "it calculates with a value that is only known when it runs, which can run commands";
+
 impl Parser<'_, '_> {
     /// Reads on after a `$`. Heredocs count as quoted.
     pub(crate) fn dollar(&mut self, builder: &mut Builder, quoted: bool) -> Outcome<()> {
@@ -95,12 +98,18 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    /// Reads on after `$((`. Only plain calculation is certain: a subscript is evaluated again as text.
+    /// Reads on after `$((`. Bash evaluates the *value* of a name as an expression too, subscripts and the
+    /// substitutions in them included, and any command may have left that value in `$_`. So only numbers and
+    /// operators are certain, and a few names whose values bash makes itself.
     fn arithmetic(&mut self) -> Outcome<()> {
         self.enter()?;
         let mut open = 0_usize;
         let mut before = ' ';
         loop {
+            if self.peek().is_some_and(|next| next.is_ascii_alphabetic() || next == '_') {
+                self.calculated_name(before)?;
+                before = 'a';
+            }
             self.peek();
             let Some(character) = self.bump() else {
                 return self.stop("a calculation is not closed");
@@ -110,11 +119,7 @@ impl Parser<'_, '_> {
                 ')' if open > 0 => open -= 1,
                 ')' if self.take(')') => break,
                 '$' => {
-                    if matches!(self.peek(), Some('(' | '{')) {
-                        self.note(
-                            "it calculates with text that is only known when it runs, which can run commands",
-                        );
-                    }
+                    self.note(UNKNOWN_CALCULATION);
                     self.dollar(&mut Builder::default(), true)?;
                 }
                 '=' if matches!(before, '=' | '!' | '<' | '>') => {}
@@ -123,14 +128,31 @@ impl Parser<'_, '_> {
                     self.note("it calculates with an array or sets a variable, which can run commands")
                 }
                 '+' | '-' if before == character => self.note("it sets a variable while it calculates"),
-                ' ' | '\t' | '#' | '_' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '!' | '&' | '|' | '^'
-                | '~' | '?' | ':' | ',' => {}
-                other if other.is_ascii_alphanumeric() => {}
+                ' ' | '\t' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '!' | '&' | '|' | '^' | '~' | '?'
+                | ':' | ',' => {}
+                digit if digit.is_ascii_digit() => {}
                 _ => return self.stop("a calculation cannot be read"),
             }
             before = character;
         }
         self.leave();
+        Ok(())
+    }
+
+    /// A name in a calculation. After a digit the letters belong to a number, in a notation that need not be
+    /// understood here.
+    fn calculated_name(&mut self, before: char) -> Outcome<()> {
+        let mut name = String::new();
+        while let Some(next) = self.peek().filter(|next| next.is_ascii_alphanumeric() || *next == '_') {
+            self.bump();
+            name.push(next);
+        }
+        if before.is_ascii_digit() {
+            return self.stop("a calculation cannot be read");
+        }
+        if !matches!(name.as_str(), "RANDOM" | "SECONDS" | "LINENO") {
+            self.note(UNKNOWN_CALCULATION);
+        }
         Ok(())
     }
 

@@ -113,9 +113,13 @@ impl<'text> Parser<'text, '_> {
     }
 
     fn pipeline(&mut self) -> Outcome<()> {
+        let mut is_piped = false;
         loop {
             self.pipeline_prefix()?;
+            let first = self.output.commands.len();
             self.command()?;
+            self.output.commands[first..].iter_mut().for_each(|command| command.piped |= is_piped);
+            is_piped = true;
             self.skip_blanks();
             match (self.peek(), self.peek_second()) {
                 (Some('|'), Some('|')) => return Ok(()),
@@ -180,7 +184,11 @@ impl<'text> Parser<'text, '_> {
             _ => return self.simple_command(),
         };
         self.position += word.len();
-        self.compound(body)
+        let is_loop = matches!(word, "while" | "until" | "for" | "select");
+        self.output.loops += usize::from(is_loop);
+        self.compound(body)?;
+        self.output.loops -= usize::from(is_loop);
+        Ok(())
     }
 
     fn compound(&mut self, body: fn(&mut Self) -> Outcome<()>) -> Outcome<()> {

@@ -7,10 +7,10 @@
 //! never resolved in favour of the line.
 //!
 //! The reading holds for bash without aliases, started with `-c` in an environment that the daemon has
-//! built. It keeps people from being asked too often; it is no boundary. Which files a command reaches, and
-//! what a program does that a workspace has configured, is left to the sandbox; whether git, which can be
-//! told to start programs, counts as one that only reads is for the caller of [`allowed_with`] to say. The
-//! crate does no IO.
+//! built. It keeps people from being asked too often; it is no boundary. The crate does no IO: [`reads`] names
+//! the places that a line reads and the programs that it starts, and the caller of [`allowed_with`] says
+//! which commands keep to places that anybody may read, and whether git, which can be told to start programs,
+//! counts as one that only reads.
 
 mod builtin;
 mod decision;
@@ -22,15 +22,17 @@ mod heredoc;
 mod list;
 mod parser;
 mod pattern;
+mod place;
 mod reading;
 mod safe;
 mod simple;
 mod word;
 mod wrapper;
 
-pub use decision::{allowed, allowed_with, suggest, suggest_with};
+pub use decision::{Circumstances, allowed, allowed_with, reads, suggest, suggest_with};
 pub use describe::describe;
 pub use parser::{LONGEST_LINE, parse};
 pub use pattern::Pattern;
-pub use reading::{Command, Reading, Redirect, RedirectKind, Word};
+pub use place::{Extent, Place, Reads, Spelling};
+pub use reading::{Becomes, Command, Reading, Redirect, RedirectKind, Word};
 pub use safe::is_safe;

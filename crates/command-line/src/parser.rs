@@ -38,6 +38,8 @@ fn read(line: &str) -> Output {
 pub(crate) struct Output {
     pub(crate) commands: Vec<Command>,
     unclear: Option<String>,
+    /// How many loops the text that is being read stands in.
+    pub(crate) loops: usize,
     depth: usize,
     steps: usize,
     limit: usize,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::builtin::is_interpreter;
 use crate::environment::{assignments_are_harmless, redirects_do_nothing};
-use crate::{Command, Word, list};
+use crate::{Command, Word, is_safe, list};
 
 /// The words that a command must have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,8 +54,8 @@ impl Pattern {
         }
     }
 
-    /// Whether this pattern lets the command through. What comes in by a redirect or is set in the
-    /// environment can change what a program does, so a command with either is matched by none.
+    /// Whether this pattern lets the command through. What comes in by a pipe or a redirect or is set in the
+    /// environment can change what a program does, so a command with any of that is matched by none.
     pub fn matches(&self, command: &Command) -> bool {
         let Some(words) = command.argv.iter().map(Word::literal).collect::<Option<Vec<&str>>>() else {
             return false;
@@ -67,7 +67,12 @@ impl Pattern {
         } else {
             self.argv == words
         };
-        same && self.check().is_ok() && assignments_are_harmless(command) && redirects_do_nothing(command)
+        // A program that only reads does with its input what it does with files.
+        let takes_orders = command.piped && !is_safe(command);
+        same && !takes_orders
+            && self.check().is_ok()
+            && assignments_are_harmless(command)
+            && redirects_do_nothing(command)
     }
 }
 

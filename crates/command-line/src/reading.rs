@@ -24,6 +24,10 @@ pub struct Command {
     pub redirects: Vec<Redirect>,
     /// Whether the shell goes on without waiting for it.
     pub background: bool,
+    /// Whether it stands in a loop, so that it may run more than once.
+    pub repeated: bool,
+    /// Whether its standard input is a pipe from another command.
+    pub piped: bool,
 }
 
 /// One word of a command.
@@ -38,7 +42,23 @@ pub enum Word {
         /// What each word that it becomes begins with; empty when nothing can be said. A program takes a
         /// word for an option by its beginning, so this decides whether the word could be one.
         prefix: String,
+        /// What else is known of the words that it becomes.
+        becomes: Becomes,
     },
+}
+
+/// What a word becomes whose text is only known at run time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Becomes {
+    /// Any text, and any number of words. The shell may take them for globs, and so list any directory.
+    Anything,
+    /// Any text, which the shell does not take for a glob. Braces make several words of it.
+    Text,
+    /// The names of the files that this glob matches, or the glob itself where none does. A backslash takes
+    /// the meaning from the next character.
+    Files(String),
+    /// One pipe, as for `<(…)`.
+    Pipe,
 }
 
 /// One redirect.
@@ -99,6 +119,6 @@ impl Word {
 
     /// A word of which nothing is known.
     pub(crate) fn anything(source: &str) -> Self {
-        Word::Unknown { source: source.to_owned(), prefix: String::new() }
+        Word::Unknown { source: source.to_owned(), prefix: String::new(), becomes: Becomes::Anything }
     }
 }

@@ -1,6 +1,6 @@
-//! Which commands only read. Known by program *and* arguments: an option that is not listed makes a command
-//! unsafe, because many programs that read have one that writes or starts another program. Whether a whole
-//! line may run is left to `decision`.
+//! Which commands only read, and which places they read. Known by program *and* arguments: an option that is
+//! not listed makes a command unsafe, because many programs that read have one that writes or starts another
+//! program. Whether a whole line may run is left to `decision`.
 
 mod expression;
 mod git;
@@ -9,8 +9,7 @@ mod programs;
 
 use crate::builtin::only_strictness;
 use crate::environment::{assignments_are_harmless, redirects_only_read};
-use crate::{Command, Word, list};
-use options::{Options, operands};
+use crate::{Becomes, Command, Extent, Place, Reads, RedirectKind, Spelling, Word, list};
 
 /// Whether this command changes nothing, starts no program and reaches no network, whatever the files it
 /// reads contain. What stands in substitutions of its words is a command of its own.
@@ -19,49 +18,112 @@ use options::{Options, operands};
 /// The forms listed here do so only when the configuration of the repository says so. Who cannot answer for
 /// that configuration asks [`crate::allowed_with`] not to count git as safe.
 pub fn is_safe(command: &Command) -> bool {
-    assignments_are_harmless(command) && redirects_only_read(command) && words_are_safe(command)
+    reads(command).is_some()
 }
 
-fn words_are_safe(command: &Command) -> bool {
-    let [_, words @ ..] = command.argv.as_slice() else { return true };
-    let Some(name) = command.program() else { return false };
+/// What a command reads; nothing for one that may do more than read.
+pub(crate) fn reads(command: &Command) -> Option<Reads> {
+    if !assignments_are_harmless(command) || !redirects_only_read(command) {
+        return None;
+    }
+    let mut reads = own_reads(command);
+    reads.places.extend(word_places(command)?);
+    reads.reads_repository = reads_configuration(command);
+    if command.argv.first().and_then(Word::literal) == Some("cd") {
+        reads.goes_to = reads.places.first().map(|place| place.spelling.clone());
+    }
+    Some(reads)
+}
+
+/// Whether it is git doing anything but telling its version.
+pub(crate) fn reads_configuration(command: &Command) -> bool {
+    let tells_version = matches!(command.argv.as_slice(), [_, word] if matches!(word.literal(), Some("--version" | "version")));
+    command.program() == Some("git") && !tells_version
+}
+
+/// What every command reads: its program, what is redirected into it, and the directories in which its globs
+/// look for files.
+pub(crate) fn own_reads(command: &Command) -> Reads {
+    let mut reads = Reads::default();
+    if let Some(program) = command.argv.first().and_then(Word::literal) {
+        reads.programs.push(program.to_owned());
+        // These are scripts that search for the program that does the work.
+        if matches!(command.program(), Some("egrep" | "fgrep")) {
+            reads.programs.push("grep".to_owned());
+        }
+    }
+    let inputs = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+    reads.places.extend(inputs.filter_map(|redirect| Place::of(&redirect.target, Extent::Itself)));
+    // In `[[` a glob is compared with text.
+    let words = if command.program() == Some("[[") { &[] } else { command.argv.as_slice() };
+    reads.places.extend(words.iter().filter_map(|word| match word {
+        Word::Unknown { becomes: Becomes::Files(glob), .. } => {
+            Some(Place { spelling: Spelling::Glob(glob.clone()), extent: Extent::Names })
+        }
+        Word::Unknown { becomes: Becomes::Anything, .. } => {
+            Some(Place { spelling: Spelling::Unknown, extent: Extent::Names })
+        }
+        Word::Literal(_) | Word::Unknown { becomes: Becomes::Text | Becomes::Pipe, .. } => None,
+    }));
+    reads
+}
+
+/// The places that the words of a command name; nothing when it may do more than read.
+fn word_places(command: &Command) -> Option<Vec<Place>> {
+    let [_, words @ ..] = command.argv.as_slice() else { return Some(Vec::new()) };
+    let name = command.program()?;
+    let nowhere = |is_safe: bool| is_safe.then(Vec::new);
     match name {
-        "git" => git::is_safe(words),
-        "find" => expression::find_is_safe(words),
-        "test" | "[" => expression::test_is_safe(words),
-        "[[" => expression::double_test_is_safe(words),
-        "sed" => expression::sed_is_safe(words),
-        "echo" => words.iter().all(is_operand),
-        "printf" => {
-            matches!(words, [format, rest @ ..] if only_prints(format) && rest.iter().all(is_operand))
+        "git" => git::places(words),
+        "find" => expression::find_places(words),
+        "test" | "[" => expression::test_places(words),
+        "[[" => expression::double_test_places(words),
+        "sed" => expression::sed_places(words),
+        "echo" => nowhere(words.iter().all(is_operand)),
+        "printf" => nowhere(
+            matches!(words, [format, rest @ ..] if only_prints(format) && rest.iter().all(is_operand)),
+        ),
+        "set" => nowhere(only_strictness(&words.iter().map(Word::literal).collect::<Vec<_>>())),
+        "command" => match words {
+            [option, name] if matches!(option.literal(), Some("-v" | "-V")) => {
+                name.literal().map(|name| named_programs([name]))
+            }
+            _ => None,
+        },
+        "which" | "type" => {
+            let (_, parsed) = programs::parsed(name, words)?;
+            Some(named_programs(parsed.operands.iter().map(|word| word.literal().unwrap_or("/"))))
         }
-        "set" => only_strictness(&words.iter().map(Word::literal).collect::<Vec<_>>()),
-        "command" => {
-            matches!(words, [option, _] if matches!(option.literal(), Some("-v" | "-V")))
-                && all_literal(words)
-        }
-        "date" => date_is_safe(words),
+        "date" => date_places(words),
         "uniq" => {
-            fits(words, &programs::UNIQ).is_some_and(|operands| operands.len() <= 1 && is_one(&operands))
+            let parsed = options::read(words, &programs::UNIQ)?;
+            // A second operand is written to, so one that may become two is too many.
+            let is_one = parsed.operands.len() <= 1 && parsed.operands.iter().all(|w| w.literal().is_some());
+            is_one.then(|| parsed.files(Extent::Itself))
         }
-        "cd" => {
-            matches!(words, [place] if place.literal().is_some_and(|place| !place.starts_with(['-', '+'])))
-        }
+        "cd" => match words {
+            [place] => goes_to(place),
+            [end, place] if end.literal() == Some("--") => goes_to(place),
+            _ => None,
+        },
         _ if list::has(programs::TELL_VERSION, name)
             && matches!(words, [word] if word.literal() == Some("--version")) =>
         {
-            true
+            Some(Vec::new())
         }
-        _ => match programs::of(name) {
-            Some(options) => fits(words, options).is_some(),
-            None => false,
-        },
+        _ => programs::places(name, words),
     }
 }
 
-/// The operands, when all options are among the listed ones.
-fn fits<'words>(words: &'words [Word], options: &Options) -> Option<Vec<&'words Word>> {
-    operands(words, options).filter(|operands| options.operands || operands.is_empty())
+fn goes_to(place: &Word) -> Option<Vec<Place>> {
+    let path = place.literal().filter(|path| !path.is_empty() && !path.starts_with(['-', '+']))?;
+    Some(vec![Place::path(path, Extent::Itself)])
+}
+
+/// Programs that are looked up by name are no places, those by path are.
+fn named_programs<'names>(names: impl IntoIterator<Item = &'names str>) -> Vec<Place> {
+    let paths = names.into_iter().filter(|name| name.contains('/'));
+    paths.map(|path| Place::path(path, Extent::Itself)).collect()
 }
 
 /// `echo` and `printf` print what they do not understand.
@@ -74,24 +136,20 @@ fn only_prints(format: &Word) -> bool {
     let Some(text) = format.literal().filter(|_| !format.could_be_option()) else { return false };
     text.split('%').skip(1).all(|rest| {
         let conversion = rest.trim_start_matches(|character: char| {
-            character.is_ascii_digit() || "-+ #.*hlLjzt".contains(character)
+            character.is_ascii_digit() || "-+ #.*hlLjzt'".contains(character)
         });
         !conversion.starts_with('n')
     })
 }
 
-fn all_literal(words: &[Word]) -> bool {
-    words.iter().all(|word| word.literal().is_some())
-}
-
-/// A second operand of `uniq` is written to, so one that may become two is too many.
-fn is_one(operands: &[&Word]) -> bool {
-    operands.iter().all(|word| word.literal().is_some())
-}
-
 /// An operand of `date` without `+` sets the clock.
-fn date_is_safe(words: &[Word]) -> bool {
-    fits(words, &programs::DATE).is_some_and(|operands| {
-        operands.iter().all(|word| word.literal().is_some_and(|text| text.starts_with('+')))
-    })
+fn date_places(words: &[Word]) -> Option<Vec<Place>> {
+    // A date may name a time zone, which is a file.
+    let names_zone = |word: &Word| word.literal().is_none_or(|text| text.contains("TZ"));
+    if words.iter().any(names_zone) {
+        return None;
+    }
+    let parsed = options::read(words, &programs::DATE)?;
+    let formats = parsed.operands.iter().all(|word| word.literal().is_some_and(|text| text.starts_with('+')));
+    formats.then(|| parsed.option_files())
 }

@@ -77,7 +77,8 @@ impl Parser<'_, '_> {
     }
 
     /// Keeps a command, and what it runs in turn.
-    fn add(&mut self, place: usize, command: Command) -> Outcome<()> {
+    fn add(&mut self, place: usize, mut command: Command) -> Outcome<()> {
+        command.repeated = self.output.loops > 0;
         if let Some(why) = builtin::doubt(&command) {
             self.note(&why);
         }

@@ -1,8 +1,11 @@
 //! Words: quotes, patterns, braces, assignments. What begins with `$` or a backtick is left to `expansion`.
 
-use crate::Word;
 use crate::grammar::is_meta;
 use crate::parser::{Outcome, Parser};
+use crate::{Becomes, Word};
+
+/// Where bash puts the pipes of process substitutions.
+const PIPE: &str = "/dev/fd/";
 
 /// A word with what the grammar has to know about how it was written.
 pub(crate) struct Token {
@@ -17,6 +20,16 @@ pub(crate) struct Token {
 #[derive(Default)]
 pub(crate) struct Builder {
     text: String,
+    /// The text as a glob: with a backslash before what has no meaning.
+    glob: String,
+    /// Whether something else than the names of files decides what it becomes.
+    is_expanded: bool,
+    /// Whether the names of files decide what it becomes.
+    is_glob: bool,
+    /// How many parts are known only at run time, globs and braces aside.
+    unknowns: usize,
+    /// Whether it begins with a process substitution.
+    begins_with_pipe: bool,
     quoted: bool,
     /// How much of the text stands before the first thing that is not known.
     known: Option<usize>,
@@ -36,11 +49,13 @@ impl Builder {
         self.quoted = true;
         self.last = None;
         self.text.push(character);
+        self.glob.extend(['\\', character]);
     }
 
     /// Something whose text is known only at run time.
     pub(crate) fn push_unknown(&mut self, splits: bool) {
-        self.unknown_from(self.text.len());
+        self.expanded_from(self.text.len());
+        self.unknowns += 1;
         self.splits |= splits;
         self.last = None;
     }
@@ -49,18 +64,28 @@ impl Builder {
         self.known = Some(self.known.map_or(position, |known| known.min(position)));
     }
 
+    fn glob_from(&mut self, position: usize) {
+        self.unknown_from(position);
+        self.is_glob = true;
+    }
+
+    fn expanded_from(&mut self, position: usize) {
+        self.unknown_from(position);
+        self.is_expanded = true;
+    }
+
     /// A character without quotes, which may mean a pattern, a brace expansion, a home directory or an
     /// assignment.
     fn push(&mut self, character: char) {
         let here = self.text.len();
         match character {
-            '*' | '?' => self.unknown_from(here),
+            '*' | '?' => self.glob_from(here),
             '[' => {
                 self.bracket.get_or_insert(here);
             }
             ']' => {
                 if let Some(bracket) = self.bracket {
-                    self.unknown_from(bracket);
+                    self.glob_from(bracket);
                 }
             }
             '{' => {
@@ -68,18 +93,18 @@ impl Builder {
             }
             ',' => {
                 if let Some(brace) = self.brace {
-                    self.unknown_from(brace);
+                    self.expanded_from(brace);
                 }
             }
             '.' if self.last == Some('.') => {
                 if let Some(brace) = self.brace {
-                    self.unknown_from(brace);
+                    self.expanded_from(brace);
                 }
             }
             '~' if (here == 0 && !self.quoted && self.known.is_none())
                 || matches!(self.last, Some('=' | ':')) =>
             {
-                self.unknown_from(here);
+                self.expanded_from(here);
             }
             '=' if self.value.is_none() && !self.quoted && self.known.is_none() && is_target(&self.text) => {
                 self.value = Some(here + 1);
@@ -87,7 +112,20 @@ impl Builder {
             _ => {}
         }
         self.text.push(character);
+        self.glob.push(character);
         self.last = Some(character);
+    }
+
+    /// What is known beyond the beginning.
+    fn becomes(&self) -> Becomes {
+        if self.begins_with_pipe && self.unknowns == 1 && self.text == PIPE {
+            return Becomes::Pipe;
+        }
+        match (self.is_expanded, self.is_glob) {
+            (false, _) => Becomes::Files(self.glob.clone()),
+            (true, true) => Becomes::Anything,
+            (true, false) => Becomes::Text,
+        }
     }
 
     fn finish(self, source: &str) -> Token {
@@ -98,6 +136,7 @@ impl Builder {
             Some(known) => Word::Unknown {
                 source: source.to_owned(),
                 prefix: self.text[from..known.max(from)].to_owned(),
+                becomes: if from == 0 { self.becomes() } else { Becomes::Text },
             },
         };
         let assignment = self.value.map(|value| {
@@ -149,8 +188,9 @@ impl Parser<'_, '_> {
     pub(crate) fn process_substitution(&mut self, builder: &mut Builder) -> Outcome<()> {
         self.take_two();
         self.substitution()?;
-        if builder.text.is_empty() {
-            builder.text.push_str("/dev/fd/");
+        if builder.text.is_empty() && builder.known.is_none() && !builder.quoted {
+            builder.text.push_str(PIPE);
+            builder.begins_with_pipe = true;
         }
         builder.push_unknown(false);
         Ok(())

@@ -26,7 +26,8 @@ pub(crate) fn inside(command: &Command) -> Inside {
         "xargs" => xargs(words),
         "find" => find(words),
         "git" => git(words),
-        "sh" | "bash" | "dash" | "ash" | "rbash" => shell(words),
+        "bash" | "rbash" => shell(words, |_| true),
+        "sh" | "dash" | "ash" => shell(words, reads_like_bash),
         "zsh" | "ksh" | "fish" | "csh" | "tcsh" | "su" => other_shell(words),
         "command" if first_is(words, &["-v", "-V"]) => Some(Inside::default()),
         "exec" if words.is_empty() => Some(Inside::default()),
@@ -124,14 +125,18 @@ fn git(words: &[Word]) -> Option<Inside> {
 }
 
 /// Shells whose grammar is that of bash. Without `-c` the first operand is a file, which nobody has read.
-fn shell(words: &[Word]) -> Option<Inside> {
-    let mut takes_script = false;
+///
+/// Words after the script are its parameters, whose values it may evaluate; a login shell first runs files
+/// that can give any meaning to any name. Neither is plain.
+fn shell(words: &[Word], is_read_like_bash: fn(&str) -> bool) -> Option<Inside> {
+    let (mut takes_script, mut is_login) = (false, false);
     let mut words = words.iter();
     loop {
         let Some(word) = words.next() else { return (!takes_script).then(Inside::default) };
         let text = word.literal()?;
         match text.strip_prefix('-') {
-            Some("-login" | "-norc" | "-noprofile") => {}
+            Some("-login") => is_login = true,
+            Some("-norc" | "-noprofile") => {}
             Some("-version" | "-help") => return Some(Inside::default()),
             Some("o") => {
                 matches!(words.next()?.literal()?, "pipefail" | "errexit" | "nounset" | "xtrace")
@@ -141,15 +146,27 @@ fn shell(words: &[Word]) -> Option<Inside> {
                 if !letters.is_empty() && letters.chars().all(|letter| "celux".contains(letter)) =>
             {
                 takes_script |= letters.contains('c');
+                is_login |= letters.contains('l');
             }
             Some(_) => return None,
             None if text.starts_with('+') => return None,
             None if takes_script => {
-                return Some(Inside { scripts: vec![text.to_owned()], plain: true, ..Inside::default() });
+                let plain = !is_login && words.next().is_none() && is_read_like_bash(text);
+                return Some(Inside { scripts: vec![text.to_owned()], plain, ..Inside::default() });
             }
             None => return Some(Inside::default()),
         }
     }
+}
+
+/// Whether a POSIX shell (dash, ash) parses a script exactly as bash does. What is a word of the language for one is a
+/// program or a file for the other: `time`, `[[`, `{a,b}`.
+fn reads_like_bash(script: &str) -> bool {
+    const OF_BASH: &[&str] = &[
+        "[[", "{", "$'", "$\"", "&>", "|&", "<(", ">(", "<<", "((", "=~", "time", "function", "select",
+        "coproc",
+    ];
+    !OF_BASH.iter().any(|words| script.contains(words))
 }
 
 /// Shells that read differently from bash: a script in the line is not certain.
@@ -169,7 +186,7 @@ fn split_assignments(words: &[Word]) -> Option<(Assignments, &[Word])> {
     while let [first, after @ ..] = rest {
         let (text, unknown) = match first {
             Word::Literal(text) => (text, None),
-            Word::Unknown { prefix, source } => (prefix, Some(source)),
+            Word::Unknown { prefix, source, .. } => (prefix, Some(source)),
         };
         let Some((name, value)) = text.split_once('=') else {
             first.literal()?;

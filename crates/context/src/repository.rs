@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_tools::{ToolContext, Tools};
+use ostler_tools::{Tool, ToolContext, Tools};
+use ostler_types::ToolKind;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -49,7 +50,10 @@ pub(crate) async fn look(tools: &Tools, request: &Request) -> Shape {
 }
 
 async fn ask(tools: &Tools, name: &'static str, input: Value, budget: u64, request: &Request) -> String {
-    let Some(tool) = tools.get(name).filter(|_| budget > 0) else { return String::new() };
+    // Nobody is asked here, so what would have to be asked about is left out.
+    let only_reads =
+        |tool: &&Arc<dyn Tool>| tool.kind_of(&input) == ToolKind::Read && tool.warning(&input).is_none();
+    let Some(tool) = tools.get(name).filter(|_| budget > 0).filter(only_reads) else { return String::new() };
     let context = ToolContext::new(request.workspace.clone(), request.session, Arc::new(|_, _| {}));
     match timeout(request.deadline, tool.run(input, context)).await {
         // A tool that came to nothing says why, which is only of use where the model asked for it.

@@ -24,6 +24,16 @@ pub struct Access {
     logins: Option<Arc<Logins>>,
 }
 
+/// Which pages may send a request to a door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// The page of this listener only.
+    Own,
+    /// Any page of this machine, because the door asks for the token before anything else. The same as `Own` where
+    /// there is no token to ask for.
+    AnyLocal,
+}
+
 /// Why a request was turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Denied {
@@ -59,22 +69,30 @@ impl Access {
         Access { logins, ..self }
     }
 
-    /// Checks where a request was meant for and where it comes from.
-    pub(crate) fn check_source(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Denied> {
+    /// Checks where a request was meant for and where it comes from: the one decision for all doors.
+    ///
+    /// Pages of other local ports are let through only where a token is asked for afterwards; without a token
+    /// every page but our own is refused, whatever the door.
+    pub(crate) fn check_source(
+        &self,
+        headers: &HeaderMap,
+        authority: Option<&str>,
+        pages: Pages,
+    ) -> Result<(), Denied> {
         let mut hosts = headers.get_all(header::HOST).iter();
-        let host = hosts.next().and_then(|host| host.to_str().ok());
-        let known = |host: &str| self.knows(host);
-        if !host.is_some_and(known) || hosts.next().is_some() || !authority.is_none_or(known) {
+        let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|host| self.knows(host));
+        let Some(host) = host.filter(|_| hosts.next().is_none()) else { return Err(Denied::Host) };
+        if !authority.is_none_or(|authority| self.knows(authority)) {
             return Err(Denied::Host);
         }
-        for origin in headers.get_all(header::ORIGIN) {
-            let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
-            if !host.is_some_and(known) {
-                return Err(Denied::Origin);
-            }
+        let any_local = matches!(pages, Pages::AnyLocal) && self.token.is_some();
+        let allowed = |origin: &str| self.is_own_origin(origin, host) || (any_local && is_local(origin));
+        if !headers.get_all(header::ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(allowed)) {
+            return Err(Denied::Origin);
         }
         let mut sites = headers.get_all("sec-fetch-site").iter().map(|site| site.as_bytes());
-        if sites.all(|site| matches!(site, b"same-origin" | b"none")) { Ok(()) } else { Err(Denied::Origin) }
+        let own_site = sites.all(|site| matches!(site, b"same-origin" | b"none"));
+        if any_local || own_site { Ok(()) } else { Err(Denied::Origin) }
     }
 
     /// The same for the files of the page, which are no secret. A link on another page may lead to them, but no
@@ -82,27 +100,10 @@ impl Access {
     pub(crate) fn check_page(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Denied> {
         let is = |name: &str, value: &str| headers.get(name).is_some_and(|it| it == value);
         let followed = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
-        match self.check_source(headers, authority) {
+        match self.check_source(headers, authority, Pages::Own) {
             Err(Denied::Origin) if followed && !headers.contains_key(header::ORIGIN) => Ok(()),
             checked => checked,
         }
-    }
-
-    /// The same for a wire that asks for the token before anything else: any page of this machine may try.
-    pub(crate) fn check_local_source(
-        &self,
-        headers: &HeaderMap,
-        authority: Option<&str>,
-    ) -> Result<(), Denied> {
-        let mut hosts = headers.get_all(header::HOST).iter();
-        let host = hosts.next().and_then(|host| host.to_str().ok());
-        let known = |host: &str| self.knows(host);
-        if !host.is_some_and(known) || hosts.next().is_some() || !authority.is_none_or(known) {
-            return Err(Denied::Host);
-        }
-        let mut origins = headers.get_all(header::ORIGIN).iter();
-        let local = |origin: &header::HeaderValue| origin.to_str().is_ok_and(is_local);
-        if origins.all(local) { Ok(()) } else { Err(Denied::Origin) }
     }
 
     /// The same for a WebSocket, for which a page cannot set headers: the token may be the name of a subprotocol.
@@ -112,11 +113,11 @@ impl Access {
         let mut shown = offered.iter().filter_map(|name| name.strip_prefix(ide::TOKEN_PROTOCOL));
         match shown.next().filter(|_| self.token.is_some()) {
             Some(token) => {
-                self.check_local_source(headers, authority)?;
+                self.check_source(headers, authority, Pages::AnyLocal)?;
                 self.pass_for(token).ok_or(Denied::Wrong)
             }
             None => {
-                self.check_source(headers, authority)?;
+                self.check_source(headers, authority, Pages::Own)?;
                 self.check_pass(&Method::GET, headers)
             }
         }
@@ -126,6 +127,14 @@ impl Access {
         let named = self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
         let address = || host.parse::<SocketAddr>().ok().map(|address| address.port());
         named || self.any_address.is_some_and(|port| address() == Some(port))
+    }
+
+    /// Whether a page of this origin is ours. Where any address of the machine will do, the origin has to be the
+    /// very host that the request goes to: another machine may serve pages on the same port.
+    fn is_own_origin(&self, origin: &str, host: &str) -> bool {
+        let Some(page) = origin.strip_prefix("http://") else { return false };
+        let named = self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(page));
+        named || page.eq_ignore_ascii_case(host)
     }
 
     /// What a client is let in with that shows this token.
@@ -223,7 +232,7 @@ fn bearer(value: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, is_local};
+    use super::{Access, Denied, Pages, is_local};
 
     #[test]
     fn an_origin_is_local_by_its_whole_host() {
@@ -246,6 +255,20 @@ mod tests {
         ] {
             assert!(!is_local(origin), "{origin}");
         }
+    }
+
+    #[test]
+    fn a_page_of_another_machine_is_foreign_on_the_same_port_too() {
+        let headers = |origin: &str| {
+            let mut headers = axum::http::HeaderMap::new();
+            headers.insert("host", "192.0.2.7:8787".parse().unwrap());
+            headers.insert("origin", origin.parse().unwrap());
+            headers
+        };
+        let access = Access::tcp("0.0.0.0:8787".parse().unwrap(), None);
+        let check = |origin| access.check_source(&headers(origin), None, Pages::Own);
+        assert_eq!(check("http://192.0.2.7:8787"), Ok(()));
+        assert_eq!(check("http://198.51.100.1:8787"), Err(Denied::Origin));
     }
 
     #[test]

@@ -32,6 +32,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::access::Access;
 use crate::choices::ModelChoices;
+use crate::places::Places;
 use relay::Relays;
 use stop::Stop;
 
@@ -73,7 +74,7 @@ pub struct GatewayLimits {
     pub max_frame_bytes: usize,
     /// Sockets at the same time.
     pub max_sockets: usize,
-    /// Sockets that have not shown the token yet.
+    /// Sockets that have not shown the token yet; beyond that the oldest of them is closed.
     pub max_unauthenticated: usize,
     /// How long a socket may take to show it.
     pub auth_timeout: Duration,
@@ -100,9 +101,9 @@ struct Door {
     limits: GatewayLimits,
     relays: Arc<Relays>,
     started: Instant,
-    /// Room for sockets, and for those that have not shown the token.
+    /// Room for sockets that have shown the token, and for those that have not.
     sockets: Arc<Semaphore>,
-    unauthenticated: Arc<Semaphore>,
+    unauthenticated: Places,
     tasks: TaskTracker,
     stop: Stop,
 }
@@ -118,7 +119,7 @@ impl GatewayDoor {
             limits,
             started: Instant::now(),
             sockets: Arc::new(Semaphore::new(limits.max_sockets)),
-            unauthenticated: Arc::new(Semaphore::new(limits.max_unauthenticated)),
+            unauthenticated: Places::new(limits.max_unauthenticated),
             tasks,
             stop: Stop::default(),
         };

@@ -11,6 +11,7 @@ mod ide;
 pub mod jsonl;
 mod lines;
 mod login;
+mod places;
 mod pool;
 mod refusals;
 mod serve;

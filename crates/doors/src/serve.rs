@@ -10,15 +10,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Connections at the same time, over all listeners.
+use crate::places::{Occupied, Places};
+
+/// Connections at the same time, over all listeners. At the limit the oldest one that has shown no token gives way.
 const CONNECTIONS: usize = 8192;
 /// How long a client may take to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,13 +95,12 @@ impl Listeners {
 
 /// Serves until `stop` fires, then lets open requests finish.
 pub async fn serve(listeners: Listeners, tcp: Router, unix: Router, stop: CancellationToken) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Places::new(CONNECTIONS);
     let (ending, connections) = (CancellationToken::new(), TaskTracker::new());
     loop {
-        let place = Arc::clone(&places).acquire_owned();
         let place = tokio::select! {
             () = stop.cancelled() => break,
-            place = place => place.expect("the semaphore is never closed"),
+            place = places.wait() => place,
         };
         tokio::select! {
             () = stop.cancelled() => break,
@@ -106,13 +109,13 @@ pub async fn serve(listeners: Listeners, tcp: Router, unix: Router, stop: Cancel
                     _ = stream.set_nodelay(true);
                     connections.spawn(connection(stream, tcp.clone(), ending.clone(), place));
                 }
-                Err(error) => pause_after(&error).await,
+                Err(error) => pause_after(&error, &places).await,
             },
             accepted = listeners.unix.accept() => match accepted {
                 Ok((stream, _)) => {
                     connections.spawn(connection(stream, unix.clone(), ending.clone(), place));
                 }
-                Err(error) => pause_after(&error).await,
+                Err(error) => pause_after(&error, &places).await,
             },
         }
     }
@@ -123,11 +126,14 @@ pub async fn serve(listeners: Listeners, tcp: Router, unix: Router, stop: Cancel
 
 /// Serves a door that has a TCP listener of its own, until `stop` fires.
 pub async fn serve_tcp(listener: TcpListener, router: Router, stop: CancellationToken) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    serve_tcp_in(Places::new(CONNECTIONS), listener, router, stop).await;
+}
+
+async fn serve_tcp_in(places: Places, listener: TcpListener, router: Router, stop: CancellationToken) {
     let (ending, connections) = (CancellationToken::new(), TaskTracker::new());
     loop {
         let accepted = async {
-            let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
+            let place = places.wait().await;
             (listener.accept().await, place)
         };
         let (accepted, place) = tokio::select! {
@@ -139,7 +145,7 @@ pub async fn serve_tcp(listener: TcpListener, router: Router, stop: Cancellation
                 _ = stream.set_nodelay(true);
                 connections.spawn(connection(stream, router.clone(), ending.clone(), place));
             }
-            Err(error) => pause_after(&error).await,
+            Err(error) => pause_after(&error, &places).await,
         }
     }
     drop(listener);
@@ -156,11 +162,16 @@ async fn end(ending: &CancellationToken, connections: &TaskTracker) {
 }
 
 /// One connection, from its first byte to its last, or until it is no HTTP any more.
-async fn connection<S>(stream: S, router: Router, ending: CancellationToken, _place: OwnedSemaphorePermit)
+async fn connection<S>(stream: S, router: Router, ending: CancellationToken, place: Occupied)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = TowerToHyperService::new(router);
+    let (place, inner) = (Arc::new(place), TowerToHyperService::new(router));
+    let holder = Arc::clone(&place);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&holder));
+        inner.call(request)
+    });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
@@ -170,6 +181,7 @@ where
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = place.given_away() => return,
         () = ending.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -180,8 +192,53 @@ where
     }
 }
 
-/// Out of file descriptors, most likely: wait for some to come back instead of spinning.
-async fn pause_after(error: &std::io::Error) {
+/// Out of file descriptors, most likely: wait for some to come back instead of spinning. A connection that has shown
+/// no token gives its descriptor up.
+async fn pause_after(error: &std::io::Error, places: &Places) {
+    places.give_one_away();
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use axum::Extension;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn half_open_requests_give_way_to_newer_connections() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let answer = |Extension(place): Extension<Arc<Occupied>>| async move { place.keep() };
+        let router = Router::new().route("/", get(answer));
+        let served = tokio::spawn(serve_tcp_in(Places::new(4), listener, router, stop.clone()));
+        let ask = async |stream: &mut TcpStream| {
+            stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+            let mut bytes = Vec::new();
+            while !bytes.ends_with(b"\r\n\r\n") {
+                assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "the connection ended");
+            }
+            assert!(bytes.starts_with(b"HTTP/1.1 200"));
+        };
+        let mut owner = TcpStream::connect(address).await.unwrap();
+        ask(&mut owner).await;
+        let mut crowd = Vec::new();
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+            crowd.push(stream);
+        }
+        let mut newcomer = TcpStream::connect(address).await.unwrap();
+        ask(&mut newcomer).await;
+        assert!(crowd[0].read(&mut [0; 1]).await.is_ok_and(|count| count == 0), "the oldest gave way");
+        ask(&mut owner).await;
+        stop.cancel();
+        drop((owner, newcomer, crowd));
+        served.await.unwrap();
+    }
 }

@@ -213,12 +213,20 @@ impl Actor {
     async fn turn_request(&mut self, turn_id: TurnId, request: TurnRequest) {
         match request {
             TurnRequest::Report { mut report, reply } => {
-                if let Report::CallProposed { tool_call, kind, standing, risk, trusted, .. } = &mut report {
+                if let Report::CallProposed { tool_call, kind, standing, risk, trusted, proof, .. } =
+                    &mut report
+                {
                     let (shared, session) = (&self.session.shared, &self.session.state.session);
                     let trusted = *trusted && shared.trust.is_trusted(&session.workspace_path);
-                    let stands = shared.rules.stands(session, (tool_call, *kind), trusted).await;
+                    let stands = shared.rules.stands(session, (tool_call, *kind), trusted, proof).await;
                     *standing = stands.is_allowed;
                     *risk = risk.take().or(stands.asked_because);
+                }
+                // The same before and after an approval, so that what was agreed to is what starts.
+                if let Report::CallProposed { tool_call, .. } | Report::CallStarted { tool_call, .. } =
+                    &mut report
+                {
+                    self.session.shared.secrets.mask_value(&mut tool_call.input);
                 }
                 if let Report::Compacted(compaction) = &mut report {
                     compaction.first_kept_seq = self.session.seq_after(compaction.to_message_id);
@@ -247,6 +255,7 @@ impl Actor {
             TurnRequest::Child(request) => self.child_request(turn_id, request).await,
             TurnRequest::PutArtifact { name, content, reply } => {
                 let reference = format!("artifacts/{turn_id}/{name}");
+                let content = self.session.shared.secrets.mask_bytes(content);
                 let stored =
                     self.session.shared.log.put_blob(self.session.id, reference.clone(), content).await;
                 _ = reply

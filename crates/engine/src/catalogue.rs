@@ -64,8 +64,8 @@ pub(crate) async fn write_session(dir: PathBuf, state: &State) {
 }
 
 /// Replaces the snapshot of the state.
-pub(crate) async fn write_snapshot(dir: PathBuf, state: State) {
-    blocking(move || ostler_recorder::write_snapshot(&dir, &state)).await;
+pub(crate) async fn write_snapshot(dir: PathBuf, state: State, chain: Option<String>) {
+    blocking(move || ostler_recorder::write_snapshot(&dir, &state, chain.as_deref())).await;
 }
 
 /// What the index takes from records, beside the session itself.

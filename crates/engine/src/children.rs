@@ -65,6 +65,12 @@ impl Actor {
                 self.stop_child(session_id);
                 _ = reply.send(if known { Ok(()) } else { Err(unknown(session_id)) });
             }
+            ChildRequest::PreviewMerge { session_id, reply } => {
+                let (engine, parent) = (self.engine(), self.session.id);
+                self.children.tasks.spawn(async move {
+                    _ = reply.send(worktree::preview(&engine, parent, session_id).await);
+                });
+            }
             ChildRequest::EndWorktree { session_id, end, reply } => {
                 let (engine, parent) = (self.engine(), self.session.id);
                 // A merge is not left in the middle: whoever ends the actor waits for it.

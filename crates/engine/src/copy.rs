@@ -45,6 +45,7 @@ impl<'a> Copy<'a> {
 
     /// Adds a record.
     pub(crate) async fn add(&mut self, new: NewRecord) -> Result<(), EngineError> {
+        let new = NewRecord { event: self.engine.shared.secrets.mask_event(new.event), ..new };
         let NewRecord { ts, turn_id, event } = new.clone();
         let record = Record { seq: self.next_seq, ts, session_id: self.id, turn_id, event };
         match &mut self.state {

@@ -16,6 +16,7 @@ impl Engine {
     pub async fn create(&self, new: NewSession) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         self.refuse_unknown_agent(&new.agent)?;
+        self.refuse_unfit(&new.workspace_path).await?;
         let Some(key) = new.idempotency_key.clone() else { return self.create_named(new).await };
         self.until_recovered().await?;
         let _one_at_a_time = self.shared.creating.lock().await;
@@ -43,6 +44,7 @@ impl Engine {
     ) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         self.refuse_unknown_agent(&new.agent)?;
+        self.refuse_unfit(&new.workspace_path).await?;
         let id = new.id;
         self.shared.log.place_under(id, parent).await?;
         let created = self.create_new(new, Some(prompt)).await;
@@ -78,7 +80,7 @@ impl Engine {
     fn place(&self, session_id: SessionId, events: Vec<EventFor>, records: &mut Vec<Record>) {
         let ts = self.shared.clock.now();
         for EventFor { turn_id, event } in events {
-            let seq = records.len() as u64 + 1;
+            let (seq, event) = (records.len() as u64 + 1, self.shared.secrets.mask_event(event));
             records.push(Record { seq, ts, session_id, turn_id, event });
         }
     }
@@ -90,6 +92,18 @@ impl Engine {
         };
         self.shared.log.append(id, epoch, 1, records.iter().map(new).collect()).await?;
         Ok(())
+    }
+
+    /// Refuses a directory that is no workspace.
+    pub(crate) async fn refuse_unfit(&self, workspace: &str) -> Result<(), EngineError> {
+        match self.shared.unfit(workspace).await {
+            None => Ok(()),
+            Some(why) => {
+                let message = format!("`{workspace}` cannot be a workspace: {why}");
+                let hint = "name a directory of your own, such as that of a project";
+                Err(Refusal::invalid("bad_workspace", message).hint(hint).into())
+            }
+        }
     }
 
     pub(crate) fn refuse_unknown_agent(&self, name: &str) -> Result<(), EngineError> {

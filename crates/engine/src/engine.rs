@@ -10,11 +10,13 @@ use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log, LogError};
 use ostler_git::Worktrees;
 use ostler_index::{Filter, Index, Listing};
-use ostler_types::{Accepted, Clock, Command, PendingApproval, Refusal, SessionId, SessionView, TurnId};
+use ostler_types::{
+    Accepted, Clock, Command, PendingApproval, Refusal, Secrets, SessionId, SessionView, TurnId,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::actor::Input;
-use crate::config::EngineConfig;
+use crate::config::{EngineConfig, UnfitWorkspace};
 use crate::error::EngineError;
 use crate::feed::{Deltas, FeedSubscription};
 use crate::files::Uploads;
@@ -65,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) worktrees: Option<Arc<Worktrees>>,
     pub(crate) closed: Arc<dyn Fn(SessionId) + Send + Sync>,
+    pub(crate) unfit_workspace: Option<UnfitWorkspace>,
+    pub(crate) secrets: Secrets,
     idle_after: Duration,
     pub(crate) at_rest: bool,
     /// How many sessions may be put to rest at the same time.
@@ -102,8 +106,10 @@ impl Engine {
             trust: Trust::load(config.data_dir.join("trust.json")),
             projects: Projects::load(config.data_dir.join("projects.json")),
             checkpoints: config.checkpoints,
-            worktrees: config.worktrees.map(|directory| Arc::new(Worktrees::new(directory))),
+            worktrees: config.worktrees,
             closed: config.closed,
+            unfit_workspace: config.unfit_workspace,
+            secrets: config.secrets,
             log: config.log,
             index: config.index,
             agents: config.agents,
@@ -335,6 +341,13 @@ async fn until(happened: &watch::Sender<bool>) -> Result<(), EngineError> {
 }
 
 impl Shared {
+    /// Why nobody should work in a directory.
+    pub(crate) async fn unfit(&self, workspace: &str) -> Option<String> {
+        let rule = self.unfit_workspace.clone()?;
+        let workspace = PathBuf::from(workspace);
+        tokio::task::spawn_blocking(move || rule(&workspace)).await.ok().flatten()
+    }
+
     pub(crate) fn session_dir(&self, id: SessionId) -> PathBuf {
         self.data_dir.join("sessions").join(id.to_string())
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use ostler_eventlog::{FeedPosition, FeedRecord, Line, Log};
-use ostler_types::Event;
+use ostler_types::{Event, EventName};
 use tokio::sync::watch;
 
 use crate::delta_line::{DeltaLine, Subject};
@@ -127,7 +127,7 @@ impl FeedSubscription {
 
 /// What a record brings to its end.
 fn finished(line: &Line) -> Option<Subject> {
-    if !matches!(line.name(), "model_output_completed" | "tool_call_completed") {
+    if !matches!(line.name(), Some(EventName::ModelOutputCompleted | EventName::ToolCallCompleted)) {
         return None;
     }
     match line.record().ok()?.event {

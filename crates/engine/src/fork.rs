@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use ostler_eventlog::{Line, LogError};
 use ostler_types::{
-    Event, ForkedFrom, Limits, Message, NewRecord, Part, Record, Refusal, Session, SessionId, SessionStatus,
-    SessionView, ToolResult, TurnId, TurnStatus, Usage,
+    Event, EventName, ForkedFrom, Limits, Message, NewRecord, Part, Record, Refusal, Session, SessionId,
+    SessionStatus, SessionView, ToolResult, TurnId, TurnStatus, Usage,
 };
 
 use crate::copy::Copy;
@@ -24,6 +24,7 @@ impl Engine {
     pub async fn fork(&self, id: SessionId, turn_id: Option<TurnId>) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         let view = self.view(id).await?;
+        self.refuse_unfit(&view.session.workspace_path).await?;
         let turn_id = shared_turn(&view, turn_id)?;
         let until = match turn_id {
             Some(turn_id) => self.end_of(id, turn_id, view.last_seq).await?,
@@ -283,7 +284,7 @@ fn files_of_part(part: &Part) -> Vec<String> {
 }
 
 fn is_end(line: &Line) -> bool {
-    matches!(line.name(), "turn_completed" | "turn_failed" | "turn_canceled")
+    line.name().is_some_and(EventName::ends_turn)
 }
 
 fn record(line: &Line) -> Result<Record, LogError> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ostler_eventlog::{Line, Log, LogError};
-use ostler_types::{Conversation, Message, Record, SessionId, TurnId};
+use ostler_types::{Conversation, EventName, Message, Record, SessionId, TurnId};
 use serde::Serialize;
 
 /// Bytes read from a log at a time.
@@ -28,7 +28,7 @@ pub struct MessagePage {
 pub(crate) async fn conversation(log: &dyn Log, id: SessionId, from: u64) -> Result<Conversation, LogError> {
     let mut conversation = Conversation::default();
     each_line(log, id, from..u64::MAX, |line| {
-        if speaks(line) || line.name() == "context_compacted" {
+        if speaks(line) || line.name() == Some(EventName::ContextCompacted) {
             conversation.apply(&record(line)?);
         }
         Ok(())
@@ -108,7 +108,10 @@ fn find(line: &Line) -> Result<Option<Found>, LogError> {
 
 /// Whether a record adds a message to the conversation.
 fn speaks(line: &Line) -> bool {
-    matches!(line.name(), "message_added" | "model_output_completed" | "tool_call_completed")
+    matches!(
+        line.name(),
+        Some(EventName::MessageAdded | EventName::ModelOutputCompleted | EventName::ToolCallCompleted)
+    )
 }
 
 fn record(line: &Line) -> Result<Record, LogError> {

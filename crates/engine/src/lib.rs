@@ -19,6 +19,7 @@ mod files;
 mod fork;
 mod history;
 mod hub;
+mod masked;
 mod names;
 mod projects;
 mod purge;
@@ -37,7 +38,7 @@ mod views;
 mod wake;
 
 pub use changes::{ChangedFile, TurnChanges};
-pub use config::{EngineConfig, SystemClock, WorkspaceApproval};
+pub use config::{EngineConfig, SystemClock, UnfitWorkspace, WorkspaceApproval};
 pub use delta_line::DeltaLine;
 pub use engine::Engine;
 pub use error::EngineError;

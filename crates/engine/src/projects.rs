@@ -45,6 +45,7 @@ impl Engine {
     pub async fn add_project(&self, path: &str) -> Result<Project, EngineError> {
         self.refuse_if_stopping()?;
         let path = self.project_path(path).await?;
+        self.refuse_unfit(&path).await?;
         let name =
             Path::new(&path).file_name().map_or_else(|| path.clone(), |name| name.display().to_string());
         let clock = self.clock();
@@ -52,8 +53,7 @@ impl Engine {
         let added = project.clone();
         self.change_projects(move |projects| {
             if projects.iter().any(|known| known.path == added.path) {
-                return Err(Refusal::conflict("project_exists", "Project already added")
-                    .hint("GET /v1/projects lists those that there are"));
+                return Err(Refusal::conflict("project_exists", "Project already added"));
             }
             if projects.len() >= LIMIT {
                 let message = format!("there are {LIMIT} projects already");
@@ -76,8 +76,7 @@ impl Engine {
             if projects.len() < before {
                 return Ok(());
             }
-            Err(Refusal::not_found("project_not_found", "Project not found")
-                .hint("GET /v1/projects lists those that there are"))
+            Err(Refusal::not_found("project_not_found", "Project not found"))
         })
         .await
     }

@@ -112,7 +112,7 @@ async fn start(
 ) -> Option<Actor> {
     let (left_open, is_new) = (matches!(origin, Origin::LeftOpen), matches!(origin, Origin::New(..)));
     let loaded = match origin {
-        Origin::New(state, epoch) => Ok((Woken { state: *state, snapshot_seq: 0 }, epoch)),
+        Origin::New(state, epoch) => Ok((Woken { state: *state, snapshot_seq: 0, chain: None }, epoch)),
         Origin::Asleep | Origin::LeftOpen => load(&shared, id).await,
     };
     let (woken, epoch) = match loaded {

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ostler_types::{ApprovalPolicy, Rule, Session, ToolCall, ToolKind};
+use ostler_types::{ApprovalPolicy, ReadProof, Rule, Session, ToolCall, ToolKind};
 
 use crate::config::WorkspaceApproval;
 
@@ -62,12 +62,13 @@ impl Rules {
         session: &Session,
         call: (&ToolCall, ToolKind),
         trusted: bool,
+        proof: &ReadProof,
     ) -> Standing {
         let own = match &self.workspaces {
             Some(find) if trusted => find(session.workspace_path.clone()).await,
             Some(_) | None => None,
         };
-        self.judge((&session.policy.approval, own.as_ref()), call, &session.workspace_path, trusted)
+        self.judge((&session.policy.approval, own.as_ref()), call, &session.workspace_path, (trusted, proof))
     }
 
     /// A workspace can have more asked about, and allow what the policy does not name by its tool.
@@ -76,16 +77,17 @@ impl Rules {
         (policy, own): (&ApprovalPolicy, Option<&ApprovalPolicy>),
         (call, kind): (&ToolCall, ToolKind),
         workspace: &str,
-        trusted: bool,
+        (trusted, proof): (bool, &ReadProof),
     ) -> Standing {
         let Some(own) = own else {
-            let is_allowed = self.allow(policy, call, workspace, trusted, &[]);
+            let is_allowed = self.allow(policy, call, workspace, (trusted, proof), &[]);
             return Standing { is_allowed, asked_because: None };
         };
         let is_named = policy.require_for_tools.contains(&call.name);
         let (stricter, rules) = (stricter(policy, own), if is_named { &[] } else { own.rules.as_slice() });
-        let is_allowed = self.allow(&stricter, call, workspace, trusted, rules);
-        let asks = !is_allowed && stricter.asks(call, kind, trusted) && !policy.asks(call, kind, trusted);
+        let is_allowed = self.allow(&stricter, call, workspace, (trusted, proof), rules);
+        let asks_by = |policy: &ApprovalPolicy| policy.asks(call, kind, trusted, proof);
+        let asks = !is_allowed && asks_by(&stricter) && !asks_by(policy);
         let asked_because = asks.then(|| "The settings of this workspace ask for it.".to_owned());
         Standing { is_allowed, asked_because }
     }
@@ -96,13 +98,13 @@ impl Rules {
         policy: &ApprovalPolicy,
         call: &ToolCall,
         workspace: &str,
-        trusted: bool,
+        (trusted, proof): (bool, &ReadProof),
         more: &[Rule],
     ) -> bool {
         let remembered = self.remembered.lock().expect("no code panics while it holds the rules");
         let here = |rule: &&Rule| rule.workspace.as_ref().is_none_or(|of| of == workspace);
         let standing = self.configured.iter().chain(remembered.iter().flatten()).chain(more).filter(here);
-        policy.lets_through(call, trusted, standing)
+        policy.lets_through(call, trusted, proof, standing)
     }
 
     /// Remembers a rule for ever. It holds once it is on disk.
@@ -147,7 +149,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use ostler_types::{ApprovalPolicy, Rule, ToolCall, ToolCallId, ToolKind};
+    use ostler_types::{ApprovalPolicy, ReadProof, Rule, ToolCall, ToolCallId, ToolKind};
     use serde_json::json;
 
     use super::Rules;
@@ -166,8 +168,9 @@ mod tests {
             rules: vec![Rule::of(&make).within("/w")],
             ..ApprovalPolicy::default()
         };
+        let proof = ReadProof::Commands(vec![true]);
         let judge = |policy: &ApprovalPolicy, call: &ToolCall, kind, workspace: &str| {
-            let judged = rules.judge((policy, Some(&own)), (call, kind), workspace, true);
+            let judged = rules.judge((policy, Some(&own)), (call, kind), workspace, (true, &proof));
             (judged.is_allowed, judged.asked_because.is_some())
         };
         let policy = ApprovalPolicy::default();
@@ -182,7 +185,7 @@ mod tests {
         let list = call("shell", json!({"command": "ls"}));
         assert_eq!(judge(&policy, &list, ToolKind::Exec, "/w"), (true, false));
         let own = ApprovalPolicy { safe_commands: false, ..own.clone() };
-        let judged = rules.judge((&policy, Some(&own)), (&list, ToolKind::Exec), "/w", true);
+        let judged = rules.judge((&policy, Some(&own)), (&list, ToolKind::Exec), "/w", (true, &proof));
         assert!(!judged.is_allowed && judged.asked_because.is_some());
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Session {
     /// What the model is shown of the conversation, once a turn has needed it.
     conversation: Option<Conversation>,
     snapshot_seq: u64,
+    /// The chain of the newest record, once one was read or written.
+    chain: Option<String>,
     /// The newest record that the index was told of.
     told: u64,
     /// Whether the views and the log's marker are as they should be for a session that sleeps.
@@ -38,7 +40,7 @@ impl Session {
         shared: Arc<Shared>,
         left_open: bool,
     ) -> Session {
-        let Woken { state, snapshot_seq } = woken;
+        let Woken { state, snapshot_seq, chain } = woken;
         let (id, told) = (state.session.id, state.last_seq);
         // A log that goes on after its snapshot was not put to rest.
         let rested = !left_open && snapshot_seq == told;
@@ -46,7 +48,7 @@ impl Session {
         if !rested {
             shared.views.note(id, &[]);
         }
-        Session { id, state, hub, shared, epoch, conversation: None, snapshot_seq, told, rested }
+        Session { id, state, hub, shared, epoch, conversation: None, snapshot_seq, chain, told, rested }
     }
 
     /// Append, apply, publish: the only place where anything becomes true. On an error nothing has
@@ -56,11 +58,13 @@ impl Session {
             return Ok(());
         }
         let ts = self.shared.clock.now();
-        let new = |EventFor { turn_id, event }| NewRecord { ts, turn_id, event };
+        let secrets = &self.shared.secrets;
+        let new = |EventFor { turn_id, event }| NewRecord { ts, turn_id, event: secrets.mask_event(event) };
         let records: Vec<NewRecord> = events.into_iter().map(new).collect();
         let next_seq = self.state.last_seq + 1;
         self.rested = false;
         let lines = self.shared.log.append(self.id, self.epoch, next_seq, records.clone()).await?;
+        self.chain = lines.last().map(|line| line.chain().to_owned());
         let records = self.apply(&lines, records);
         let finished: Vec<Finished> = records.iter().filter_map(finished).collect();
         let approvals = self.state.own_approvals().cloned().collect();
@@ -123,7 +127,7 @@ impl Session {
     /// Writes the state down, so that waking need not fold the whole log.
     pub(crate) async fn snapshot(&mut self) {
         self.snapshot_seq = self.state.last_seq;
-        catalogue::write_snapshot(self.dir(), self.state.clone()).await;
+        catalogue::write_snapshot(self.dir(), self.state.clone(), self.chain.clone()).await;
     }
 }
 

@@ -72,6 +72,12 @@ impl Engine {
                 .into());
         };
         self.refuse_unknown_agent(&session.agent)?;
+        // An import says last where the session works from now on.
+        let described = records.iter().rev().find_map(|record| match &record.event {
+            Event::SessionUpdated { session } => Some(session),
+            _ => None,
+        });
+        self.refuse_unfit(&described.unwrap_or(session).workspace_path).await?;
         if self.shared.log.last_seq(session.id).await? > 0 {
             let refusal =
                 Refusal::conflict("session_exists", format!("session {} is here already", session.id));

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::actor::{Actor, Input};
 use crate::engine::Shared;
 use crate::hub::Hub;
+use crate::masked::MaskedStreams;
 
 /// Reports that may wait for the actor. An agent awaits each, so there are never many.
 const REPORTS: usize = 16;
@@ -88,6 +89,10 @@ impl Actor {
         let Some(agent) = self.session.shared.agents.get(&name).cloned() else {
             return self.fail_to_start(open.id, unknown_agent(&name)).await;
         };
+        let workspace = self.session.state.session.workspace_path.clone();
+        if let Some(why) = self.session.shared.unfit(&workspace).await {
+            return self.fail_to_start(open.id, unfit(&workspace, &why)).await;
+        }
         let history = match self.session.conversation().await {
             Ok(history) => history,
             Err(error) => return self.fail_to_start(open.id, unreadable(&error.to_string())).await,
@@ -141,7 +146,12 @@ impl Running {
         let (turn_id, canceled) = (open.id, CancellationToken::new());
         let (sender, requests) = mpsc::channel(REPORTS);
         let sink = raw.as_ref().map(RawWriter::sink);
-        let deltas = Arc::new(move |delta: Delta| show(&hub, &shared, turn_id, delta));
+        let streams = MaskedStreams::default();
+        let deltas = Arc::new(move |delta: Delta| {
+            if let Some(delta) = streams.pass(&shared.secrets, delta) {
+                show(&hub, &shared, turn_id, delta);
+            }
+        });
         let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas, raw: sink });
         let children_tokens = context.children_tokens.clone();
         let task = tokio::spawn(async move { agent.run_turn(context).await });
@@ -281,7 +291,16 @@ fn unknown_agent(name: &str) -> Failure {
     Failure {
         code: "unknown_agent".to_owned(),
         message: format!("this daemon has no agent called `{name}`"),
-        hint: Some("GET /v1/agents lists those that it has".to_owned()),
+        hint: Some("choose one of the agents that this daemon has".to_owned()),
+    }
+}
+
+fn unfit(workspace: &str, why: &str) -> Failure {
+    let hint = "the session can be read and exported; import it with a workspace of your own to go on";
+    Failure {
+        code: "bad_workspace".to_owned(),
+        message: format!("no turn runs in `{workspace}`: {why}"),
+        hint: Some(hint.to_owned()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_checkpoint::{Checkpoint, LeftOut, Reason, RestoreOptions, Restored, Span, Store};
+use ostler_checkpoint::{Checkpoint, LeftOut, ProtectedPath, Reason, RestoreOptions, Restored, Span, Store};
 use ostler_types::{
     Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionStatus, SessionView, TurnId,
 };
@@ -41,7 +41,7 @@ pub struct Undone {
     pub deleted: Vec<String>,
     /// Files that were left alone, or brought back only in part of the way, and why.
     pub conflicts: Vec<(String, String)>,
-    /// Files that have changed and cannot be brought back, and why.
+    /// Files that have changed and are not brought back, forced or not, and why.
     pub left_out: Vec<(String, String)>,
     /// What else there is to know.
     pub note: String,
@@ -188,12 +188,15 @@ impl Undone {
         let names = |paths: Vec<PathBuf>| -> Vec<String> { paths.into_iter().map(name).collect() };
         let conflict = |it: ostler_checkpoint::Conflict| (name(it.path), it.why);
         let left_out = |it: LeftOut| (name(it.path), why_left_out(it.reason).to_owned());
+        let protected = |it: ProtectedPath| (it.path.to_string_lossy().into_owned(), it.why());
+        let (left_out, protected) =
+            (restored.left_out.into_iter().map(left_out), restored.protected.into_iter().map(protected));
         Undone {
             restored: names(restored.restored),
             recreated: names(restored.recreated),
             deleted: names(restored.deleted),
             conflicts: restored.conflicts.into_iter().map(conflict).collect(),
-            left_out: restored.left_out.into_iter().map(left_out).collect(),
+            left_out: left_out.chain(protected).collect(),
             note,
         }
     }

@@ -24,6 +24,7 @@ use crate::lock::DataLock;
 use crate::log::LogError;
 use crate::markers;
 use crate::nested;
+use crate::private;
 use crate::quarantine::Quarantine;
 use crate::shared::Shared;
 
@@ -68,6 +69,7 @@ impl FileLog {
         let layout = Layout::new(data_dir);
         let failed = |error: io::Error| OpenError::Io(format!("{}: {error}", data_dir.display()));
         create_dirs(&*disk, data_dir).map_err(failed)?;
+        private::tighten(data_dir).map_err(failed)?;
         let lock = DataLock::take(&*disk, &layout)?;
         disk.create_dir(&layout.sessions).map_err(failed)?;
         disk.create_dir(&layout.unsettled).map_err(failed)?;
@@ -80,7 +82,7 @@ impl FileLog {
             layout,
             disk,
             feed,
-            _lock: lock,
+            lock,
         });
         let marked = clean(&shared).map_err(failed)?;
         match repair(&shared) {

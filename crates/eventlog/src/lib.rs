@@ -20,6 +20,7 @@ mod lock;
 mod log;
 mod markers;
 mod nested;
+mod private;
 mod quarantine;
 mod reader;
 mod seek;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use ostler_types::{Delta, NewRecord, Record, SessionId, TurnId};
+use ostler_types::{Delta, EventName, NewRecord, Record, SessionId, TurnId};
 use tokio::sync::watch;
 
-use crate::line::Header;
+use crate::line::{Chain, Header};
 
 /// Keeps the logs of all sessions, and decides by itself what is true.
 ///
@@ -128,9 +128,22 @@ pub struct Line {
 
 impl Line {
     /// The name of the event in it, found by the fixed order of the members instead of by parsing the
-    /// whole line; empty when these are not the bytes of a record.
-    pub fn name(&self) -> &str {
+    /// whole line; none when these are not the bytes of a record that this version knows.
+    pub fn name(&self) -> Option<EventName> {
+        Header::parse(&self.bytes)?.name.parse().ok()
+    }
+
+    /// The same as it stands there, for those who hand it on; empty when these are not the bytes of a record.
+    pub fn event_type(&self) -> &str {
         Header::parse(&self.bytes).map_or("", |header| header.name)
+    }
+
+    /// The chain that it ends with, which stands for it and for every record before it; empty when these are not the
+    /// bytes of a record.
+    pub fn chain(&self) -> &str {
+        let chain =
+            Chain::claimed(&self.bytes).map(|_| &self.bytes[self.bytes.len() - 18..self.bytes.len() - 2]);
+        chain.and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default()
     }
 
     /// The record in it.

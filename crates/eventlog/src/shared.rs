@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub(crate) quarantine: Quarantine,
     pub(crate) feed: Feed,
     pub(crate) bytes_read: AtomicU64,
-    pub(crate) _lock: DataLock,
+    pub(crate) lock: DataLock,
 }
 
 /// Says in the log's words what the disk said.

@@ -7,6 +7,15 @@ pub enum GitError {
     /// The files have changed on both sides.
     #[error("{} changed on both sides: {}", if .0.len() == 1 { "a file was" } else { "files were" }, .0.join(", "))]
     Conflict(Vec<String>),
+    /// Files that no tool may write have changed.
+    #[error(
+        "{} changed that make somebody's editor, agent or shell run code, which tools leave as they are: {}",
+        if .0.len() == 1 { "a file was" } else { "files were" }, .0.join(", ")
+    )]
+    Protected(Vec<String>),
+    /// The files are no longer those that were shown before the merge.
+    #[error("the worktree was changed after its changes were shown")]
+    Changed,
     /// Anything else, in whole sentences.
     #[error("{0}")]
     Failed(String),

@@ -1,18 +1,23 @@
-//! Git, run so that nothing of a repository's own runs, and the worktrees that are made with it.
+//! Git, run in the sandbox and so that nothing of a repository's own runs, and the worktrees that are made with it.
 //!
 //! [`ask`] looks at a repository; one is changed only where a worktree is made or removed. What a
 //! worktree is for is known to those who ask for one.
 
+mod ask;
 mod beneath;
 mod error;
 mod git;
 mod merge;
 mod output;
+mod private;
 mod process;
+mod repository;
+mod safe_config;
 mod snapshot;
 mod worktrees;
 
+pub use ask::{Answers, ask};
 pub use error::GitError;
-pub use git::{Answers, ask};
+pub use git::Isolation;
 pub use output::GitOutput;
-pub use worktrees::{Changed, MadeWorktree, Merged, WorktreeName, Worktrees};
+pub use worktrees::{Changed, ChangedLines, MadeWorktree, Merged, WorktreeName, Worktrees};

@@ -4,16 +4,23 @@
 
 use std::path::{Path, PathBuf};
 
+use ostler_sandbox::protected_name;
+
 use crate::beneath::{Node, Tree, path_of};
 use crate::error::GitError;
-use crate::git::Git;
+use crate::git::{Call, Git};
 use crate::snapshot::{LONG, MAX_LIST};
-use crate::worktrees::Changed;
+use crate::worktrees::{Changed, ChangedLines, Compared};
+
+/// The mode of a link.
+const LINK: &str = "120000";
 
 /// The largest file that is merged.
 const MAX_FILE: u64 = 32 << 20;
 /// How much all changed files may take together, before and after.
 const MAX_ALL: u64 = 256 << 20;
+/// How much of a comparison is shown to people.
+const MAX_DIFF: u64 = 256 << 10;
 /// How many files may have changed.
 const MAX_FILES: usize = 10_000;
 
@@ -38,23 +45,8 @@ pub(crate) async fn differences(
     (before, after): (&str, &str),
     below: &Path,
 ) -> Result<Vec<Difference>, GitError> {
-    let below = if below.as_os_str().is_empty() { ".".to_owned() } else { below.display().to_string() };
-    let arguments = [
-        "--literal-pathspecs",
-        "diff-tree",
-        "-r",
-        "-z",
-        "--raw",
-        "--no-renames",
-        "--full-index",
-        before,
-        after,
-        "--",
-    ];
-    let top = git.top.display().to_string();
-    let all: Vec<&str> = ["-C", &top].into_iter().chain(arguments).chain([below.as_str()]).collect();
-    let listed =
-        git.run_in_the_open(&all, &[], git.call(Vec::new(), MAX_LIST, LONG)).await?.whole("diff-tree")?;
+    let raw = ["-z", "--raw", "--no-renames", "--full-index"];
+    let listed = git.run(comparing(&raw, (before, after), below)).await?.whole("diff-tree")?;
     let mut fields = listed.split(|byte| *byte == 0);
     let mut found = Vec::new();
     while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
@@ -74,12 +66,46 @@ pub(crate) async fn differences(
     Ok(found)
 }
 
+/// The same for people, line by line, as far as it fits.
+pub(crate) async fn diff(
+    git: &Git<'_>,
+    compared: &Compared,
+    below: &Path,
+) -> Result<Vec<ChangedLines>, GitError> {
+    let lines = ["--patch", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    let call = comparing(&lines, (&compared.before, &compared.after), below).within(MAX_DIFF, LONG);
+    let output = git.run(call).await?.expect_success("diff-tree")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Git has the files in the same order as in the list.
+    let mut parts = text.strip_prefix("diff --git ").unwrap_or(&text).split("\ndiff --git ");
+    let lines = changed(&compared.differences).into_iter().map(|Changed { path, what }| {
+        let body = parts.next().and_then(|part| part.split_once('\n')).map(|(_, body)| body);
+        let count = |sign: char| {
+            let lines = body.into_iter().flat_map(str::lines).skip_while(|line| !line.starts_with("@@"));
+            lines.filter(|line| line.starts_with(sign)).count() as u64
+        };
+        let (added, removed) = (count('+'), count('-'));
+        let is_binary = body.is_some_and(|body| body.contains("\nBinary files "));
+        ChangedLines { path, what, added, removed, is_binary, diff: body.map(str::to_owned) }
+    });
+    Ok(lines.collect())
+}
+
+fn comparing(how: &[&str], (before, after): (&str, &str), below: &Path) -> Call {
+    let mut arguments = vec!["--literal-pathspecs", "diff-tree", "-r"];
+    arguments.extend(how);
+    arguments.extend([before, after, "--"]);
+    let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    Call::git(&arguments).argument(below).within(MAX_LIST, LONG)
+}
+
 /// Makes the differences in a workspace that may have changed since. All or nothing.
 pub(crate) async fn merge(
     git: &Git<'_>,
     differences: Vec<Difference>,
-    (workspace, scratch): (&Path, &Path),
+    workspace: &Path,
 ) -> Result<Vec<Changed>, GitError> {
+    refuse_protected(&differences, workspace)?;
     let contents = contents(git, &differences).await?;
     let tree = Tree::open(workspace)
         .map_err(|error| GitError::io("The workspace cannot be opened:", workspace, error))?;
@@ -93,8 +119,7 @@ pub(crate) async fn merge(
         if now == after {
             continue;
         }
-        let wanted =
-            if now == before { Some(after) } else { by_lines(git, &now, (&before, &after), scratch).await? };
+        let wanted = if now == before { Some(after) } else { by_lines(git, &now, (&before, &after)).await? };
         match wanted {
             Some(wanted) if wanted == now => {}
             Some(wanted) => plan.push(Step { path, now, wanted }),
@@ -108,9 +133,19 @@ pub(crate) async fn merge(
     carried.map_err(|error| GitError::new(format!("The merge was given up: {error}.")))?
 }
 
+/// Refuses what no tool may write, whoever asks for it.
+fn refuse_protected(differences: &[Difference], workspace: &Path) -> Result<(), GitError> {
+    let is_protected = |one: &&Difference| protected_name(workspace, &one.path).is_some();
+    let refused: Vec<String> =
+        differences.iter().filter(is_protected).map(|one| one.path.display().to_string()).collect();
+    if refused.is_empty() { Ok(()) } else { Err(GitError::Protected(refused)) }
+}
+
 /// What the differences are, for people.
 pub(crate) fn changed(differences: &[Difference]) -> Vec<Changed> {
+    let is_link = |blob: &Option<Blob>| blob.as_ref().is_some_and(|blob| blob.mode == LINK);
     let word = |difference: &Difference| match (&difference.before, &difference.after) {
+        (_, Some(_)) if is_link(&difference.after) && !is_link(&difference.before) => "made a link of",
         (None, _) => "added",
         (Some(_), None) => "deleted",
         (Some(_), Some(_)) => "modified",
@@ -160,7 +195,6 @@ async fn by_lines(
     git: &Git<'_>,
     now: &Option<Node>,
     (before, after): (&Option<Node>, &Option<Node>),
-    scratch: &Path,
 ) -> Result<Option<Option<Node>>, GitError> {
     let (
         Some(Node::File { is_executable: now_runs, content: ours }),
@@ -170,18 +204,14 @@ async fn by_lines(
     else {
         return Ok(None);
     };
-    let names = ["ours", "base", "theirs"].map(|name| scratch.with_extension(name));
+    let names = ["ours", "base", "theirs"].map(|name| git.own_file(name));
     for (name, content) in names.iter().zip([ours, base, theirs]) {
         let written = tokio::fs::write(name, content).await;
         written.map_err(|error| GitError::io("A file for the merge cannot be written:", name, error))?;
     }
-    let paths = names.each_ref().map(|name| name.display().to_string());
-    let arguments = ["merge-file", "-p", "--quiet", &paths[0], &paths[1], &paths[2]];
-    let merged = git.run_in_the_open(&arguments, &[], git.call(Vec::new(), 2 * MAX_FILE, LONG)).await;
-    for name in &names {
-        let _ = tokio::fs::remove_file(name).await;
-    }
-    let merged = merged?;
+    let call =
+        names.iter().fold(Call::git(&["merge-file", "-p", "--quiet"]), |call, name| call.argument(name));
+    let merged = git.run(call.within(2 * MAX_FILE, LONG)).await?;
     if merged.code != Some(0) || merged.is_cut {
         return Ok(None);
     }
@@ -207,7 +237,7 @@ async fn contents(
         return Ok(Vec::new());
     }
     let answer = git
-        .run_in_the_open(&["cat-file", "--batch"], &[], git.call(asked.into_bytes(), MAX_ALL, LONG))
+        .run(Call::git(&["cat-file", "--batch"]).input(asked.into_bytes()).within(MAX_ALL, LONG))
         .await?
         .whole("cat-file")?;
     let mut rest = answer.as_slice();
@@ -218,7 +248,7 @@ async fn contents(
         rest = after;
         let content = content.to_vec();
         Ok(Some(match blob.mode.as_str() {
-            "120000" => Node::Link { target: content },
+            LINK => Node::Link { target: content },
             mode => Node::File { is_executable: mode == "100755", content },
         }))
     };

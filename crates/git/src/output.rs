@@ -40,11 +40,4 @@ impl GitOutput {
         let text = String::from_utf8_lossy(&self.whole(what)?).into_owned();
         Ok(text.trim_end_matches('\n').to_owned())
     }
-
-    pub(crate) fn no_repository(&self) -> GitError {
-        if self.stderr.contains("not a git repository") {
-            return GitError::no_repository();
-        }
-        GitError::new(format!("The git repository cannot be looked at: {}", self.stderr.trim()))
-    }
 }

@@ -1,24 +1,40 @@
-//! The files of a work tree as git's own objects: what is tracked, as it is now, and what is neither tracked
-//! nor ignored. It is put together in an index of its own, so that the user's index, branches and stashes
-//! stay as they are.
+//! The files of a work tree as git's own objects: what is tracked, as it is now, and what is neither tracked nor
+//! ignored. They are taken from the files alone, in an index of our own: an index that commands could write gives
+//! names, and no content. The user's index, branches and stashes stay as they are.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::io;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::GitError;
-use crate::git::Git;
-use crate::process::Call;
+use crate::git::{Call, Git};
 
 /// How long it may take to hash the files of a large work tree.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
 /// How much git may list.
-pub(crate) const MAX_LIST: u64 = 16 << 20;
+pub(crate) const MAX_LIST: u64 = 64 << 20;
 /// The largest file that is taken along though git does not know it.
 const MAX_UNTRACKED: u64 = 16 << 20;
+
+/// Lists, each followed by an empty name: what the index has, what another index has, and what neither has nor is
+/// ignored. An index that cannot be read has nothing, but for the first.
+const NAMES: &str = "git ls-files -z --cached || exit 1; printf '\\0'; \
+    GIT_INDEX_FILE=\"$1\" git ls-files -z --cached 2>/dev/null; printf '\\0'; \
+    git ls-files -z --others --exclude-standard";
+
+/// Makes a tree of the named files.
+const TREE: &str = "git -c core.autocrlf=false -c core.safecrlf=false update-index \
+    -z --add --remove --replace --stdin >&2 && git write-tree";
+
+/// Makes a commit of the named files: HEAD itself where nothing is changed.
+const COMMIT: &str = "tree=$(git -c core.autocrlf=false -c core.safecrlf=false update-index \
+    -z --add --remove --replace --stdin >&2 && git write-tree) || exit 1
+head=$(git rev-parse --verify --quiet 'HEAD^{commit}') || head=
+if [ -n \"$head\" ] && [ \"$(git rev-parse --verify --quiet \"$head^{tree}\")\" = \"$tree\" ]
+then printf '%s\\n' \"$head\"; exit; fi
+exec git commit-tree \"$tree\" ${head:+-p \"$head\"} -m 'The files as they were when a worktree was made of them'";
 
 /// Who makes commits that no branch ever holds.
 const IDENTITY: &[(&str, &str)] = &[
@@ -29,83 +45,75 @@ const IDENTITY: &[(&str, &str)] = &[
 ];
 
 /// A commit of the files as they are: HEAD itself where nothing is changed.
-pub(crate) async fn commit(git: &Git<'_>, scratch: &Path) -> Result<String, GitError> {
-    let tree = tree(git, scratch).await?;
-    let head = git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?;
-    let head = if head.is_success { Some(head.line("rev-parse")?) } else { None };
-    let mut arguments =
-        vec!["commit-tree", &tree, "-m", "The files as they were when a worktree was made of them"];
-    if let Some(head) = &head {
-        let known = git.run(&["rev-parse", "--verify", "--quiet", &format!("{head}^{{tree}}")]).await?;
-        if known.line("rev-parse")? == tree {
-            return Ok(head.clone());
-        }
-        arguments.extend(["-p", head]);
+pub(crate) async fn commit(git: &Git<'_>) -> Result<String, GitError> {
+    let index = git.repository.directory.join("index");
+    let names = names(git, &index, &index).await?;
+    let mut call = building(git, COMMIT, names)?;
+    for (name, value) in IDENTITY {
+        call = call.variable(name, *value);
     }
-    let identity: Vec<(&str, OsString)> =
-        IDENTITY.iter().map(|(name, value)| (*name, value.into())).collect();
-    git.run_in_the_open(&arguments, &identity, long(git, Vec::new())).await?.line("commit-tree")
+    git.run(call).await?.line("commit-tree")
 }
 
-/// The tree of the files as they are. `scratch` is where the index for it goes; it is removed again.
-pub(crate) async fn tree(git: &Git<'_>, scratch: &Path) -> Result<String, GitError> {
-    let index =
-        git.run(&["rev-parse", "--path-format=absolute", "--git-path", "index"]).await?.line("rev-parse")?;
-    let (from, to) = (PathBuf::from(index), scratch.to_owned());
-    let copied = tokio::task::spawn_blocking(move || copy_index(&from, &to))
-        .await
-        .unwrap_or_else(|error| Err(error.into()));
-    copied
-        .map_err(|error| GitError::io("The index of the repository cannot be copied to", scratch, error))?;
-    let made = tree_in(git, scratch).await;
-    for leftover in [scratch.to_owned(), scratch.with_extension("index.lock")] {
-        let _ = tokio::fs::remove_file(leftover).await;
-    }
-    made
+/// The tree of the files as they are. `known` is an index of ours that was right at some time: files that have not
+/// changed since are not read again.
+pub(crate) async fn tree(git: &Git<'_>, known: &Path) -> Result<String, GitError> {
+    let own = git.own_file("index");
+    // The copy keeps its time: git looks again at files that are not older than their index.
+    let (from, to) = (known.to_owned(), own.clone());
+    let copied = tokio::task::spawn_blocking(move || copy(&from, &to)).await;
+    let copied = copied.unwrap_or_else(|error| Err(error.into()));
+    copied.map_err(|error| GitError::io("An index cannot be copied to", &own, error))?;
+    let names = names(git, &own, &git.repository.directory.join("index")).await?;
+    git.run(building(git, TREE, names)?).await?.line("write-tree")
 }
 
-/// Copies an index with its time: git looks again at files that are not older than their index, since they
-/// may have changed in the same second, and a copy must not seem to be newer.
-fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
-    let modified = match std::fs::metadata(from) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        metadata => metadata?.modified()?,
-    };
+/// Copies a file with its time.
+pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    let modified = std::fs::metadata(from)?.modified()?;
     std::fs::copy(from, to)?;
-    File::options().write(true).open(to)?.set_modified(modified)
+    std::fs::File::options().write(true).open(to)?.set_modified(modified)
 }
 
-async fn tree_in(git: &Git<'_>, scratch: &Path) -> Result<String, GitError> {
-    let index = [("GIT_INDEX_FILE", OsString::from(scratch))];
-    let top = git.top.display().to_string();
-    let at_top = |arguments: &[&str]| -> Vec<String> {
-        let all = ["-C", &top].into_iter().chain(arguments.iter().copied());
-        all.map(str::to_owned).collect()
-    };
-    let run = async |arguments: &[&str], input: Vec<u8>| {
-        let arguments = at_top(arguments);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        git.run_in_the_open(&arguments, &index, long(git, input)).await
-    };
-    run(&["add", "--update"], Vec::new()).await?.expect_success("add")?;
-    let unknown =
-        run(&["ls-files", "--others", "--exclude-standard", "-z"], Vec::new()).await?.whole("ls-files")?;
-    let (top, canceled) = (git.top.clone(), GitError::new("The files could not be looked at."));
-    let wanted = tokio::task::spawn_blocking(move || wanted(&top, &unknown)).await.map_err(|_| canceled)?;
-    if !wanted.is_empty() {
-        run(&["update-index", "--add", "-z", "--stdin"], wanted).await?.expect_success("update-index")?;
-    }
-    run(&["write-tree"], Vec::new()).await?.line("write-tree")
+/// A script that makes objects of named files, in an index of its own.
+fn building(git: &Git<'_>, script: &'static str, names: Vec<u8>) -> Result<Call, GitError> {
+    let index = git.own_file("index");
+    let beside = index.parent().unwrap_or(Path::new("/")).to_owned();
+    let call = Call::script(script, &[]).within(MAX_LIST, LONG).input(names);
+    let call = call.variable("GIT_INDEX_FILE", index).variable("GIT_ATTR_SOURCE", git.empty_tree());
+    Ok(call.writing(&git.repository.objects()?).writing(&beside))
 }
 
-/// The names of those files that are taken along, each ended by a zero byte.
-fn wanted(top: &Path, names: &[u8]) -> Vec<u8> {
-    let mut wanted = Vec::new();
-    for name in names.split(|byte| *byte == 0).filter(|name| is_wanted(top, name)) {
-        wanted.extend_from_slice(name);
-        wanted.push(0);
+/// The names of the files to take, each ended by a zero byte: those that `index` or `other` has, and those that git
+/// does not know and does not ignore.
+async fn names(git: &Git<'_>, index: &Path, other: &Path) -> Result<Vec<u8>, GitError> {
+    let call = Call::script(NAMES, &[other.as_os_str()]).variable("GIT_INDEX_FILE", index);
+    let listed = git.run(call.within(MAX_LIST, LONG)).await?.whole("ls-files")?;
+    let top = git.repository.top.clone();
+    let chosen = tokio::task::spawn_blocking(move || chosen(&top, &listed));
+    chosen.await.map_err(|_| GitError::new("The files could not be looked at."))
+}
+
+fn chosen(top: &Path, listed: &[u8]) -> Vec<u8> {
+    let mut lists = [BTreeSet::new(), BTreeSet::new(), BTreeSet::new()];
+    let mut list = 0;
+    for name in listed.split(|byte| *byte == 0) {
+        match name {
+            [] => list = (list + 1).min(lists.len() - 1),
+            name => {
+                lists[list].insert(name);
+            }
+        }
     }
-    wanted
+    let [known, told, unknown] = &lists;
+    let unknown = told.difference(known).chain(unknown.iter()).copied().filter(|name| is_wanted(top, name));
+    let all: BTreeSet<&[u8]> = known.iter().copied().chain(unknown).collect();
+    let mut names = Vec::new();
+    for name in all {
+        names.extend_from_slice(name);
+        names.push(0);
+    }
+    names
 }
 
 /// Whether a file that git does not know is taken along: not a repository in the repository, not a sandbox's
@@ -114,13 +122,9 @@ fn is_wanted(top: &Path, name: &[u8]) -> bool {
     if name.is_empty() || name.ends_with(b"/") {
         return false;
     }
-    let path = top.join(std::ffi::OsStr::from_bytes(name));
+    let path: PathBuf = top.join(OsStr::from_bytes(name));
     let small = |metadata: std::fs::Metadata| {
         (metadata.is_file() && metadata.len() <= MAX_UNTRACKED) || metadata.is_symlink()
     };
     std::fs::symlink_metadata(&path).is_ok_and(small) && !ostler_sandbox::is_placeholder(&path)
-}
-
-fn long(git: &Git<'_>, input: Vec<u8>) -> Call {
-    git.call(input, MAX_LIST, LONG)
 }

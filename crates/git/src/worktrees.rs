@@ -5,17 +5,18 @@
 mod note;
 mod remove;
 
-use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::beneath::{Node, Tree};
 use crate::error::GitError;
-use crate::git::Git;
+use crate::git::{Call, Git, Isolation};
 use crate::merge;
+use crate::repository::Repository;
 use crate::snapshot::{self, LONG, MAX_LIST};
 
 use note::Note;
@@ -25,9 +26,16 @@ const AT_ONCE: usize = 4;
 /// How deep worktrees of worktrees go.
 const MAX_DEPTH: usize = 16;
 
+/// How much of a file is read that leads somewhere.
+const MAX_POINTER: u64 = 4096;
+/// Writes the files of a commit, byte for byte, and an index of them.
+const FILL: &str = "git -c core.autocrlf=false read-tree \"$1\" \
+    && git -c core.autocrlf=false checkout-index --all --index --force --quiet";
+
 /// A directory of worktrees. One process uses it at a time.
 pub struct Worktrees {
     directory: PathBuf,
+    isolation: Isolation,
     making: Semaphore,
     /// Held while git gets to know or forgets one: it looks at all of them meanwhile, and stumbles over one that
     /// is not whole.
@@ -50,7 +58,7 @@ pub struct MadeWorktree {
 pub struct Changed {
     /// Its path from the root of the repository.
     pub path: String,
-    /// `added`, `modified` or `deleted`.
+    /// `added`, `modified`, `deleted` or `made a link of`.
     pub what: &'static str,
 }
 
@@ -59,6 +67,23 @@ pub struct Changed {
 pub struct Merged {
     /// The files that are different in the workspace now.
     pub changed: Vec<Changed>,
+}
+
+/// How a file has changed, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedLines {
+    /// Its path from the root of the repository.
+    pub path: String,
+    /// `added`, `modified` or `deleted`.
+    pub what: &'static str,
+    /// Lines that were added.
+    pub added: u64,
+    /// Lines that were removed.
+    pub removed: u64,
+    /// Whether it is no text.
+    pub is_binary: bool,
+    /// A unified diff, as far as there is room for it.
+    pub diff: Option<String>,
 }
 
 /// A worktree that is there.
@@ -72,10 +97,10 @@ pub struct WorktreeName {
 
 impl Worktrees {
     /// Worktrees in this directory, which is made with the first one. It must be on a path that those who
-    /// work in them may see.
-    pub fn new(directory: PathBuf) -> Worktrees {
+    /// work in them may see. Git runs in `isolation`.
+    pub fn new(directory: PathBuf, isolation: Isolation) -> Worktrees {
         let (registering, merging) = (Mutex::default(), Mutex::default());
-        Worktrees { directory, making: Semaphore::new(AT_ONCE), registering, merging }
+        Worktrees { directory, isolation, making: Semaphore::new(AT_ONCE), registering, merging }
     }
 
     /// Makes a worktree of the repository that a workspace is in, with the files as they are now: what is
@@ -109,21 +134,18 @@ impl Worktrees {
         check_name(name)?;
         let real = std::fs::canonicalize(workspace);
         let real = real.map_err(|error| GitError::io("The workspace cannot be opened:", workspace, error))?;
-        let root = open_directory(&real)?;
-        let git = Git::open_to_write(&root, &real, Vec::new(), canceled.clone()).await?;
-        let common =
-            git.run(&["rev-parse", "--path-format=absolute", "--git-common-dir"]).await?.line("rev-parse")?;
-        let below = real.strip_prefix(&git.top).unwrap_or(Path::new("")).to_owned();
-        let mut note = Note::new(&real, &git.top, PathBuf::from(common), below);
+        let repository = Repository::find(&real)?;
+        let below = real.strip_prefix(&repository.top).unwrap_or(Path::new("")).to_owned();
+        let common = repository.common.clone();
+        let mut note = Note::new(&real, &repository.top, common.clone(), below);
         self.prepare().await?;
         note.write(&self.directory, name).await?;
-        let base = snapshot::commit(&git, &self.scratch(name)).await?;
+        let git = Git::open(repository, &self.isolation, canceled.clone()).await?;
+        let base = snapshot::commit(&git).await?;
+        let directory = self.register(&common, name, &base).await?;
         let place = self.directory.join(name);
-        let path = place.display().to_string();
-        self.register(&git, name, &base).await?;
-        let fill = ["-C", &path, "reset", "--hard", "--quiet"];
-        let call = git.call(Vec::new(), MAX_LIST, LONG);
-        git.run_in_the_open(&fill, &[], call).await?.expect_success("reset")?;
+        let worktree = Repository { top: place.clone(), directory, common };
+        self.fill(worktree, name, &base, canceled).await?;
         if canceled.is_cancelled() {
             return Err(given_up());
         }
@@ -135,42 +157,108 @@ impl Worktrees {
         Ok(MadeWorktree { workspace, base })
     }
 
-    /// Has git know of a worktree that has no files yet.
-    async fn register(&self, git: &Git<'_>, name: &str, base: &str) -> Result<(), GitError> {
-        let path = self.directory.join(name).display().to_string();
-        let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout", &path, base];
-        let call = git.call(Vec::new(), MAX_LIST, LONG);
+    /// Has git know of a worktree that has no files yet, as `git worktree add` would: by files alone. Returns where
+    /// git keeps what it knows of it.
+    async fn register(&self, common: &Path, name: &str, base: &str) -> Result<PathBuf, GitError> {
+        let (place, common) = (self.directory.join(name), common.to_owned());
+        let (name, base) = (name.to_owned(), base.to_owned());
         let _alone = self.registering.lock().await;
-        let added = git.run_in_the_open(&add, &[], call).await;
-        let added = added.and_then(|added| added.expect_success("worktree add"));
-        if added.is_err() {
-            // What is half there must be gone before anybody else looks.
-            let (directory, own) = (self.directory.clone(), name.to_owned());
-            blocking(move || {
-                remove::remove_files(&directory, &own).and_then(|()| remove::forget(&directory, &own))
-            })
-            .await?;
-        }
-        added.map(drop)
+        blocking(move || {
+            let failed = |error| GitError::io("The worktree cannot be made:", &place, error);
+            let own = Path::new("worktrees").join(&name);
+            let tree = Tree::open(&common).map_err(failed)?;
+            if tree.look(&own.join("HEAD"), MAX_POINTER).map_err(failed)?.is_some() {
+                return Err(GitError::new("Git has a worktree of this name already."));
+            }
+            let marker = place.join(".git");
+            let directory = common.join(&own);
+            for (file, text) in [
+                ("commondir", b"../..\n".to_vec()),
+                ("gitdir", line(&marker)),
+                ("HEAD", format!("{base}\n").into_bytes()),
+            ] {
+                tree.put(&own.join(file), Some(&plain(text))).map_err(failed)?;
+            }
+            std::fs::create_dir(&place).map_err(failed)?;
+            let text = [b"gitdir: ", line(&directory).as_slice()].concat();
+            Tree::open(&place)
+                .and_then(|tree| tree.put(Path::new(".git"), Some(&plain(text))))
+                .map_err(failed)?;
+            Ok(directory)
+        })
+        .await
+    }
+
+    /// Writes the files of a commit into a new worktree. Its index is made where nobody else writes, and kept
+    /// beside the worktree: a copy goes where git looks for it.
+    async fn fill(
+        &self,
+        worktree: Repository,
+        name: &str,
+        base: &str,
+        canceled: &CancellationToken,
+    ) -> Result<(), GitError> {
+        let (common, place) = (worktree.common.clone(), worktree.top.clone());
+        let git = Git::open(worktree, &self.isolation, canceled.clone()).await?;
+        let index = git.own_file("index");
+        let beside = index.parent().unwrap_or(Path::new("/")).to_owned();
+        let call = Call::script(FILL, &[OsStr::new(base)]).within(MAX_LIST, LONG).writing(&place);
+        let call = call.variable("GIT_INDEX_FILE", &index).variable("GIT_ATTR_SOURCE", git.empty_tree());
+        git.run(call.writing(&beside)).await?.expect_success("checkout-index")?;
+        let (known, own) = (self.known(name), Path::new("worktrees").join(name).join("index"));
+        blocking(move || {
+            let failed = |error| GitError::io("The index of a worktree cannot be kept:", &known, error);
+            snapshot::copy(&index, &known).map_err(failed)?;
+            let content = std::fs::read(&index).map_err(failed)?;
+            Tree::open(&common).and_then(|tree| tree.put(&own, Some(&plain(content)))).map_err(failed)
+        })
+        .await
     }
 
     /// What has changed in a worktree since it was made.
     pub async fn changes(&self, name: &str) -> Result<Vec<Changed>, GitError> {
-        let found = self.compare(name, async |_, differences, _| Ok(merge::changed(&differences))).await?;
+        let found =
+            self.compare(name, async |_, compared, _| Ok(merge::changed(&compared.differences))).await?;
         Ok(found)
     }
 
+    /// The same for whoever is to agree to a merge: from now on only what was shown first is merged.
+    pub async fn changes_to_merge(&self, name: &str) -> Result<Vec<Changed>, GitError> {
+        let _one_at_a_time = self.merging.lock().await;
+        let (changed, tree) = self
+            .compare(name, async |_, compared, _| Ok((merge::changed(&compared.differences), compared.after)))
+            .await?;
+        self.show(name, |note| _ = note.shown.get_or_insert(tree)).await?;
+        Ok(changed)
+    }
+
+    /// The same with the lines that have changed, for whoever is to agree to a merge.
+    pub async fn diff(&self, name: &str) -> Result<Vec<ChangedLines>, GitError> {
+        self.compare(name, async |git, compared, note| merge::diff(git, &compared, &note.below).await).await
+    }
+
+    /// The workspace that a worktree was made of.
+    pub fn made_of(&self, name: &str) -> Option<PathBuf> {
+        check_name(name).ok()?;
+        Note::read(&self.directory, name).map(|note| note.workspace)
+    }
+
     /// Makes the changes of a worktree in the workspace that it was made of. What was changed there since
-    /// stays; where both sides contradict each other, nothing is changed. The worktree stays as it is.
+    /// stays; where both sides contradict each other, or where a file changed that no tool may write, nothing is
+    /// changed. The worktree stays as it is.
     pub async fn merge(&self, name: &str) -> Result<Merged, GitError> {
         let _one_at_a_time = self.merging.lock().await;
-        let scratch = self.scratch(name);
         let changed = self
-            .compare(name, async |git, differences, note| {
-                merge::merge(git, differences, (&note.top, &scratch)).await
+            .compare(name, async |git, compared, note| {
+                if note.shown.as_ref().is_some_and(|shown| *shown != compared.after) {
+                    return Err(GitError::Changed);
+                }
+                merge::merge(git, compared.differences, &note.top).await
             })
-            .await?;
-        Ok(Merged { changed })
+            .await;
+        // Whoever asks again is shown the files as they are then.
+        self.show(name, |note| note.shown = None).await?;
+        Ok(Merged { changed: changed? })
     }
 
     /// Removes a worktree and all that git keeps of it. One that is not there is no error.
@@ -201,27 +289,35 @@ impl Worktrees {
         path
     }
 
-    /// Hands over what differs between a worktree and what it began with.
+    /// Hands over what differs between a worktree and what it began with. Where its repository is, is known since
+    /// it was made: what lies in the worktree, or in the repository, may have been changed since.
     async fn compare<T>(
         &self,
         name: &str,
-        then: impl AsyncFnOnce(&Git<'_>, Vec<merge::Difference>, &Note) -> Result<T, GitError>,
+        then: impl AsyncFnOnce(&Git<'_>, Compared, &Note) -> Result<T, GitError>,
     ) -> Result<T, GitError> {
         check_name(name)?;
         let note = Note::read(&self.directory, name).filter(|note| note.base.is_some());
         let note = note.ok_or_else(|| GitError::new("There is no such worktree any more."))?;
-        let place = self.directory.join(name);
-        // What lies in the worktree may have been changed, so its own word for its repository does not count.
-        let own = remove::kept_by_git(&note.common, &place).next();
-        let own = own.ok_or_else(|| GitError::new("Git does not know this worktree any more."))?;
-        let variables = [("GIT_DIR", own), ("GIT_WORK_TREE", place.clone())];
-        let variables = variables.map(|(name, value)| (OsString::from(name), value.into_os_string()));
-        let root = open_directory(&place)?;
-        let git = Git::open_to_write(&root, &place, variables.to_vec(), CancellationToken::new()).await?;
-        let after = snapshot::tree(&git, &self.scratch(name)).await?;
-        let base = note.base.clone().unwrap_or_default();
-        let differences = merge::differences(&git, (&base, &after), &note.below).await?;
-        then(&git, differences, &note).await
+        let (top, common) = (self.directory.join(name), note.common.clone());
+        let directory = common.join("worktrees").join(name);
+        if !directory.is_dir() || directory.is_symlink() {
+            return Err(GitError::new("Git does not know this worktree any more."));
+        }
+        let repository = Repository { top, directory, common };
+        let git = Git::open(repository, &self.isolation, CancellationToken::new()).await?;
+        let after = snapshot::tree(&git, &self.known(name)).await?;
+        let before = note.base.clone().unwrap_or_default();
+        let differences = merge::differences(&git, (&before, &after), &note.below).await?;
+        then(&git, Compared { before, after, differences }, &note).await
+    }
+
+    /// Notes what was shown of a worktree.
+    async fn show(&self, name: &str, change: impl FnOnce(&mut Note)) -> Result<(), GitError> {
+        let Some(mut note) = Note::read(&self.directory, name) else { return Ok(()) };
+        let before = note.shown.clone();
+        change(&mut note);
+        if note.shown == before { Ok(()) } else { note.write(&self.directory, name).await }
     }
 
     async fn prepare(&self) -> Result<(), GitError> {
@@ -231,10 +327,26 @@ impl Worktrees {
         })
     }
 
-    /// Where an index for a worktree lies while it is used.
-    fn scratch(&self, name: &str) -> PathBuf {
+    /// Our own index of a worktree, as it was when its files were written.
+    fn known(&self, name: &str) -> PathBuf {
         self.directory.join(format!("{name}.index"))
     }
+}
+
+/// A worktree and what it began with, as trees of git.
+pub(crate) struct Compared {
+    pub(crate) before: String,
+    pub(crate) after: String,
+    pub(crate) differences: Vec<merge::Difference>,
+}
+
+/// A path as git keeps it in a file.
+fn line(path: &Path) -> Vec<u8> {
+    [path.as_os_str().as_bytes(), b"\n"].concat()
+}
+
+fn plain(content: Vec<u8>) -> Node {
+    Node::File { is_executable: false, content }
 }
 
 /// Runs what blocks where it may.
@@ -243,11 +355,6 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, GitError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| GitError::new(format!("The work on a worktree was given up: {error}.")))?
-}
-
-fn open_directory(path: &Path) -> Result<OwnedFd, GitError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    open(path, flags, Mode::empty()).map_err(|error| GitError::io("Cannot open", path, error))
 }
 
 /// A name is one plain component.

@@ -17,6 +17,7 @@ mod schema;
 mod search;
 mod update;
 mod usage;
+mod workspaces;
 mod writer;
 
 pub use error::IndexError;
@@ -25,3 +26,4 @@ pub use list::{Filter, Listed, Listing, Source};
 pub use schema::Opened;
 pub use update::{Text, Update, Used};
 pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow, UsageSum};
+pub use workspaces::workspaces;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use ostler_process::is_loader_variable;
 use ostler_types::ToolKind;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -90,6 +91,20 @@ impl ServerConfig {
                 check_url(url).map_err(named)?;
                 headers.iter().try_for_each(|(name, value)| header(name, value).map(drop)).map_err(named)
             }
+        }
+    }
+
+    /// The same for a server that a workspace or an editor names, which may not choose what code programs load.
+    pub fn check_of_others(&self) -> Result<(), String> {
+        self.check()?;
+        let Transport::Stdio { env, .. } = &self.transport else { return Ok(()) };
+        match env.keys().find(|name| is_loader_variable(name)) {
+            Some(name) => Err(format!(
+                "it sets {}, which makes programs load or run other code; leave it out, or name this server in \
+                 your own configuration",
+                name.escape_debug()
+            )),
+            None => Ok(()),
         }
     }
 

@@ -131,9 +131,10 @@ async fn open(
                 server: server.config.name.clone(),
                 program: command.first().cloned().unwrap_or_default(),
                 arguments: command.iter().skip(1).cloned().collect(),
+                env: env.clone(),
                 workspace: workspace.to_owned(),
             };
-            let (process, stdout, stdin) = start(launch, env.iter(), spawn, stderr).await?;
+            let (process, stdout, stdin) = start(launch, spawn, stderr).await?;
             let process = child.insert(process);
             let stdout = Bounded::new(stdout, MESSAGE_BYTES, fault.clone());
             // The limit is kept by the reader; the transport's own would let the call wait in vain.
@@ -162,9 +163,8 @@ async fn open(
     }
 }
 
-async fn start<'a>(
+async fn start(
     launch: Launch,
-    env: impl Iterator<Item = (&'a String, &'a String)>,
     spawn: &SpawnFn,
     stderr: &Tail,
 ) -> Result<(Child, tokio::process::ChildStdout, tokio::process::ChildStdin), Failure> {
@@ -173,7 +173,7 @@ async fn start<'a>(
     let prepared = tokio::task::spawn_blocking(move || spawn(&launch)).await;
     let prepared = prepared.unwrap_or_else(|_| Err("preparing its process broke down".to_owned()));
     let not_started = |why: String| Failure::NotStarted(format!("`{program}` could not be started: {why}"));
-    Child::start(prepared.map_err(not_started)?, env, stderr).map_err(|error| not_started(error.to_string()))
+    Child::start(prepared.map_err(not_started)?, stderr).map_err(|error| not_started(error.to_string()))
 }
 
 /// Agrees with a process on how to speak, unless it ends before.

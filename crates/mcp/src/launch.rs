@@ -1,5 +1,6 @@
 //! What is to be started, and by whom: the caller decides what confines a server.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,6 +19,9 @@ pub struct Launch {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// Variables that it gets beside those that every child process gets. They are the owner's or a workspace's
+    /// choice, so nothing outside of the sandbox may obey them.
+    pub env: BTreeMap<String, String>,
     /// The workspace, which is also the directory to start in.
     pub workspace: PathBuf,
 }

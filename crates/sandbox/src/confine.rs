@@ -4,18 +4,25 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 
+use ostler_process::{close_inherited_descriptors, exec_confined};
 use rustix::process::{getpgrp, getpid, ioctl_tiocsctty, setsid};
 
-use crate::orders::{Confine, Identity};
-use crate::{capabilities, filter, limits, ruleset};
+use crate::environment::Variable;
+use crate::helper::FAILED;
+use crate::orders::{Confine, Identity, OwnHome};
+use crate::{capabilities, environment, filter, gate, limits, overlay, ruleset};
 
 /// Becomes the program. Returns only when that cannot be.
 pub(crate) fn run(order: &Confine, program: &[OsString]) -> Result<ExitCode, String> {
+    let given = environment::handed_on()?;
     for identity in &order.identities {
         verify(identity)?;
+    }
+    if order.waits_at_gate && !gate::pass()? {
+        return Ok(ExitCode::from(FAILED));
     }
     std::env::set_current_dir(&order.current_dir)
         .map_err(|error| format!("{}: {error}", order.current_dir.display()))?;
@@ -26,14 +33,56 @@ pub(crate) fn run(order: &Confine, program: &[OsString]) -> Result<ExitCode, Str
     if order.terminal {
         ioctl_tiocsctty(std::io::stdin()).map_err(|error| format!("taking its terminal: {error}"))?;
     }
+    if !order.caches.is_empty() {
+        overlay::cover(&order.caches, order.limits.tmp_bytes, order.proc_read_only)?;
+    }
+    if let Some(home) = &order.home {
+        prepare_home(home);
+    }
     capabilities::drop_all()?;
     limits::apply(&order.limits, order.shared_process_count)?;
-    ruleset::apply(order.rules.as_ref(), order.scoped)?;
+    ruleset::apply(order.rules.as_ref(), order.scoped, order.terminal)?;
     filter::apply(order.filter)?;
     let (first, arguments) = program.split_first().ok_or("there is no program")?;
-    let error = Command::new(first).args(arguments).env("TMPDIR", &order.temporary).exec();
+    // The descriptor of this helper's own image, and whatever else came along.
+    close_inherited_descriptors();
+    let error = exec_confined(first, arguments, variables(order, given));
     eprintln!("{}: {error}", first.display());
     Ok(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }))
+}
+
+/// Makes a home directory of the program's own. What cannot be made there the program can do without.
+fn prepare_home(home: &OwnHome) {
+    let _ = std::fs::create_dir_all(&home.path);
+    for (name, target) in &home.links {
+        let link = home.path.join(name);
+        let made = link.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let _ = made.and_then(|()| std::os::unix::fs::symlink(target, link));
+    }
+    if !home.git_configuration.is_empty() {
+        let _ = std::fs::write(home.path.join(".gitconfig"), &home.git_configuration);
+    }
+}
+
+/// The program's environment: what it was given, and where its own directories are.
+fn variables(order: &Confine, given: Vec<Variable>) -> Vec<Variable> {
+    let mut variables = given;
+    variables.retain(|(name, _)| name != "TMPDIR");
+    variables.push(("TMPDIR".into(), order.temporary.clone().into()));
+    let Some(home) = &order.home else { return variables };
+    // One that its owner has set is not the user's.
+    let is_users =
+        |value: &OsString| Path::new(value).canonicalize().map_or(true, |value| value == home.real);
+    if variables.iter().all(|(name, value)| name != "HOME" || is_users(value)) {
+        variables.retain(|(name, _)| name != "HOME");
+        variables.push(("HOME".into(), home.path.clone().into()));
+    }
+    for (name, path) in &home.variables {
+        if !variables.iter().any(|(known, _)| known == name.as_str()) {
+            variables.push((name.into(), path.into()));
+        }
+    }
+    variables
 }
 
 /// Between the check and the mount, another session could have put a link in a directory's place.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ostler_files::Tree;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -17,11 +18,14 @@ use tempfile::TempDir;
 use crate::cgroup::Cgroup;
 use crate::embedded::{ArmedRepository, Embedded};
 use crate::placeholders::Held;
-use crate::snapshot::Snapshot;
-use crate::supervise::OVER;
+use crate::run::Run;
+use crate::shared_snapshot::Shares;
+use crate::supervise::{EXPOSED, OVER};
 
 /// The name of the lease in a sandbox's own directory.
 pub(crate) const LEASE: &str = "lease";
+/// The name of its directory for temporary files there.
+pub(crate) const TEMPORARY: &str = "tmp";
 /// How long a sandbox whose helper was killed is given to die with it.
 const GRACE: Duration = Duration::from_secs(1);
 /// How many are kept aside at most; beyond, the oldest is taken for dead.
@@ -38,13 +42,17 @@ pub struct Confinement {
 /// What was found when a sandbox was taken down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aftermath {
-    /// Protected paths that the program changed and that were put back. Only where the report says that
-    /// they cannot be held; worth telling the model and its owner.
+    /// Protected paths that this program, or another one beside it, changed and that were restored: where the
+    /// report says that they cannot be held, modes of hidden places, and lists of a rebase that would have run
+    /// something new. Worth telling the model and its owner.
     pub restored: Vec<PathBuf>,
     /// Repositories inside the workspace that now have settings or hooks which run programs and had none
     /// when the command began. They are left as they are; people must be told, because their own git would
     /// run those programs.
     pub armed: Vec<ArmedRepository>,
+    /// Protected paths that somebody else replaced, whereupon nothing protected them until the program was ended. People
+    /// must look at them; git's own settings are among those that were put back if they start something new.
+    pub exposed: Vec<PathBuf>,
 }
 
 impl Confinement {
@@ -90,8 +98,10 @@ impl Drop for Confinement {
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) directory: TempDir,
+    /// Where the directory is in; dropped after it.
+    pub(crate) run: Arc<Run>,
     pub(crate) placeholders: Option<Held>,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) shares: Shares,
     pub(crate) cgroup: Option<Cgroup>,
     /// The repositories inside the workspace as they were; none where the program only reads.
     pub(crate) repositories: Option<Embedded>,
@@ -140,13 +150,25 @@ impl Parts {
     }
 
     fn clean(self) -> Aftermath {
-        let Parts { directory, placeholders, snapshot, cgroup, repositories } = self;
+        let said = fs::read_to_string(self.lease()).unwrap_or_default();
+        let exposed: Vec<PathBuf> =
+            said.lines().filter_map(|line| line.strip_prefix(EXPOSED)).map(PathBuf::from).collect();
+        let Parts { directory, run, placeholders, shares, cgroup, repositories } = self;
         drop(cgroup);
-        let restored = snapshot.restore();
+        let mut restored = shares.end();
+        if !exposed.is_empty() {
+            restored.extend(repositories.as_ref().and_then(Embedded::put_back_own));
+        }
         drop(placeholders);
+        // A directory that nobody may enter would keep its owner from removing it.
+        if let Ok(tree) = directory.path().canonicalize().and_then(|path| Ok(Tree::open(&path)?)) {
+            // What is left now is left to the next start.
+            let _ = tree.remove(Path::new(TEMPORARY));
+        }
         drop(directory);
+        drop(run);
         let armed = repositories.map(|before| before.armed_since()).unwrap_or_default();
-        Aftermath { restored, armed }
+        Aftermath { restored, armed, exposed }
     }
 
     fn lease(&self) -> PathBuf {

@@ -139,8 +139,10 @@ fn protected_name(line: &str) -> Option<&'static str> {
             after.is_none_or(|next| !next.is_alphanumeric() && next != '-' && next != '_')
         })
     };
-    let names = GIT.iter().chain(PROTECTED_NAMES).chain(&[".git"]);
-    names.copied().find(|name| is_whole(name) && (*name != ".git" || !line.contains(".gitignore")))
+    let names = GIT.iter().chain(PROTECTED_NAMES).chain(&[".git"]).copied();
+    let named = names.filter(|name| is_whole(name) && (*name != ".git" || !line.contains(".gitignore")));
+    // Of two that begin alike the longer one is meant.
+    named.max_by_key(|name| name.len())
 }
 
 fn file_size(profile: &Profile) -> String {

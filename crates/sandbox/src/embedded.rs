@@ -5,11 +5,14 @@
 //! to tell it: a repository is somebody's work. The search is bounded by counts, so one may be missed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::git_config::GitConfig;
+use ostler_files::Tree;
+use rustix::io::Errno;
+
+use crate::git_config::{self, GitConfig};
 use crate::nested::Nested;
 use crate::{git_directory, git_index};
 
@@ -77,6 +80,29 @@ pub(crate) struct Embedded {
     workspace: PathBuf,
     nested: Arc<Nested>,
     armed: BTreeMap<PathBuf, BTreeSet<String>>,
+    own: Option<OwnSettings>,
+}
+
+/// The settings of the workspace's own repository, and what in them is suspect. A mount holds them; but for a moment
+/// after somebody outside has replaced them, nothing does.
+#[derive(Debug)]
+struct OwnSettings {
+    text: Vec<u8>,
+    mode: u32,
+    reasons: BTreeSet<String>,
+}
+
+/// Where they are in the workspace.
+const OWN_SETTINGS: &str = ".git/config";
+
+impl OwnSettings {
+    fn look(workspace: &Path) -> Option<OwnSettings> {
+        let tree = Tree::open(workspace).ok()?;
+        let (text, stat) = tree.read(Path::new(OWN_SETTINGS), git_config::MAXIMUM_BYTES).ok()?;
+        let reasons =
+            GitConfig::suspects(&String::from_utf8_lossy(&text), |setting| !HARMLESS.contains(&setting));
+        Some(OwnSettings { text, mode: stat.st_mode & 0o777, reasons: reasons.into_iter().collect() })
+    }
 }
 
 impl Embedded {
@@ -104,8 +130,11 @@ impl Embedded {
                 }
             }
         }
+        for directory in nested.bare.iter().take(MAXIMUM_REPOSITORIES) {
+            armed.entry(directory.clone()).or_insert_with(|| reasons(directory, workspace));
+        }
         armed.retain(|_, reasons: &mut BTreeSet<String>| !reasons.is_empty());
-        Embedded { workspace: workspace.to_owned(), nested, armed }
+        Embedded { workspace: workspace.to_owned(), nested, armed, own: OwnSettings::look(workspace) }
     }
 
     /// Those that have become suspect, or more so, since.
@@ -118,6 +147,27 @@ impl Embedded {
             (!reasons.is_empty()).then_some(ArmedRepository { path, reasons })
         });
         news.collect()
+    }
+}
+
+impl Embedded {
+    /// Takes out of the settings of the workspace's own repository what was not there and may start a program. For a command
+    /// that could have written to them.
+    pub(crate) fn put_back_own(&self) -> Option<PathBuf> {
+        let before = self.own.as_ref()?;
+        let now = OwnSettings::look(&self.workspace);
+        if now.as_ref().is_some_and(|now| now.reasons.is_subset(&before.reasons)) {
+            return None;
+        }
+        let known = GitConfig::parse(&String::from_utf8_lossy(&before.text));
+        let text = now.and_then(|now| String::from_utf8(now.text).ok());
+        let disarmed = text
+            .and_then(|text| GitConfig::without_new(&text, &known, |setting| !HARMLESS.contains(&setting)));
+        let tree = Tree::open(&self.workspace).ok()?;
+        let text = disarmed.map_or_else(|| before.text.clone(), String::into_bytes);
+        // Where it cannot be put back, it cannot be read either.
+        let _ = tree.put_file(Path::new(OWN_SETTINGS), &text, before.mode);
+        Some(self.workspace.join(OWN_SETTINGS))
     }
 }
 
@@ -140,17 +190,40 @@ fn reasons(directory: &Path, workspace: &Path) -> BTreeSet<String> {
     if Some(&shared) != own.as_ref() && directory.canonicalize().is_ok_and(|directory| directory != shared) {
         places.push(shared);
     }
+    let tree = Tree::open(workspace);
     for place in places {
-        for name in ["config", "config.worktree"] {
-            let suspect = GitConfig::suspects(&place.join(name), |setting| !HARMLESS.contains(&setting));
-            reasons.extend(suspect);
+        let place = place.canonicalize().ok();
+        let inner = place.as_deref().and_then(|place| place.strip_prefix(workspace).ok());
+        match (&tree, inner) {
+            (Ok(tree), Some(inner)) => reasons_inside(tree, inner, &mut reasons),
+            _ => drop(reasons.insert("settings outside the workspace (gitdir)".to_owned())),
         }
-        let hooks = fs::read_dir(place.join("hooks")).into_iter().flatten().flatten();
-        let names = hooks.map(|hook| hook.file_name().to_string_lossy().into_owned());
-        let active = names.filter(|name| !name.ends_with(".sample")).take(MAXIMUM_REASONS);
-        reasons.extend(active.map(|name| format!("hooks/{name}")));
     }
     reasons
+}
+
+/// What is told of a repository directory in the workspace. A program that made it may have put links there to
+/// files that it cannot read itself, so none is followed: the model is told what is found.
+fn reasons_inside(tree: &Tree, directory: &Path, reasons: &mut BTreeSet<String>) {
+    for name in ["config", "config.worktree"] {
+        match tree.read(&directory.join(name), git_config::MAXIMUM_BYTES) {
+            Ok((text, _)) => {
+                let text = String::from_utf8_lossy(&text);
+                reasons.extend(GitConfig::suspects(&text, |setting| !HARMLESS.contains(&setting)));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(_) => drop(reasons.insert("settings that cannot be read".to_owned())),
+        }
+    }
+    match tree.names(&directory.join("hooks")) {
+        Ok(names) => {
+            let names = names.iter().map(|name| name.to_string_lossy());
+            let active = names.filter(|name| !name.ends_with(".sample")).take(MAXIMUM_REASONS);
+            reasons.extend(active.map(|name| format!("hooks/{name}")));
+        }
+        Err(Errno::NOENT) => {}
+        Err(_) => drop(reasons.insert("hooks that cannot be read".to_owned())),
+    }
 }
 
 /// The directory that holds the settings and hooks of a repository directory, resolved.

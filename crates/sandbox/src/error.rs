@@ -27,16 +27,6 @@ pub enum SandboxError {
     /// What was to be prepared could not be.
     #[error("The sandbox could not be prepared: {0}")]
     Prepare(String),
-    /// A program that Ostler runs for itself took too long.
-    #[error(
-        "{program} did not end within {seconds} s and was killed. Try again when the machine is less busy."
-    )]
-    TimedOut {
-        /// What ran.
-        program: &'static str,
-        /// How long it was given.
-        seconds: u64,
-    },
 }
 
 impl SandboxError {

@@ -1,10 +1,13 @@
 //! Reads as much of a git configuration file as the sandbox has to know, without running git. What it
 //! does not understand it leaves out; nothing is opened because of what a file says.
 
+use std::io::Read;
 use std::path::Path;
 
+use ostler_files::open_regular;
+
 /// How much of a file is looked at.
-const MAXIMUM_BYTES: u64 = 1 << 20;
+pub(crate) const MAXIMUM_BYTES: u64 = 1 << 20;
 
 /// The settings of one file, as `section.key` in lower case and the value.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -13,8 +16,11 @@ pub(crate) struct GitConfig(Vec<(String, String)>);
 impl GitConfig {
     /// Reads a file. One that is missing or too large has no settings.
     pub(crate) fn read(path: &Path) -> GitConfig {
-        let small = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MAXIMUM_BYTES);
-        let text = if small { std::fs::read(path).unwrap_or_default() } else { Vec::new() };
+        let mut text = Vec::new();
+        let read = open_regular(path).and_then(|file| file.take(MAXIMUM_BYTES + 1).read_to_end(&mut text));
+        if read.is_err() || text.len() as u64 > MAXIMUM_BYTES {
+            return GitConfig::default();
+        }
         GitConfig::parse(&String::from_utf8_lossy(&text))
     }
 
@@ -25,14 +31,8 @@ impl GitConfig {
 
     /// The names of settings that `is_suspect` names, and of all that is written in a way that this reading
     /// and git's could take differently: whoever hides a setting from it is found out by that.
-    pub(crate) fn suspects(path: &Path, is_suspect: impl Fn(&str) -> bool) -> Vec<String> {
-        let Ok(metadata) = std::fs::metadata(path) else { return Vec::new() };
-        if !metadata.is_file() || metadata.len() > MAXIMUM_BYTES {
-            return vec!["settings that cannot be read".to_owned()];
-        }
-        let text = std::fs::read(path).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let mut found: Vec<String> = GitConfig::parse(&text).0.into_iter().map(|(name, _)| name).collect();
+    pub(crate) fn suspects(text: &str, is_suspect: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut found: Vec<String> = GitConfig::parse(text).0.into_iter().map(|(name, _)| name).collect();
         found.retain(|name| is_suspect(name));
         if !text.lines().all(is_plain) {
             found.push("settings written in an unusual way".to_owned());
@@ -40,25 +40,116 @@ impl GitConfig {
         found
     }
 
-    fn parse(text: &str) -> GitConfig {
+    /// The text with comments in place of settings that `before` does not have and `is_suspect` names. None where it is
+    /// written in a way that this reading and git's could take differently.
+    pub(crate) fn without_new(
+        text: &str,
+        before: &GitConfig,
+        is_suspect: impl Fn(&str) -> bool,
+    ) -> Option<String> {
+        if !text.lines().all(is_plain) {
+            return None;
+        }
+        let (mut out, mut section) = (String::with_capacity(text.len()), "");
+        for line in text.lines() {
+            if line.trim_start().starts_with('[') {
+                section = line;
+            }
+            let here = if section == line { line.to_owned() } else { format!("{section}\n{line}") };
+            let is_new = |setting: &(String, String)| is_suspect(&setting.0) && !before.0.contains(setting);
+            let is_removed = section != line && GitConfig::parse(&here).0.iter().any(is_new);
+            if is_removed {
+                out.push_str("# removed by ostler: ");
+            }
+            out.push_str(line);
+            out.push('\n');
+        }
+        Some(out)
+    }
+
+    pub(crate) fn parse(text: &str) -> GitConfig {
         let mut section = String::new();
         let mut settings = Vec::new();
-        for line in text.lines().map(str::trim) {
-            let mut rest = line;
-            if let Some((header, after)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-                // The name of a subsection does not matter here: `includeIf` counts as much as `include`.
-                section = header.split([' ', '\t', '"', '.']).next().unwrap_or_default().to_lowercase();
-                rest = after.trim();
+        let mut rest = text.trim_start_matches('\u{feff}');
+        loop {
+            rest = rest.trim_start();
+            if rest.is_empty() {
+                return GitConfig(settings);
             }
-            if rest.is_empty() || rest.starts_with(['#', ';']) {
+            if rest.starts_with(['#', ';']) {
+                rest = rest.split_once('\n').map_or("", |(_, after)| after);
+            } else if let Some(header) = rest.strip_prefix('[') {
+                let (inside, after) = header_end(header);
+                // The name of a subsection does not matter here: `includeIf` counts as much as `include`.
+                section = inside.split([' ', '\t', '"', '.']).next().unwrap_or_default().to_lowercase();
+                rest = after;
+            } else {
+                let end = rest.find(['=', '\n', '#', ';']).unwrap_or(rest.len());
+                let key = format!("{section}.{}", rest[..end].trim().to_lowercase());
+                let (value, after) = match rest[end..].strip_prefix('=') {
+                    Some(after) => value(after),
+                    None => ("true".to_owned(), &rest[end..]),
+                };
+                settings.push((key, value));
+                rest = after;
+            }
+        }
+    }
+}
+
+/// What is in a header, and what follows it. A quoted name may hold the bracket that ends others.
+fn header_end(header: &str) -> (&str, &str) {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (place, character) in header.char_indices() {
+        match character {
+            '\n' => return (&header[..place], &header[place..]),
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            ']' if !is_quoted => return (&header[..place], &header[place + 1..]),
+            _ => {}
+        }
+    }
+    (header, "")
+}
+
+/// A value as git reads it, and what follows it: quotes may begin and end anywhere, a comment ends it, and a
+/// backslash at the end of a line continues it.
+fn value(text: &str) -> (String, &str) {
+    let (mut found, mut is_quoted) = (String::new(), false);
+    // How much of it counts: blanks at the end do not, unless they are quoted.
+    let mut length = 0;
+    let mut characters = text.char_indices();
+    while let Some((place, character)) = characters.next() {
+        match character {
+            '\n' => {
+                found.truncate(length);
+                return (found, &text[place..]);
+            }
+            '"' => is_quoted = !is_quoted,
+            '#' | ';' if !is_quoted => {
+                found.truncate(length);
+                return (found, text[place..].find('\n').map_or("", |end| &text[place + end..]));
+            }
+            '\\' => match characters.next() {
+                Some((_, '\n')) | None => continue,
+                Some((_, 'n')) => found.push('\n'),
+                Some((_, 't')) => found.push('\t'),
+                Some((_, 'b')) => found.push('\u{8}'),
+                Some((_, other)) => found.push(other),
+            },
+            blank if blank.is_whitespace() && !is_quoted => {
+                if !found.is_empty() {
+                    found.push(blank);
+                }
                 continue;
             }
-            let (key, value) = rest.split_once('=').unwrap_or((rest, "true"));
-            let key = format!("{section}.{}", key.trim().to_lowercase());
-            settings.push((key, value.trim().trim_matches('"').to_owned()));
+            other => found.push(other),
         }
-        GitConfig(settings)
+        length = found.len();
     }
+    found.truncate(length);
+    (found, "")
 }
 
 /// Whether a line is an empty one, a comment, a whole header, or a whole setting.
@@ -90,12 +181,7 @@ mod tests {
 
     #[test]
     fn what_could_hide_a_setting_is_suspect() {
-        let place = tempfile::tempdir().unwrap();
-        let suspects = |text: &str| {
-            let path = place.path().join("config");
-            std::fs::write(&path, text).unwrap();
-            GitConfig::suspects(&path, |name| name == "core.fsmonitor")
-        };
+        let suspects = |text: &str| GitConfig::suspects(text, |name| name == "core.fsmonitor");
         let usual =
             "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://x/[y].git\n# a\n[a \"b/c\"]\nx\n";
         assert!(suspects(usual).is_empty());
@@ -109,8 +195,6 @@ mod tests {
         ] {
             assert!(!suspects(hidden).is_empty(), "{hidden:?}");
         }
-        std::fs::remove_file(place.path().join("config")).unwrap();
-        assert!(GitConfig::suspects(&place.path().join("config"), |_| true).is_empty());
     }
 
     #[test]
@@ -121,5 +205,45 @@ mod tests {
         assert_eq!(config.values("core.hookspath").collect::<Vec<_>>(), [".husky/_"]);
         assert_eq!(config.values("includeif.path").collect::<Vec<_>>(), ["../a b"]);
         assert_eq!(config.values("extensions.worktreeconfig").next_back(), Some("true"));
+    }
+
+    #[test]
+    fn values_are_what_git_makes_of_them() {
+        let value = |text: &str| {
+            let config = GitConfig::parse(&format!("[a \"]\"]\n[include]\n\tpath {text}\n[b]\n\tc = d\n"));
+            assert_eq!(config.values("b.c").collect::<Vec<_>>(), ["d"], "{text}");
+            config.values("include.path").next_back().map(str::to_owned)
+        };
+        for (text, expected) in [
+            ("= ../x # a comment", "../x"),
+            ("=../x;y", "../x"),
+            ("= \"../a ; b\"  ", "../a ; b"),
+            ("= ../a\" b \"c", "../a b c"),
+            ("= one\\\n\ttwo", "one\ttwo"),
+            ("= \\\"x\\\\", "\"x\\"),
+            ("", "true"),
+            ("=", ""),
+        ] {
+            assert_eq!(value(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_new_and_suspect_is_taken_out() {
+        let before = GitConfig::parse("[core]\n\tbare = false\n\teditor = vi\n");
+        let without = |text: &str| {
+            GitConfig::without_new(text, &before, |name| !["core.bare", "branch.remote"].contains(&name))
+        };
+        let text = "[core]\n\tbare = false\n\teditor = vi\n\tfsmonitor = evil\n[branch \"main\"]\n\tremote = origin\n\teditor = x\n";
+        let expected = text
+            .replace("\tfsmonitor", "# removed by ostler: \tfsmonitor")
+            .replace("\teditor = x", "# removed by ostler: \teditor = x");
+        assert_eq!(without(text), Some(expected));
+        assert_eq!(
+            without("[core]\n\teditor = other\n").unwrap(),
+            "[core]\n# removed by ostler: \teditor = other\n"
+        );
+        assert_eq!(without("[core] fsmonitor = evil\n"), None);
+        assert_eq!(without("[core]\n\tbare = \\\nfsmonitor = evil\n"), None);
     }
 }

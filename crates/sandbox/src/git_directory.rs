@@ -7,13 +7,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ostler_files::read_unlinked;
+
 use crate::git_config::GitConfig;
-use crate::protected::Missing;
+use crate::protected::{By, Missing, Wanted};
 
 /// How deep repositories of submodules are looked for.
 const MODULE_DEPTH: usize = 4;
 /// How many repositories inside one are protected.
 const MAXIMUM_INSIDE: usize = 256;
+/// How many files of settings are read for one repository.
+const MAXIMUM_SETTINGS: usize = 32;
 /// How much of a pointer file is read.
 const POINTER_BYTES: u64 = 4096;
 
@@ -34,34 +38,144 @@ pub(crate) fn outside(workspace: &Path) -> Option<PathBuf> {
     (agrees && is_module && is_repository(&directory)).then_some(directory)
 }
 
-/// What must stay as it is in a repository directory, and what to put where it is missing.
-pub(crate) fn protected(directory: &Path) -> Vec<(PathBuf, Missing)> {
-    let mut found = Vec::new();
-    one(directory, &mut found);
-    let mut waiting = vec![(directory.join("modules"), 0)];
-    while let Some((place, depth)) = waiting.pop() {
-        for child in directories(&place) {
-            if is_repository(&child) {
-                one(&child, &mut found);
-                waiting.push((child.join("modules"), depth + 1));
-            } else if depth < MODULE_DEPTH {
-                waiting.push((child, depth + 1));
+/// The repository directory that belongs to a worktree alone, where that is linked to another one.
+pub(crate) fn own(workspace: &Path) -> Option<PathBuf> {
+    follow(&workspace.join(".git"), "gitdir:").filter(|directory| directory.join("commondir").exists())
+}
+
+/// What has to do with repository directories and must stay as it is.
+#[derive(Debug, Default)]
+pub(crate) struct Inside {
+    pub(crate) wanted: Vec<Wanted>,
+    /// Repository directories, whose state is put right when a command has ended.
+    pub(crate) repositories: Vec<PathBuf>,
+}
+
+/// Whose settings a repository obeys, besides its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around<'a> {
+    /// The user's home directory.
+    pub(crate) home: &'a Path,
+    /// The directory of the linked worktree that is being worked in.
+    pub(crate) own: Option<&'a Path>,
+}
+
+impl Inside {
+    /// Adds a repository directory and those of its submodules.
+    pub(crate) fn add(&mut self, directory: &Path, worktree: Option<&Path>, around: Around<'_>) {
+        self.one(directory, worktree, around);
+        let modules = directory.join("modules");
+        let before = self.wanted.len();
+        let mut waiting = vec![(modules.clone(), 0)];
+        while let Some((place, depth)) = waiting.pop() {
+            let children = directories(&place);
+            let are_too_many = children.is_none() || self.wanted.len() - before > MAXIMUM_INSIDE * 4;
+            if are_too_many {
+                // Each cannot be held by itself, so none of them changes.
+                self.wanted.truncate(before);
+                return self.want(modules, Missing::Leave, By::Both);
+            }
+            for child in children.unwrap_or_default() {
+                if is_repository(&child) {
+                    let config = GitConfig::read(&child.join("config"));
+                    let worktree = config.values("core.worktree").next_back().map(|path| child.join(path));
+                    let worktree = worktree.and_then(|path| path.canonicalize().ok());
+                    self.one(&child, worktree.as_deref(), around);
+                    waiting.push((child.join("modules"), depth + 1));
+                } else if depth < MODULE_DEPTH {
+                    waiting.push((child, depth + 1));
+                }
             }
         }
-        if found.len() > MAXIMUM_INSIDE * 4 {
-            break;
+    }
+
+    fn one(&mut self, directory: &Path, worktree: Option<&Path>, around: Around<'_>) {
+        let config = directory.join("config");
+        let per_worktree = GitConfig::read(&config).values("extensions.worktreeconfig").next_back().is_some();
+        self.want(config, Missing::File(""), By::Both);
+        self.want(directory.join("hooks"), Missing::Directory, By::Both);
+        // It would send git elsewhere for its settings. It cannot be empty; a dot means right here.
+        self.want(directory.join("commondir"), Missing::File(".\n"), By::Both);
+        let settings = directory.join("config.worktree");
+        if per_worktree || settings.exists() {
+            self.want(settings, Missing::File(""), By::Both);
+        }
+        self.repositories.push(directory.to_owned());
+        self.worktrees(&directory.join("worktrees"), per_worktree, around.own);
+        self.wanted.extend(obeyed(directory, worktree, around.home));
+    }
+
+    /// What lies there leads each linked worktree to its repository. Mounts hold it as a whole; a snapshot of
+    /// it would undo what other sessions do in their worktrees meanwhile, so that keeps what leads git.
+    fn worktrees(&mut self, place: &Path, per_worktree: bool, own: Option<&Path>) {
+        let own = own.filter(|own| own.parent() == Some(place));
+        let worktrees = directories(place);
+        // Of too many none changes, not even one's own.
+        if own.is_none() || worktrees.is_none() {
+            self.want(place.to_owned(), Missing::Directory, By::Mount);
+        }
+        for worktree in worktrees.unwrap_or_default() {
+            let is_own = own == Some(&*worktree);
+            if own.is_some() && !is_own {
+                self.want(worktree.clone(), Missing::Leave, By::Mount);
+            }
+            let by = if is_own { By::Both } else { By::Snapshot };
+            self.want(worktree.join("commondir"), Missing::Leave, by);
+            self.want(worktree.join("gitdir"), Missing::Leave, by);
+            let settings = worktree.join("config.worktree");
+            if per_worktree || settings.exists() {
+                self.want(settings, Missing::File(""), by);
+            }
+            if is_own {
+                self.repositories.push(worktree);
+            }
+        }
+    }
+
+    fn want(&mut self, path: PathBuf, missing: Missing, by: By) {
+        self.wanted.push(Wanted { path, missing, by });
+    }
+}
+
+/// Files that settings lead to and that git obeys, whether they exist or not: directories of hooks, and
+/// included settings with those that they include.
+fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> Vec<Wanted> {
+    let mut found = Vec::new();
+    // The settings of the user count in every repository, and may name a directory of hooks in it.
+    let mut waiting = vec![
+        directory.join("config"),
+        directory.join("config.worktree"),
+        home.join(".gitconfig"),
+        home.join(".config/git/config"),
+        "/etc/gitconfig".into(),
+    ];
+    let mut next = 0;
+    while let Some(file) = waiting.get(next).filter(|_| next < MAXIMUM_SETTINGS).cloned() {
+        next += 1;
+        let config = GitConfig::read(&file);
+        for path in config.values("core.hookspath").filter(|path| !path.is_empty()) {
+            let path = expand(path, worktree.unwrap_or(directory), home);
+            found.push(Wanted { path, missing: Missing::Directory, by: By::Both });
+        }
+        let beside = file.parent().unwrap_or(directory);
+        let included = config.values("include.path").chain(config.values("includeif.path"));
+        for path in included.filter(|path| !path.is_empty()).map(|path| expand(path, beside, home)) {
+            // It is seen in a worktree while a command runs; such files are usually ignored.
+            found.push(Wanted { path: path.clone(), missing: Missing::File(""), by: By::Both });
+            if !waiting.contains(&path) {
+                waiting.push(path);
+            }
         }
     }
     found
 }
 
-/// Files that settings lead to and that git obeys: hooks kept in the workspace, included settings.
-pub(crate) fn obeyed(directory: &Path, worktree: &Path) -> Vec<PathBuf> {
-    let config = GitConfig::read(&directory.join("config"));
-    let hooks = config.values("core.hookspath").map(|path| worktree.join(path));
-    let included =
-        config.values("include.path").chain(config.values("includeif.path")).map(|path| directory.join(path));
-    hooks.chain(included).collect()
+/// A path in a setting, as git takes it.
+fn expand(path: &str, beside: &Path, home: &Path) -> PathBuf {
+    match path.strip_prefix("~/") {
+        Some(inner) => home.join(inner),
+        None => beside.join(path),
+    }
 }
 
 /// Whether git would take a directory for a repository.
@@ -69,30 +183,9 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
     directory.join("HEAD").exists() && directory.join("objects").is_dir()
 }
 
-fn one(directory: &Path, found: &mut Vec<(PathBuf, Missing)>) {
-    let config = directory.join("config");
-    let per_worktree = GitConfig::read(&config).values("extensions.worktreeconfig").next_back().is_some();
-    found.push((config, Missing::File("")));
-    found.push((directory.join("hooks"), Missing::Directory));
-    // It would send git elsewhere for its settings. It cannot be empty; a dot means right here.
-    found.push((directory.join("commondir"), Missing::File(".\n")));
-    let settings = |directory: &Path| {
-        let path = directory.join("config.worktree");
-        (per_worktree || path.exists()).then_some((path, Missing::File("")))
-    };
-    found.extend(settings(directory));
-    for worktree in directories(&directory.join("worktrees")) {
-        found.push((worktree.join("commondir"), Missing::Leave));
-        found.push((worktree.join("gitdir"), Missing::Leave));
-        found.extend(settings(&worktree));
-    }
-}
-
 /// Where a pointer file leads, resolved. None for anything but a small regular file.
 pub(crate) fn follow(file: &Path, prefix: &str) -> Option<PathBuf> {
-    let metadata = fs::symlink_metadata(file).ok()?;
-    (metadata.is_file() && metadata.len() <= POINTER_BYTES).then_some(())?;
-    let text = fs::read_to_string(file).ok()?;
+    let text = String::from_utf8(read_unlinked(file, POINTER_BYTES).ok()?).ok()?;
     let target = text.strip_prefix(prefix)?.trim();
     let target = file.parent()?.join(target);
     // The last part may be the very `.git` file that leads here, so only its directory is resolved.
@@ -102,11 +195,10 @@ pub(crate) fn follow(file: &Path, prefix: &str) -> Option<PathBuf> {
     }
 }
 
-fn directories(place: &Path) -> Vec<PathBuf> {
+/// The directories in one; none where there are too many.
+fn directories(place: &Path) -> Option<Vec<PathBuf>> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .take(MAXIMUM_INSIDE)
-        .collect()
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let found: Vec<PathBuf> = directories.map(|entry| entry.path()).take(MAXIMUM_INSIDE + 1).collect();
+    (found.len() <= MAXIMUM_INSIDE).then_some(found)
 }

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::error::SandboxError;
-use crate::nested::Nested;
+use crate::home::HomePlaces;
 use crate::orders::Identity;
 use crate::profile::{Profile, WorkspaceAccess};
-use crate::protected::{self, Protected};
+use crate::protected::{self, Found, Protected};
 use crate::sandbox::Settings;
 use crate::{git_directory, secrets};
 
@@ -28,22 +27,34 @@ const NEEDED: &[&str] = &["/run/current-system", "/run/wrappers", "/run/opengl-d
 pub(crate) struct Layout {
     pub(crate) workspace: PathBuf,
     pub(crate) current_dir: PathBuf,
-    /// Directories that are written to.
+    /// Directories and single files that are written to.
     pub(crate) writable: Vec<PathBuf>,
+    /// Those of them that hold the program's own state.
+    pub(crate) state: Vec<PathBuf>,
     /// What is read though something around it is hidden or private.
     pub(crate) readable: Vec<PathBuf>,
     /// What is not read.
     pub(crate) hidden: Vec<PathBuf>,
+    /// Where keys and tokens are kept, as far as these places exist.
+    pub(crate) secret: Vec<PathBuf>,
+    /// The home directory, if the program has another in its place. It is also hidden.
+    pub(crate) home: Option<PathBuf>,
+    /// What is read, and written for the program alone.
+    pub(crate) caches: Vec<PathBuf>,
+    /// Names in hidden directories that are links, and where these lead.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
     /// What stays as it is inside what is writable.
-    pub(crate) protected: Vec<Protected>,
-    /// The repositories below the workspace, if it is writable.
-    pub(crate) nested: Arc<Nested>,
+    pub(crate) protected: Found,
     pub(crate) identities: Vec<Identity>,
 }
 
 impl Layout {
-    /// Works it out. Reads directories, changes nothing.
-    pub(crate) fn of(profile: &Profile, settings: &Settings) -> Result<Layout, SandboxError> {
+    /// Works it out, and also holds what is `held` already for others. Reads directories, changes nothing.
+    pub(crate) fn of(
+        profile: &Profile,
+        settings: &Settings,
+        held: &[Protected],
+    ) -> Result<Layout, SandboxError> {
         let workspace = fit_workspace(&profile.workspace, &settings.data_dir, &settings.home)?;
         let current_dir = resolve(&profile.current_dir)?;
         let mut writable = Vec::new();
@@ -54,46 +65,136 @@ impl Layout {
         for path in &profile.writable {
             writable.push(fit(path, &settings.data_dir, &settings.home)?);
         }
-        let mut readable = vec![workspace.clone()];
+        let mut state = Vec::new();
+        for path in &profile.state {
+            state.push(fit(path, &settings.data_dir, &settings.home)?);
+        }
+        let mut readable = [std::slice::from_ref(&workspace), &state].concat();
         for path in &profile.readable {
             readable.push(resolve(path)?);
         }
+        readable.extend(settings.readable.iter().filter_map(|path| path.canonicalize().ok()));
+        let (home, places) = home_places(profile, settings)?;
+        readable.extend(places.toolchains.iter().chain(&places.caches).cloned());
         readable.extend(NEEDED.iter().map(PathBuf::from).filter(|path| path.exists()));
         if profile.network {
             readable.extend(Path::new("/etc/resolv.conf").canonicalize().ok());
         }
-        // What the profile opens by name is open with all that is in it; a workspace opens no secrets.
-        let named = writable.iter().chain(&readable).filter(|path| **path != workspace);
-        let opened: Vec<&PathBuf> = named.collect();
-        let places = secrets::secret_places(&settings.home).into_iter();
-        let places = places.filter_map(|path| path.canonicalize().ok());
-        let mut hidden: BTreeSet<PathBuf> =
-            places.filter(|path| !opened.iter().any(|open| path.starts_with(open))).collect();
-        let named =
-            settings.hidden.iter().chain([&settings.data_dir, &settings.scratch]).chain(&profile.hidden);
-        hidden.extend(named.filter_map(|path| path.canonicalize().ok()));
+        let (secret, mut hidden) = hidden_places(profile, settings, &workspace, [&writable, &readable]);
+        if let Some(home) = &home {
+            hide_home(home, &mut hidden, &[&writable, &readable, &profile.own]);
+        }
         if let Some(path) = writable.iter().chain(&readable).find(|path| hidden.contains(*path)) {
             return Err(SandboxError::Unfit { path: path.clone(), reason: "It is to be hidden as well." });
         }
-        let (mut protected, nested) = protected::find(&workspace, &writable, &profile.protected);
-        // What is hidden inside a writable directory is not held in place there: that would uncover it.
-        protected.retain(|protected| {
-            let covers =
-                |hidden: &PathBuf| protected.path.starts_with(hidden) && hidden.starts_with(&protected.root);
-            !hidden.iter().any(covers)
-        });
-        let identities = identities(writable.iter().chain([&workspace]))?;
+        let roots: Vec<PathBuf> = writable.iter().filter(|path| path.is_dir()).cloned().collect();
+        let mut protected = protected::find(&workspace, &roots, &profile.protected, &settings.home);
+        hold(&mut protected.mounted, held, &roots);
+        drop_hidden(&mut protected, &hidden);
+        for path in &profile.own {
+            writable.push(resolve(path)?);
+        }
+        writable.extend_from_slice(&state);
+        let between = between(&protected.mounted);
+        let identities = identities(writable.iter().chain([&workspace]).chain(&between))?;
+        let named = profile.state.iter().zip(&state);
+        let mut links: BTreeSet<(PathBuf, PathBuf)> = places.links.into_iter().collect();
+        links.extend(named.filter_map(|(path, real)| hidden_link(path, real, &hidden)));
         Ok(Layout {
             workspace,
             current_dir,
             writable,
+            state,
             readable,
             hidden: hidden.into_iter().collect(),
+            secret,
+            home,
+            caches: places.caches,
+            links: links.into_iter().collect(),
             protected,
-            nested: Arc::new(nested),
             identities,
         })
     }
+}
+
+/// Where secrets are kept, and what is not read: that, but for what the profile opens, and what is named besides.
+fn hidden_places(
+    profile: &Profile,
+    settings: &Settings,
+    workspace: &Path,
+    opened: [&Vec<PathBuf>; 2],
+) -> (Vec<PathBuf>, BTreeSet<PathBuf>) {
+    // What the profile opens by name is open with all that is in it; a workspace opens no secrets.
+    let opened: Vec<&PathBuf> = opened.into_iter().flatten().filter(|path| *path != workspace).collect();
+    let secret = secrets::secret_places(&settings.home).into_iter();
+    let secret: Vec<PathBuf> = secret.filter_map(|path| path.canonicalize().ok()).collect();
+    let mut hidden: BTreeSet<PathBuf> =
+        secret.iter().filter(|path| !opened.iter().any(|open| path.starts_with(open))).cloned().collect();
+    let named = settings.hidden.iter().chain([&settings.data_dir, &settings.scratch]).chain(&profile.hidden);
+    hidden.extend(named.filter_map(|path| path.canonicalize().ok()));
+    (secret, hidden)
+}
+
+/// Adds what is held for others in the same directories, unless it is gone.
+fn hold(mounted: &mut Vec<Protected>, held: &[Protected], roots: &[PathBuf]) {
+    let known: BTreeSet<PathBuf> = mounted.iter().map(|protected| protected.path.clone()).collect();
+    let is_new = |held: &&Protected| {
+        roots.contains(&held.root) && !known.contains(&held.path) && held.path.symlink_metadata().is_ok()
+    };
+    mounted.extend(held.iter().filter(is_new).cloned());
+}
+
+/// What is hidden inside a writable directory is not held in place there: that would uncover it.
+fn drop_hidden(protected: &mut Found, hidden: &BTreeSet<PathBuf>) {
+    let is_seen = |protected: &Protected| {
+        let covers =
+            |hidden: &PathBuf| protected.path.starts_with(hidden) && hidden.starts_with(&protected.root);
+        !hidden.iter().any(covers)
+    };
+    protected.mounted.retain(is_seen);
+    protected.kept.retain(is_seen);
+}
+
+/// The home directory, if it is hidden, and what is opened in it; caches of the profile's own are among that.
+fn home_places(
+    profile: &Profile,
+    settings: &Settings,
+) -> Result<(Option<PathBuf>, HomePlaces), SandboxError> {
+    let home = settings.home.canonicalize().ok().filter(|home| settings.hides_home && home != Path::new("/"));
+    let places = home.as_ref().map(|home| HomePlaces::find(home, &settings.search_path));
+    let mut places = places.unwrap_or_default();
+    for path in &profile.caches {
+        places.caches.push(resolve(path)?);
+    }
+    Ok((home, places))
+}
+
+/// What lies between protected paths and their roots: it is mounted as well, and a command that runs already may
+/// replace it.
+fn between(protected: &[Protected]) -> BTreeSet<PathBuf> {
+    let above = protected.iter().flat_map(|protected| {
+        let above = protected.path.ancestors().skip(1);
+        above.take_while(|path| *path != protected.root).map(Path::to_owned)
+    });
+    above.collect()
+}
+
+/// Hides a home directory as a whole, and singly only what lies in something that is open there.
+fn hide_home(home: &Path, hidden: &mut BTreeSet<PathBuf>, opened: &[&Vec<PathBuf>]) {
+    let is_open = |path: &PathBuf| opened.iter().copied().flatten().any(|open| path.starts_with(open));
+    hidden.retain(|path| !path.starts_with(home) || is_open(path));
+    hidden.insert(home.to_owned());
+}
+
+/// The name of an open place in a hidden directory, and where it leads, if that is elsewhere: by that name the program
+/// looks for it.
+fn hidden_link(path: &Path, real: &Path, hidden: &BTreeSet<PathBuf>) -> Option<(PathBuf, PathBuf)> {
+    let mut above = path.ancestors().skip(1);
+    let name = above.find_map(|above| {
+        let directory = above.canonicalize().ok().filter(|above| hidden.contains(above))?;
+        Some(directory.join(path.strip_prefix(above).ok()?))
+    })?;
+    (name != real).then(|| (name, real.to_owned()))
 }
 
 /// Why a directory cannot be a workspace, as sentences for people; none where it can. The same check that
@@ -107,6 +208,9 @@ pub fn unfit(workspace: &Path, data_dir: &Path, home: &Path) -> Option<String> {
 /// name, but is no workspace.
 fn fit_workspace(path: &Path, data_dir: &Path, home: &Path) -> Result<PathBuf, SandboxError> {
     let path = fit(path, data_dir, home)?;
+    if !path.is_dir() {
+        return Err(SandboxError::Unfit { path, reason: "It is not a directory." });
+    }
     let mut places = secrets::secret_places(home).into_iter();
     if places.any(|place| place.canonicalize().is_ok_and(|place| place == path)) {
         let reason = "It is a place where keys and tokens are kept.";
@@ -115,7 +219,7 @@ fn fit_workspace(path: &Path, data_dir: &Path, home: &Path) -> Result<PathBuf, S
     Ok(path)
 }
 
-/// A directory that may be opened without giving away more than itself.
+/// A directory or a regular file that may be opened without giving away more than itself.
 fn fit(path: &Path, data_dir: &Path, home: &Path) -> Result<PathBuf, SandboxError> {
     let path = resolve(path)?;
     let unfit = |reason| Err(SandboxError::Unfit { path: path.clone(), reason });
@@ -132,8 +236,8 @@ fn fit(path: &Path, data_dir: &Path, home: &Path) -> Result<PathBuf, SandboxErro
     if PRIVATE.iter().chain(SYSTEM).any(|shared| Path::new(shared).starts_with(&path)) {
         return unfit("Everybody uses it.");
     }
-    if !path.is_dir() {
-        return unfit("It is not a directory.");
+    if !path.is_dir() && !path.is_file() {
+        return unfit("It is neither a directory nor a regular file.");
     }
     Ok(path)
 }

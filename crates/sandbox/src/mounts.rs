@@ -5,6 +5,7 @@
 //! protected is mounted on itself, because a mount can be neither renamed nor removed: otherwise a
 //! program could move `.git` away and put another in its place.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +13,9 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 
 use crate::layout::{Layout, PRIVATE};
+use crate::orders::{Mounts, Shows};
 use crate::profile::Profile;
 
-/// Where the helper is found inside.
-pub(crate) const HELPER: &str = "/run/ostler/sandbox-helper";
 /// What the private directories besides `/tmp` may hold.
 const SMALL_BYTES: u64 = 256 << 20;
 /// What an empty directory may hold: places to mount on.
@@ -25,12 +25,17 @@ const EMPTY_BYTES: &str = "65536";
 pub(crate) fn arguments(
     layout: &Layout,
     profile: &Profile,
-    helper: &Path,
     user_namespace: bool,
+    overlays: bool,
 ) -> Vec<OsString> {
     let mut arguments = Arguments::default();
     arguments.add(["--new-session", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
     arguments.add(["--unshare-cgroup-try", "--cap-drop", "ALL"]);
+    let covers = overlays && !layout.caches.is_empty();
+    if covers && geteuid().is_root() {
+        // The kernel wants it of whoever is to be root in a namespace of his own; the helper gives it up.
+        arguments.add(["--cap-add", "CAP_SETFCAP"]);
+    }
     if user_namespace {
         arguments.add(["--unshare-user"]);
     }
@@ -39,12 +44,14 @@ pub(crate) fn arguments(
     }
     arguments.add(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
     private(profile, &mut arguments);
-    arguments.bind("--ro-bind", helper, Path::new(HELPER));
-    let mounts = mounts(layout);
-    for (path, mount) in &mounts {
+    for (path, mount) in &mounts(layout) {
         match mount {
             Mount::Empty => {
                 arguments.add(["--perms", "0555", "--size", EMPTY_BYTES, "--tmpfs"]);
+                arguments.path(path);
+            }
+            Mount::Home => {
+                arguments.add(["--perms", "0700", "--size", &SMALL_BYTES.to_string(), "--tmpfs"]);
                 arguments.path(path);
             }
             Mount::Nothing => arguments.bind("--ro-bind", Path::new("/dev/null"), path),
@@ -52,15 +59,40 @@ pub(crate) fn arguments(
             Mount::ReadOnly => arguments.bind("--ro-bind", path, path),
         }
     }
-    // Root owns the switches of the kernel there, and needs no capability to write them. Others do not,
-    // and who makes user namespaces has to write in it.
-    if !profile.nested || geteuid().is_root() {
+    for (link, target) in &layout.links {
+        arguments.bind("--symlink", target, link);
+    }
+    // The helper inside writes there when it covers caches, and makes it read-only after that.
+    if proc_is_read_only(profile) && !covers {
         arguments.add(["--remount-ro", "/proc"]);
     }
     arguments.add(["--remount-ro", "/dev", "--chdir"]);
     arguments.path(&layout.current_dir);
     arguments.add(["--"]);
     arguments.0
+}
+
+/// What should be mounted when all that is done.
+pub(crate) fn meant(layout: &Layout) -> Mounts {
+    let mut at = BTreeMap::new();
+    for (path, mount) in mounts(layout) {
+        // The last one at a path covers the others.
+        at.insert(path, mount.shows());
+    }
+    let protected = &layout.protected.mounted;
+    let watched =
+        protected.iter().filter(|protected| protected.is_watched() && at.contains_key(&protected.path));
+    Mounts {
+        roots: layout.writable.clone(),
+        watched: watched.map(|protected| protected.path.clone()).collect(),
+        at: at.into_iter().collect(),
+    }
+}
+
+/// Whether a program cannot write in `/proc`: root owns the switches of the kernel there, and needs no capability to
+/// write them. Others do not, and who makes user namespaces has to write in it.
+pub(crate) fn proc_is_read_only(profile: &Profile) -> bool {
+    !profile.nested || geteuid().is_root()
 }
 
 /// What is mounted on a path. In the order in which they are done where depths are equal.
@@ -70,6 +102,8 @@ enum Mount {
     /// leave: what he then writes is little, and gone with the sandbox. To mount it read-only as well would
     /// take bubblewrap longer than all the rest of it, because it reads the list of all mounts each time.
     Empty,
+    /// A home directory of the program's own.
+    Home,
     /// A file that cannot be opened.
     Nothing,
     /// Itself, writable.
@@ -78,10 +112,26 @@ enum Mount {
     ReadOnly,
 }
 
+impl Mount {
+    fn shows(self) -> Shows {
+        match self {
+            Mount::Empty | Mount::Home => Shows::Own,
+            Mount::Nothing => Shows::Nothing,
+            Mount::Writable => Shows::Writable,
+            Mount::ReadOnly => Shows::ReadOnly,
+        }
+    }
+}
+
 fn mounts(layout: &Layout) -> Vec<(PathBuf, Mount)> {
     let mut mounts: Vec<(PathBuf, Mount)> = Vec::new();
     for path in &layout.hidden {
-        mounts.push((path.clone(), if path.is_dir() { Mount::Empty } else { Mount::Nothing }));
+        let mount = match layout.home.as_ref() {
+            Some(home) if home == path => Mount::Home,
+            Some(_) | None if path.is_dir() => Mount::Empty,
+            Some(_) | None => Mount::Nothing,
+        };
+        mounts.push((path.clone(), mount));
         // Moved away with a directory above it, it would not be found, and so not be hidden, next time.
         let root = layout.writable.iter().find(|root| path.starts_with(root));
         let between = root.map(|root| path.ancestors().skip(1).take_while(move |path| *path != root));
@@ -95,7 +145,7 @@ fn mounts(layout: &Layout) -> Vec<(PathBuf, Mount)> {
         mounts.push((path.clone(), Mount::ReadOnly));
     }
     mounts.extend(layout.writable.iter().map(|path| (path.clone(), Mount::Writable)));
-    for protected in &layout.protected {
+    for protected in &layout.protected.mounted {
         let between = protected.path.ancestors().skip(1).take_while(|path| *path != protected.root);
         mounts.extend(between.map(|path| (path.to_owned(), Mount::Writable)));
         // A link cannot be mounted on; it is put back afterwards instead.
@@ -113,7 +163,7 @@ fn mounts(layout: &Layout) -> Vec<(PathBuf, Mount)> {
         .iter()
         .filter(|(path, mount)| {
             *mount == Mount::Nothing
-                || layout.protected.iter().any(|protected| protected.path == *path)
+                || layout.protected.mounted.iter().any(|protected| protected.path == *path)
                     && matches!(mount, Mount::ReadOnly | Mount::Empty)
         })
         .map(|(path, _)| path.clone())

@@ -1,28 +1,58 @@
-//! Repositories below a directory, found by a walk that is bounded by counts. One that is deeper, or that lies
-//! where a great many names are, is not found.
+//! Repositories and protected names below a directory, found by a walk that is bounded by counts. One that is
+//! deeper, or that lies where a great many names are, is not found.
 //!
-//! The walk can be repeated for a fraction of its cost: a directory whose last change is the one that was seen
-//! has the same names. The time of that change is set by the kernel and by nobody else.
+//! The walk is repeated for a fraction of its cost: a directory whose last change is the one that was seen
+//! has the same names. The time of that change is set by the kernel and by nobody else. So what was seen is
+//! kept for the next command in the same directory.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use crate::protected::PROTECTED_NAMES;
 
 /// How deep repositories inside a workspace are looked for.
-const DEPTH: usize = 3;
+const DEPTH: usize = 16;
+/// How deep protected names are looked for.
+const NAMES_DEPTH: usize = 3;
 /// How many directories are looked into for them.
-const DIRECTORIES: usize = 512;
+const DIRECTORIES: usize = 1024;
 /// How many names are looked at for them.
 const NAMES: usize = 50_000;
+/// What makes a directory a repository to git.
+const BARE: &[&str] = &["HEAD", "objects", "refs"];
 /// Directories that are large and whose repositories are nobody's work.
 const NOT_LOOKED_INTO: &[&str] = &[".git", "node_modules", "target", ".venv"];
+/// The clock by which the kernel dates changes stands still for some milliseconds at a time. A directory that
+/// was looked at so shortly after a change could change again and keep its date.
+const SETTLED: Duration = Duration::from_millis(100);
+/// How many walks are kept.
+const MAXIMUM_KEPT: usize = 16;
+
+/// The last walks, the newest last.
+static KEPT: Mutex<Vec<(PathBuf, Arc<Nested>)>> = Mutex::new(Vec::new());
+
+/// The worktrees and the protected names that were found below a directory, in the order in which they were.
+type Seen = (Vec<PathBuf>, Vec<PathBuf>);
+
+/// What was seen since this process began.
+static SEEN: Mutex<Option<HashMap<PathBuf, Seen>>> = Mutex::new(None);
+/// For how many directories that is kept, and how much for each.
+const MAXIMUM_SEEN: usize = 1024;
+const MAXIMUM_SEEN_PATHS: usize = 128;
 
 /// The repositories below a directory, and what was seen on the way to them.
 #[derive(Debug, Default)]
 pub(crate) struct Nested {
     /// Their worktrees, the nearest first.
     pub(crate) repositories: Vec<PathBuf>,
+    /// Directories that git would take for a repository themselves.
+    pub(crate) bare: Vec<PathBuf>,
+    /// What has a protected name and is not at the top.
+    pub(crate) protected: Vec<PathBuf>,
     looked: HashMap<PathBuf, Looked>,
 }
 
@@ -30,7 +60,12 @@ pub(crate) struct Nested {
 #[derive(Debug, Clone)]
 struct Looked {
     stamp: Stamp,
+    /// Whether it can be told by its date whether it has changed since.
+    is_settled: bool,
     has_repository: bool,
+    is_bare: bool,
+    /// The names in it that are protected.
+    protected: Vec<PathBuf>,
     /// The directories in it that are to be entered.
     inner: Vec<PathBuf>,
     names: usize,
@@ -45,8 +80,18 @@ struct Stamp {
 
 impl Nested {
     /// Looks for them.
-    pub(crate) fn below(root: &Path) -> Nested {
-        Nested::default().again(root)
+    pub(crate) fn below(root: &Path) -> Arc<Nested> {
+        let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept().iter().find(|(path, _)| path == root).map(|(_, nested)| Arc::clone(nested));
+        let mut now = known.unwrap_or_default().again(root);
+        first_seen_first(root, &mut now);
+        let now = Arc::new(now);
+        let mut kept = kept();
+        kept.retain(|(path, _)| path != root);
+        kept.push((root.to_owned(), Arc::clone(&now)));
+        let over = kept.len().saturating_sub(MAXIMUM_KEPT);
+        kept.drain(..over);
+        now
     }
 
     /// Looks for them again, below the same directory.
@@ -57,11 +102,18 @@ impl Nested {
         let mut names = NAMES;
         while let Some((place, depth)) = waiting.pop_front().filter(|_| now.looked.len() < DIRECTORIES) {
             let Some(stamp) = stamp(&place) else { continue };
-            let known = self.looked.get(&place).filter(|known| known.stamp == stamp).cloned();
+            let known =
+                self.looked.get(&place).filter(|known| known.is_settled && known.stamp == stamp).cloned();
             let looked = known.unwrap_or_else(|| look(&place, stamp, names));
             names = names.saturating_sub(looked.names);
             if looked.has_repository && depth > 0 {
                 now.repositories.push(place.clone());
+            }
+            if looked.is_bare && depth > 0 {
+                now.bare.push(place.clone());
+            }
+            if (1..=NAMES_DEPTH).contains(&depth) {
+                now.protected.extend(looked.protected.iter().cloned());
             }
             if depth < DEPTH {
                 waiting.extend(looked.inner.iter().map(|inner| (inner.clone(), depth + 1)));
@@ -72,24 +124,64 @@ impl Nested {
     }
 }
 
+/// Puts what was found by earlier walks first, as long as it exists: there is room for so many, and a command could make
+/// more of them to crowd out those that were there before it.
+fn first_seen_first(root: &Path, now: &mut Nested) {
+    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let seen = seen.get_or_insert_default();
+    if seen.len() >= MAXIMUM_SEEN && !seen.contains_key(root) {
+        seen.clear();
+    }
+    let (repositories, protected) = seen.entry(root.to_owned()).or_default();
+    merge(repositories, &mut now.repositories);
+    merge(protected, &mut now.protected);
+}
+
+fn merge(seen: &mut Vec<PathBuf>, now: &mut Vec<PathBuf>) {
+    seen.retain(|path| path.symlink_metadata().is_ok());
+    let new = now.drain(..).filter(|path| !seen.contains(path)).collect::<Vec<_>>();
+    seen.extend(new);
+    now.clone_from(seen);
+    seen.truncate(MAXIMUM_SEEN_PATHS);
+}
+
 fn stamp(place: &Path) -> Option<Stamp> {
     let found = fs::symlink_metadata(place).ok()?;
     Some(Stamp { identity: (found.dev(), found.ino()), changed: (found.ctime(), found.ctime_nsec()) })
 }
 
 fn look(place: &Path, stamp: Stamp, most: usize) -> Looked {
-    let mut looked = Looked { stamp, has_repository: false, inner: Vec::new(), names: 0 };
+    let (protected, inner) = (Vec::new(), Vec::new());
+    let is_settled = is_settled(stamp);
+    let mut bare = BARE.len();
+    let (has_repository, is_bare) = (false, false);
+    let mut looked = Looked { stamp, is_settled, has_repository, is_bare, protected, inner, names: 0 };
     for entry in fs::read_dir(place).into_iter().flatten().flatten().take(most) {
         looked.names += 1;
         let name = entry.file_name();
         looked.has_repository |= name == ".git";
+        bare -= usize::from(BARE.iter().any(|bare| name == *bare));
+        if PROTECTED_NAMES.iter().any(|protected| name == *protected) {
+            looked.protected.push(entry.path());
+            continue;
+        }
         let is_entered = entry.file_type().is_ok_and(|kind| kind.is_dir())
             && !NOT_LOOKED_INTO.iter().any(|skipped| name == *skipped);
         if is_entered {
             looked.inner.push(entry.path());
         }
     }
+    looked.is_bare = bare == 0;
     looked
+}
+
+/// Asked before a directory is looked into.
+fn is_settled(stamp: Stamp) -> bool {
+    let (Ok(seconds), Ok(nanos)) = (u64::try_from(stamp.changed.0), u32::try_from(stamp.changed.1)) else {
+        return false;
+    };
+    let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
+    changed.elapsed().is_ok_and(|age| age > SETTLED)
 }
 
 #[cfg(test)]
@@ -102,11 +194,12 @@ mod tests {
     fn what_has_come_and_gone_since_is_seen() {
         let top = tempfile::tempdir().unwrap();
         let at = |path: &str| top.path().join(path);
-        for path in [".git", "a/.git", "a/b/c", "d/e", "node_modules/x/.git"] {
+        for path in [".git", "a/.git", "a/b/c", "d/e", "node_modules/x/.git", ".vscode", "d/.vscode/x"] {
             fs::create_dir_all(at(path)).unwrap();
         }
         let first = Nested::below(top.path());
         assert_eq!(first.repositories, [at("a")]);
+        assert_eq!(first.protected, [at("d/.vscode")]);
         assert_eq!(first.again(top.path()).repositories, [at("a")]);
         fs::create_dir(at("d/e/.git")).unwrap();
         fs::create_dir_all(at("d/new/deep/.git")).unwrap();
@@ -114,6 +207,9 @@ mod tests {
         let mut second = first.again(top.path()).repositories;
         second.sort();
         assert_eq!(second, [at("a"), at("a/b/c"), at("d/e"), at("d/new/deep")]);
+        fs::create_dir_all(at("d/1/2/3/4/5/6/7/8/.git")).unwrap();
+        assert!(first.again(top.path()).repositories.contains(&at("d/1/2/3/4/5/6/7/8")));
+        fs::remove_dir_all(at("d/1")).unwrap();
         // A directory that was put in the place of another one, with the dates of the other one.
         let second = first.again(top.path());
         fs::rename(at("a"), at("gone")).unwrap();

@@ -1,6 +1,6 @@
 //! What the daemon tells its helper, as JSON in one argument each: no secrets, only paths and numbers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +15,24 @@ pub(crate) struct Supervise {
     pub(crate) lease: PathBuf,
     /// Where the sandbox is counted.
     pub(crate) cgroup: Option<JoinCgroup>,
-    /// Whether what it starts is bubblewrap, which can wait at a gate until it is counted.
-    pub(crate) has_gate: bool,
+    /// What bubblewrap, if that is what it starts, is to mount.
+    pub(crate) mounts: Option<Mounts>,
+    /// Directories whose repository must stay one, or which must not become one.
+    pub(crate) tops: Vec<PathBuf>,
+    /// The file with the program's environment, which it removes.
+    pub(crate) environment: PathBuf,
+    /// Whether what it starts is a sandbox, to which the program's environment is only handed on; else it is
+    /// the program itself, which nothing confines.
+    pub(crate) confines: bool,
+    /// What its temporary files may take, where no mount limits them.
+    pub(crate) quota: Option<Quota>,
+}
+
+/// How much a directory may hold.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Quota {
+    pub(crate) directory: PathBuf,
+    pub(crate) bytes: u64,
 }
 
 /// How a sandbox comes to be counted.
@@ -56,12 +72,66 @@ pub(crate) struct Confine {
     pub(crate) limits: Limits,
     /// Whether the user's other processes count against the limit on processes.
     pub(crate) shared_process_count: bool,
+    /// The home directory that it has for itself, if it has one.
+    pub(crate) home: Option<OwnHome>,
+    /// Directories that get a writable layer of its own.
+    pub(crate) caches: Vec<PathBuf>,
+    /// Whether `/proc` becomes read-only when that is done.
+    pub(crate) proc_read_only: bool,
     /// The file rules, where no mounts do their work.
     pub(crate) rules: Option<Rules>,
     /// Whether Landlock can keep signals and abstract sockets inside.
     pub(crate) scoped: bool,
     /// The system calls to deny.
     pub(crate) filter: Filter,
+    /// Whether it waits until the helper outside has looked at its mounts.
+    pub(crate) waits_at_gate: bool,
+}
+
+/// What the mounts of a sandbox should be.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Mounts {
+    /// Directories in which mounts may be writable.
+    pub(crate) roots: Vec<PathBuf>,
+    /// What is mounted where.
+    pub(crate) at: Vec<(PathBuf, Shows)>,
+    /// Those of them without which a program must not go on.
+    pub(crate) watched: Vec<PathBuf>,
+}
+
+impl Mounts {
+    /// What is to be at a path.
+    pub(crate) fn shows(&self, path: &Path) -> Option<Shows> {
+        self.at.iter().find(|(at, _)| at == path).map(|(_, shows)| *shows)
+    }
+}
+
+/// What is seen at a path on which something is mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Shows {
+    /// A directory of the sandbox's own.
+    Own,
+    /// A file that cannot be opened.
+    Nothing,
+    /// What is there, writable.
+    Writable,
+    /// What is there, read-only.
+    ReadOnly,
+}
+
+/// A home directory of a program's own.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct OwnHome {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// The user's, in whose place it is.
+    pub(crate) real: PathBuf,
+    /// Names in it that lead to what the program keeps in the user's.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    /// What git finds there as the user's settings.
+    pub(crate) git_configuration: String,
+    /// Variables that lead to toolchains elsewhere, where the program has none of that name.
+    pub(crate) variables: Vec<(String, PathBuf)>,
 }
 
 /// A directory as it was when it was checked.
@@ -92,4 +162,8 @@ pub(crate) struct Filter {
     pub(crate) internet_sockets: bool,
     pub(crate) unix_sockets: bool,
     pub(crate) namespaces: bool,
+    /// Whether the user's other processes can be named, because there is no namespace that hides them.
+    pub(crate) shares_processes: bool,
+    /// Whether what is written beside files stays as it is: no mount keeps it from changing outside the workspace.
+    pub(crate) keeps_attributes: bool,
 }

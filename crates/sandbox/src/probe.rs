@@ -11,7 +11,8 @@ use crate::profile::Profile;
 use crate::remembered;
 use crate::report::{Backend, Found, Report};
 use crate::ruleset;
-use crate::sandbox::{Choice, Confined, Sandbox, Settings};
+use crate::run;
+use crate::sandbox::{Choice, Sandbox, Settings};
 
 /// Where bubblewrap is installed. It is not looked for in PATH, which a project may change.
 const BUBBLEWRAP: &[&str] =
@@ -24,15 +25,20 @@ const TOLD_BYTES: usize = 400;
 /// How programs are confined here.
 #[derive(Debug, Clone)]
 pub(crate) enum Means {
-    Bubblewrap { program: PathBuf, user_namespace: bool, scoped: bool },
+    Bubblewrap { program: PathBuf, user_namespace: bool, scoped: bool, overlays: bool },
     Landlock { abi: u8, scoped: bool },
 }
 
 /// Tries one means after the other.
 pub(crate) async fn run(settings: Settings) -> Sandbox {
+    let scratch = settings.scratch.clone();
+    let recovery = tokio::task::spawn_blocking(move || run::recover(&scratch, run::PATIENCE));
+    // What breaks down here is tried again at the next start.
+    let _ = recovery.await;
     let cgroups = Cgroups::probe();
     let mut found = Found {
         is_root: geteuid().is_root(),
+        hides_home: settings.hides_home,
         cgroup: cgroups.as_ref().map(|cgroups| cgroups.memory),
         ..Found::default()
     };
@@ -40,12 +46,13 @@ pub(crate) async fn run(settings: Settings) -> Sandbox {
     let candidates = candidates(settings.choice, found.is_root, &mut reasons);
     for means in candidates {
         let (backend, name) = match &means {
-            Means::Bubblewrap { user_namespace, scoped, .. } => {
+            Means::Bubblewrap { user_namespace, scoped, overlays, .. } => {
                 (found.user_namespace, found.scoped) = (*user_namespace, *scoped);
+                found.overlays = *overlays;
                 (Backend::Bubblewrap, "bubblewrap")
             }
             Means::Landlock { abi, scoped } => {
-                (found.user_namespace, found.scoped) = (false, *scoped);
+                (found.user_namespace, found.scoped, found.overlays) = (false, *scoped, false);
                 (Backend::Landlock { abi: *abi }, "Landlock")
             }
         };
@@ -62,6 +69,8 @@ pub(crate) async fn run(settings: Settings) -> Sandbox {
                 remembered::remember(&settings, &means);
                 return Sandbox::new(settings, Some(means), report, cgroups);
             }
+            // The same without overlays is tried next, and says why it does not work.
+            Err(_) if matches!(means, Means::Bubblewrap { overlays: true, .. }) => {}
             Err(reason) => reasons.push(format!("{name} does not work here: {reason}.")),
         }
     }
@@ -79,10 +88,13 @@ fn candidates(choice: Choice, is_root: bool, reasons: &mut Vec<String>) -> Vec<M
             Ok(program) => {
                 // Root can do without a user namespace, where containers forbid it.
                 let ways = if is_root { &[true, false][..] } else { &[true][..] };
-                candidates.extend(ways.iter().map(|user_namespace| Means::Bubblewrap {
+                // Where caches cannot be covered, they are only read.
+                let ways = ways.iter().flat_map(|namespace| [(*namespace, true), (*namespace, false)]);
+                candidates.extend(ways.map(|(user_namespace, overlays)| Means::Bubblewrap {
                     program: program.clone(),
-                    user_namespace: *user_namespace,
+                    user_namespace,
                     scoped,
+                    overlays,
                 }));
             }
             Err(reason) => reasons.push(reason),
@@ -120,10 +132,12 @@ async fn try_out(sandbox: &Sandbox, scratch: &Path) -> Result<(), String> {
     made.map_err(|error| format!("{}: {error}", scratch.display()))?;
     let workspace =
         tempfile::tempdir_in(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-    let profile = Profile::new(workspace.path());
+    let cache = tempfile::tempdir_in(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let mut profile = Profile::new(workspace.path());
+    profile.caches.push(cache.path().to_owned());
     let prepared = sandbox.command(&profile, "/bin/sh", ["-c", "exit 42"]);
-    let Confined { mut command, confinement } = prepared.map_err(|error| error.to_string())?;
-    command.env("PATH", "/usr/local/bin:/usr/bin:/bin").kill_on_drop(true);
+    let prepared = prepared.map_err(|error| error.to_string())?;
+    let (mut command, confinement) = prepared.envs([("PATH", "/usr/local/bin:/usr/bin:/bin")]).prepare();
     let output = tokio::time::timeout(TRY_TIME, command.output()).await;
     let output = output.map_err(|_| "it did not end".to_owned())?.map_err(|error| error.to_string())?;
     confinement.finish();

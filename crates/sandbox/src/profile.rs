@@ -16,8 +16,17 @@ pub struct Profile {
     pub access: WorkspaceAccess,
     /// Where the program starts: the workspace, unless said otherwise.
     pub current_dir: PathBuf,
-    /// Further directories that it may write, such as a build cache. They must exist.
+    /// Further directories that it may write, such as a build cache, and single files. They must exist.
     pub writable: Vec<PathBuf>,
+    /// Directories of Ostler's own, made or chosen for this very program: it may write them, wherever they are, and
+    /// nothing in them is protected.
+    pub own: Vec<PathBuf>,
+    /// Directories that it may read, and write for itself alone: what it changes there is gone with it. Where that
+    /// cannot be had, it may only read them.
+    pub caches: Vec<PathBuf>,
+    /// Files and directories in which the program keeps its own state, such as its login. It may write them, and
+    /// nothing in them is protected. They must exist.
+    pub state: Vec<PathBuf>,
     /// Places that it may read though they would be hidden.
     pub readable: Vec<PathBuf>,
     /// Further paths that stay read-only inside what is writable.
@@ -49,6 +58,9 @@ impl Profile {
             workspace,
             access: WorkspaceAccess::ReadWrite,
             writable: Vec::new(),
+            own: Vec::new(),
+            caches: Vec::new(),
+            state: Vec::new(),
             readable: Vec::new(),
             protected: Vec::new(),
             hidden: Vec::new(),
@@ -84,7 +96,7 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// Addresses of one process. None by default: many runtimes reserve far more than they use.
     pub address_bytes: Option<u64>,
-    /// What the private `/tmp` holds, which is memory.
+    /// What the private `/tmp` holds, which is memory. The layers over caches hold as much together.
     pub tmp_bytes: u64,
 }
 

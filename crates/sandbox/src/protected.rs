@@ -6,14 +6,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use crate::git_directory;
+use crate::git_directory::{self, Around, Inside};
 use crate::nested::Nested;
 
-/// Names that are protected at the top of a workspace, besides `.git`. Further down they are not held here:
-/// there they count only for somebody who opens that directory by itself. Tools that write files refuse them
-/// at any depth.
+/// Names that are protected at the top of a workspace, besides `.git`. Further down, where they count only for
+/// somebody who opens that directory by itself, those are held that exist and are found. Tools that write files
+/// refuse them at any depth.
 pub const PROTECTED_NAMES: &[&str] = &[
     ".ostler",
     ".claude",
@@ -28,7 +30,36 @@ pub const PROTECTED_NAMES: &[&str] = &[
     ".husky",
     ".envrc",
     ".mcp.json",
+    ".qwen",
+    ".kiro",
+    ".amazonq",
+    ".windsurf",
+    ".roo",
+    ".kilocode",
+    ".continue",
+    ".junie",
+    ".factory",
+    ".crush.json",
+    ".aider.conf.yml",
+    ".helix",
+    ".devcontainer",
+    ".devcontainer.json",
+    "opencode.json",
+    "opencode.jsonc",
+    "crush.json",
 ];
+
+/// How many of them, the first, have their place held where they do not exist. What a command makes under one of the
+/// others is taken away when it has ended.
+const HELD: usize = 13;
+
+/// Repositories of other kinds, and the settings in them that name programs.
+const OTHER_REPOSITORIES: &[(&str, &str)] = &[(".hg", "hgrc"), (".jj", "repo/config.toml")];
+
+/// How many repositories below a workspace are protected, the nearest first; each takes several mounts.
+const MAXIMUM_NESTED: usize = 64;
+/// How many protected names below the top of a workspace are held.
+const MAXIMUM_BELOW: usize = 32;
 
 /// A path that must stay as it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +70,27 @@ pub(crate) struct Protected {
     pub(crate) root: PathBuf,
     /// What to put there if it does not exist.
     pub(crate) missing: Missing,
+    /// What holds it.
+    pub(crate) by: By,
+}
+
+impl Protected {
+    /// Whether a command must not go on when the mount that holds this is gone, as it is when somebody outside replaces
+    /// what it is mounted on: at the top of a writable directory and in the repository there. Registered worktrees
+    /// come and go; what is further down is held as far as it is found.
+    pub(crate) fn is_watched(&self) -> bool {
+        let Ok(inner) = self.path.strip_prefix(&self.root) else { return false };
+        let in_git = inner.strip_prefix(".git").unwrap_or(inner);
+        in_git.components().count() <= 1 && !in_git.starts_with("worktrees")
+    }
+}
+
+/// A path that is to stay as it is, before it is known where it leads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wanted {
+    pub(crate) path: PathBuf,
+    pub(crate) missing: Missing,
+    pub(crate) by: By,
 }
 
 /// What holds the place of a protected path that does not exist.
@@ -46,68 +98,183 @@ pub(crate) struct Protected {
 pub(crate) enum Missing {
     /// An empty directory, whatever was to be there: git does not see it, so it is never committed.
     Directory,
-    /// A file with this text, inside a repository directory.
+    /// A file with this text, inside a repository directory or where git would read settings: for settings a
+    /// directory is an error.
     File(&'static str),
+    /// Nothing, because every program that lists the directory would stumble over it. What a command makes there
+    /// is taken away when it has ended.
+    Nothing,
     /// Nothing: it does no harm where it is missing.
     Leave,
 }
 
-/// What is protected in the writable directories `roots`, of which the first is the workspace; and the
-/// repositories that were found below it.
-pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf]) -> (Vec<Protected>, Nested) {
-    let mut wanted: BTreeSet<(PathBuf, Missing)> = BTreeSet::new();
-    let mut below = Nested::default();
+/// What holds a protected path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum By {
+    /// A mount where there are mounts, else a snapshot.
+    Both,
+    /// Only a mount.
+    Mount,
+    /// Only a snapshot.
+    Snapshot,
+}
+
+/// What is protected for one command.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// By mounts.
+    pub(crate) mounted: Vec<Protected>,
+    /// By a snapshot, where there are no mounts.
+    pub(crate) kept: Vec<Protected>,
+    /// Repository directories, each after the writable directory that it is in.
+    pub(crate) repositories: Vec<(PathBuf, PathBuf)>,
+    /// The repositories that were found below the workspace.
+    pub(crate) nested: Arc<Nested>,
+}
+
+/// What is protected in the writable directories `roots`, of which the first is the workspace.
+pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf], home: &Path) -> Found {
+    let own = git_directory::own(workspace);
+    let around = Around { home, own: own.as_deref() };
+    let mut inside = Inside::default();
+    let mut below = Arc::default();
     for root in roots {
         // A repository directory that was opened for commits is protected as one, not as a worktree.
         if git_directory::is_repository(root) && root != workspace {
-            wanted.extend(git_directory::protected(root));
+            inside.add(root, Some(workspace), around);
             continue;
         }
-        wanted.extend(PROTECTED_NAMES.iter().map(|name| (root.join(name), Missing::Directory)));
-        wanted.extend(repository(root));
+        let names = PROTECTED_NAMES.iter().map(|name| wanted(root.join(name), missing(name)));
+        inside.wanted.extend(names);
+        repository(root, around, &mut inside);
+        bare(root, around, &mut inside);
+        for (directory, settings) in OTHER_REPOSITORIES {
+            let directory = root.join(directory);
+            let (path, missing) = match directory.is_dir() {
+                true => (directory.join(settings), Missing::File("")),
+                false => (directory, Missing::Nothing),
+            };
+            inside.wanted.push(wanted(path, missing));
+        }
         let nested = Nested::below(root);
-        wanted.extend(nested.repositories.iter().flat_map(|nested| repository(nested)));
+        nested
+            .repositories
+            .iter()
+            .take(MAXIMUM_NESTED)
+            .for_each(|nested| repository(nested, around, &mut inside));
+        let names = nested.protected.iter().take(MAXIMUM_BELOW);
+        inside.wanted.extend(names.map(|path| wanted(path.clone(), Missing::Leave)));
         if root == workspace {
             below = nested;
         }
     }
-    wanted.extend(more.iter().map(|path| (path.clone(), Missing::Leave)));
-    let mut found = BTreeSet::new();
-    for (path, missing) in wanted {
-        add(&path, missing, roots, &mut found);
+    inside.wanted.extend(more.iter().map(|path| wanted(path.clone(), Missing::Leave)));
+    let mut all = BTreeSet::new();
+    inside.wanted.sort();
+    for wanted in inside.wanted {
+        add(&wanted, roots, &mut all);
     }
-    (found.into_iter().collect(), below)
+    let repositories =
+        inside.repositories.iter().filter_map(|path| path.canonicalize().ok()).collect::<BTreeSet<_>>();
+    let repositories =
+        repositories.into_iter().filter_map(|path| Some((innermost(&path, roots)?.clone(), path)));
+    let by = |other: By| all.iter().filter(move |protected| protected.by != other).cloned().collect();
+    Found {
+        mounted: by(By::Snapshot),
+        kept: by(By::Mount),
+        repositories: repositories.collect(),
+        nested: below,
+    }
+}
+
+/// What holds a protected name at the top of a workspace. To make a directory for each of them would take longer than all
+/// the rest of a sandbox.
+fn missing(name: &str) -> Missing {
+    if PROTECTED_NAMES[..HELD].contains(&name) { Missing::Directory } else { Missing::Nothing }
+}
+
+fn wanted(path: PathBuf, missing: Missing) -> Wanted {
+    Wanted { path, missing, by: By::Both }
 }
 
 /// The `.git` of one worktree and what it leads to.
-fn repository(worktree: &Path) -> Vec<(PathBuf, Missing)> {
+fn repository(worktree: &Path, around: Around<'_>, inside: &mut Inside) {
     let marker = worktree.join(".git");
     let Ok(metadata) = fs::metadata(&marker) else {
-        return vec![(marker, Missing::Directory)];
+        return inside.wanted.push(wanted(marker, Missing::Directory));
     };
     // A pointer elsewhere, or a directory that is no repository, such as a placeholder.
     if !metadata.is_dir() || !git_directory::is_repository(&marker) {
-        return vec![(marker, Missing::Leave)];
+        return inside.wanted.push(wanted(marker, Missing::Leave));
     }
-    let mut found = git_directory::protected(&marker);
-    found.extend(git_directory::obeyed(&marker, worktree).into_iter().map(|path| (path, Missing::Leave)));
+    inside.add(&marker, Some(worktree), around);
     if fs::symlink_metadata(&marker).is_ok_and(|metadata| metadata.is_symlink()) {
-        found.push((marker, Missing::Leave));
+        inside.wanted.push(wanted(marker, Missing::Leave));
     }
-    found
 }
 
-/// Adds a path, and where it is a link also what that leads to, if these are in a writable directory.
-fn add(path: &Path, missing: Missing, roots: &[PathBuf], found: &mut BTreeSet<Protected>) {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
-    let Ok(parent) = parent.canonicalize() else { return };
-    let path = parent.join(name);
-    // The innermost one, so that what is between it and the path is held in place.
-    let root = roots.iter().filter(|root| parent.starts_with(root)).max_by_key(|root| root.as_os_str().len());
-    let Some(root) = root else { return };
-    let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
-    if let (true, Ok(target)) = (is_link, path.canonicalize()) {
-        add(&target, Missing::Leave, roots, found);
+/// Where no repository is in a directory, git may take the directory itself for one.
+fn bare(root: &Path, around: Around<'_>, inside: &mut Inside) {
+    let marker = root.join(".git");
+    if marker.is_file() || git_directory::is_repository(&marker) {
+        return;
     }
-    found.insert(Protected { path, root: root.clone(), missing });
+    let head = root.join("HEAD");
+    if head.symlink_metadata().is_ok() {
+        return inside.add(root, None, around);
+    }
+    inside.wanted.push(wanted(head, Missing::Nothing));
+}
+
+/// Adds a path, and where it is a link also what that leads to, if these are in a writable directory. Of a
+/// path in a directory that does not exist, the outermost part that does not is added.
+fn add(wanted: &Wanted, roots: &[PathBuf], found: &mut BTreeSet<Protected>) {
+    let (path, mut missing) = (normal(&wanted.path), wanted.missing);
+    let mut place = path.as_path();
+    let (parent, name) = loop {
+        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { return };
+        match parent.canonicalize() {
+            Ok(parent) => break (parent, name),
+            Err(error) if error.kind() == ErrorKind::NotFound && missing != Missing::Leave => {
+                (place, missing) = (place.parent().unwrap_or(place), Missing::Directory);
+            }
+            Err(_) => return,
+        }
+    };
+    let path = parent.join(name);
+    let Some(root) = innermost(&parent, roots) else { return };
+    let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
+    if is_link {
+        // A link that leads nowhere yet is as good as the place that it leads to.
+        let target = path.canonicalize().ok();
+        let leads = || fs::read_link(&path).ok().map(|target| parent.join(target));
+        let missing = if target.is_some() { Missing::Leave } else { missing };
+        if let Some(path) = target.or_else(leads).filter(|target| *target != path) {
+            let target = Wanted { path, missing, by: wanted.by };
+            let is_again = fs::symlink_metadata(&target.path).is_ok_and(|found| found.is_symlink());
+            if !is_again {
+                add(&target, roots, found);
+            }
+        }
+    }
+    found.insert(Protected { path, root: root.clone(), missing, by: wanted.by });
+}
+
+/// The innermost one, so that what is between it and the path is held in place.
+fn innermost<'a>(path: &Path, roots: &'a [PathBuf]) -> Option<&'a PathBuf> {
+    roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len())
+}
+
+/// A path without `..` after names that do not exist, which cannot be resolved.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if !normal.exists() => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
 }

@@ -35,7 +35,7 @@ fn file(settings: &Settings) -> PathBuf {
 /// All that the outcome of a try depends on, as far as it can be told.
 fn circumstances(settings: &Settings, means: &Means) -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let helper = stamp(Path::new(settings.helper.first()?))?;
+    let helper = stamp(settings.helper.path())?;
     let program = match means {
         Means::Bubblewrap { program, .. } => stamp(program)?,
         Means::Landlock { .. } => String::new(),

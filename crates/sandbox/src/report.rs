@@ -36,6 +36,10 @@ pub(crate) struct Found {
     pub(crate) is_root: bool,
     pub(crate) user_namespace: bool,
     pub(crate) scoped: bool,
+    /// Whether the home directory is hidden.
+    pub(crate) hides_home: bool,
+    /// Whether caches can be covered with a layer of the program's own.
+    pub(crate) overlays: bool,
     /// Whether processes are counted by a cgroup, and whether memory is.
     pub(crate) cgroup: Option<bool>,
 }
@@ -70,27 +74,36 @@ impl Report {
         );
         self.holds(
             "Git hooks and settings and the settings of agents and editors at the top of the workspace are read-only, also \
-             where they do not exist yet.",
+             where they do not exist yet, and settings and hooks that git is told to look for elsewhere in it. Commands \
+             that a program adds to a rebase are taken out again. What it makes under the names of rarer settings, \
+             such as .qwen and opencode.json, is removed when it has ended.",
         );
         self.holds("Ostler's data and the usual places of keys, tokens and browser profiles are hidden.");
+        self.home(found, "is hidden and in its place is an empty one of the command's own");
         self.holds("Without leave for the network there is only a loopback interface of the sandbox's own.");
         self.holds(
             "Unix sockets cannot be made, so none outside can be reached, unless a profile allows them.",
         );
         self.holds("Other processes cannot be seen, and every process of a command ends with it.");
         self.holds(
-            "Capabilities are dropped; mounting, tracing, namespaces and typing into a terminal are denied.",
+            "Capabilities are dropped; mounting, tracing, namespaces, typing into a terminal and files that run as \
+             their owner are denied.",
         );
         self.gap(
-            "A git repository that a command makes inside the workspace, or one more than three directories deep, \
-             has no protected settings. Your own git enters it from the workspace's top once it is added there, \
-             so `git status` can run a program that it names. A command after which such settings are found \
-             says so; a repository without them can still get them later, or be too deep to be found.",
+            "A git repository that a command makes inside the workspace has no protected settings. Your own git \
+             enters it from the workspace's top once it is added there, so `git status` can run a program that it \
+             names. A command after which such settings are found says so, to the model and to you; the search is \
+             bounded, and a repository without such settings can still get them later.",
         );
         self.gap(
-            "The settings of agents and editors are protected at the top of the workspace, not in directories below.",
+            "In directories below the top of the workspace, settings of agents and editors are protected only where they \
+             exist, at most three directories deep, and so many of them.",
         );
-        self.gap("A protected path that is a link is put back after a command, not held while it runs.");
+        self.gap(
+            "A command is ended when you or your programs replace something protected while it runs, as `git config` does \
+             with git's settings: what protects it is gone from its sandbox then.",
+        );
+        self.gap("A protected path that is a link can be changed while a command runs; it is restored when the command has ended.");
         if !found.user_namespace {
             self.gap("There is no user namespace: root in the sandbox is root without capabilities.");
         }
@@ -100,24 +113,51 @@ impl Report {
         self.holds(
             "Files outside the workspace and a temporary directory of the command's own cannot be written.",
         );
-        self.holds("Ostler's data, /tmp, /run and the usual places of keys and tokens cannot be read.");
+        self.holds(
+            "Ostler's data, /tmp, /run, /dev/shm and the usual places of keys and tokens cannot be read.",
+        );
+        self.home(found, "cannot be read, and another, empty one is in its place");
         self.holds("Without leave for the network no Internet socket can be made, not even for loopback.");
         self.holds(
             "Unix sockets cannot be made, so none outside can be reached, unless a profile allows them.",
         );
-        self.holds("Mounting, tracing, namespaces and typing into a terminal are denied.");
+        self.holds(
+            "Mounting, tracing, namespaces, typing into a terminal and files that run as their owner are denied.",
+        );
+        self.holds(
+            "Limits, priorities and processors of other processes cannot be changed, and their shared memory and \
+             message queues not be used.",
+        );
+        self.holds("Terminals and devices other than the command's own terminal cannot be opened.");
+        self.holds(
+            "A command that keeps too much in its temporary directory is ended, and the directory is removed after it.",
+        );
         self.gap(
             "Git hooks and settings and the settings of agents in the workspace can be changed while a command \
-             runs; they are put back when it has ended.",
+             runs, also where they do not exist; they are restored when it has ended, also after a crash. What you change there meanwhile \
+             is undone too. So no command runs in the background, and tool servers only read the workspace; a \
+             third-party agent that is confined can change them for as long as it runs.",
         );
         self.gap(
-            "A git repository that a command makes inside the workspace is not put back. Your own git enters it \
-             once it is added, so `git status` can run a program that it names; a command after which such \
-             settings are found says so.",
+            "In directories below the top of the workspace, settings of agents and editors are restored only where they \
+             exist, at most three directories deep, and so many of them; what a command makes there stays.",
         );
-        self.gap("The names of hidden files can be listed, and the mode and times of the user's own files changed.");
+        self.gap(
+            "A git repository that a command makes inside the workspace is not restored. Your own git enters it \
+             once it is added, so `git status` can run a program that it names; a command after which such \
+             settings are found says so, to the model and to you.",
+        );
+        self.gap(
+            "The names of hidden files can be listed, and the mode and times of the user's own files changed, also \
+             outside the workspace. Modes of Ostler's data and of the usual places of keys are restored when a \
+             command has ended; until then other users of this machine could read what was opened to them. Nothing can be \
+             made writable for everybody.",
+        );
         self.gap("Other processes and their arguments can be seen, though not their memory or environment.");
-        self.gap("/dev/shm is shared with the machine.");
+        self.gap(
+            "Programs that need a new terminal, POSIX or System V shared memory, or threads bound to processors fail: \
+             `script`, Python's multiprocessing, PostgreSQL.",
+        );
         self.gap("Processes that leave their session are killed by Ostler's helper, not by the kernel: not if it is killed.");
         if !found.scoped {
             self.gap(
@@ -126,6 +166,22 @@ impl Report {
         }
         if abi < ruleset::WITH_TCP {
             self.gap("This kernel's Landlock cannot close TCP ports; seccomp alone denies the network.");
+        }
+    }
+
+    fn home(&mut self, found: Found, how: &str) {
+        if !found.hides_home {
+            return self.gap("Your home directory can be read, but for the usual places of keys and tokens (sandbox.home).");
+        }
+        let written = match found.overlays {
+            true => "what a command writes there is its own and goes with it",
+            false => "they cannot be written",
+        };
+        self.holds(&format!(
+            "Your home directory {how}. Toolchains in it can be read, and so can the caches of package managers; {written}."
+        ));
+        if !found.overlays {
+            self.gap("Programs that must write to the cache of a package manager fail.");
         }
     }
 

@@ -4,13 +4,17 @@
 //! Landlock only opens, it cannot close something inside what is open. So reading is opened all around
 //! the hidden places, and writing inside the workspace as a whole; see `snapshot` for what that leaves.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
+
+use rustix::termios::ttyname;
 
 use crate::orders::Rules;
 
@@ -24,18 +28,9 @@ pub(crate) const WITH_TCP: u8 = 4;
 pub(crate) const WITH_SCOPES: u8 = 6;
 /// How many places may be opened around the hidden ones.
 const MAXIMUM_RULES: usize = 8192;
-/// Devices that every program may use.
-const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/shm",
-];
+/// Devices that every program may use. Terminals are not among them: all of the user's could be read and
+/// written. A program that has one got it as a descriptor, and may open that one by its name.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// The version that this kernel has, at most the newest one that is known here. Restricts nothing.
 pub(crate) fn version() -> u8 {
@@ -58,20 +53,36 @@ pub(crate) fn version() -> u8 {
 }
 
 /// Restricts this thread and whatever it becomes.
-pub(crate) fn apply(rules: Option<&Rules>, scoped: bool) -> Result<(), String> {
+pub(crate) fn apply(rules: Option<&Rules>, scoped: bool, has_terminal: bool) -> Result<(), String> {
     if rules.is_none() && !scoped {
         return Ok(());
     }
     let mut readable = Vec::new();
     if let Some(rules) = rules {
+        // Keyboards, cameras and other terminals are there; what a program needs is opened by name.
+        let mut hidden = rules.hidden.clone();
+        hidden.push("/dev".into());
         for place in [PathBuf::from("/")].iter().chain(&rules.readable) {
-            around_hidden(place, &rules.hidden, &mut readable)?;
+            around_hidden(place, &hidden, &mut readable)?;
         }
     }
-    restrict(rules, &readable, scoped).map_err(|error| format!("restricting files: {error}"))
+    let terminal = has_terminal.then(own_terminal).flatten();
+    restrict(rules, &readable, terminal.as_deref(), scoped)
+        .map_err(|error| format!("restricting files: {error}"))
 }
 
-fn restrict(rules: Option<&Rules>, readable: &[PathBuf], scoped: bool) -> Result<(), RulesetError> {
+/// The terminal that is the program's input.
+fn own_terminal() -> Option<PathBuf> {
+    let name = ttyname(std::io::stdin(), Vec::new()).ok()?;
+    Some(OsString::from_vec(name.into_bytes()).into())
+}
+
+fn restrict(
+    rules: Option<&Rules>,
+    readable: &[PathBuf],
+    terminal: Option<&Path>,
+    scoped: bool,
+) -> Result<(), RulesetError> {
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     if let Some(rules) = rules {
         ruleset = ruleset.handle_access(AccessFs::from_all(abi(rules.abi)))?;
@@ -93,8 +104,8 @@ fn restrict(rules: Option<&Rules>, readable: &[PathBuf], scoped: bool) -> Result
         for path in &rules.writable {
             created = open(created, path, AccessFs::from_all(abi), abi)?;
         }
-        for device in DEVICES {
-            created = open(created, Path::new(device), AccessFs::from_all(abi), abi)?;
+        for device in DEVICES.iter().map(Path::new).chain(terminal) {
+            created = open(created, device, AccessFs::from_all(abi), abi)?;
         }
     }
     created.restrict_self().map(drop)

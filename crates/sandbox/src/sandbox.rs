@@ -1,26 +1,38 @@
 //! The sandbox of this machine: made once by probing, then asked for commands.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ostler_process::{Invocation, PreparedCommand, Program};
 use tempfile::TempDir;
-use tokio::process::Command;
 
 use crate::cgroup::Cgroups;
-use crate::confinement::{Confinement, LEASE, Leftovers, Parts};
+use crate::confinement::{Confinement, LEASE, Leftovers, Parts, TEMPORARY};
 use crate::embedded::Embedded;
+use crate::environment::{self, Variable};
 use crate::error::SandboxError;
 use crate::helper::{CONFINE, SUPERVISE};
+use crate::home::{self, HomePlaces};
 use crate::layout::{Layout, PRIVATE};
+use crate::modes::Modes;
 use crate::mounts;
-use crate::orders::{Confine, Filter, Rules, Supervise};
-use crate::placeholders::Placeholders;
+use crate::orders::{Confine, Filter, OwnHome, Quota, Rules, Supervise};
+use crate::placeholders;
 use crate::probe::{self, Means};
 use crate::profile::Profile;
+use crate::protected::{Missing, Protected};
 use crate::report::{Backend, Report};
-use crate::snapshot::Snapshot;
+use crate::run::Run;
+use crate::shared_snapshot::{self, Shares, Wanted};
+use crate::supervise::INNER_HELPER;
+
+/// The name of the file with a program's environment, in a sandbox's own directory.
+const ENVIRONMENT: &str = "environment";
+
+/// How often a workspace is looked at while commands are started beside it.
+const MAXIMUM_LOOKS: usize = 64;
 
 /// What the sandbox has to know of this installation. Nothing of it is read from the environment.
 #[derive(Debug, Clone)]
@@ -31,11 +43,18 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// A directory of Ostler's own for what lives as long as a command. It is made if it is missing.
     pub scratch: PathBuf,
-    /// The program and the arguments that lead to [`crate::run_helper`], as in `ostler sandbox-helper`.
-    /// The program by its absolute path.
-    pub helper: Vec<OsString>,
+    /// The program that leads to [`crate::run_helper`].
+    pub helper: Program,
+    /// The arguments that lead there, as in `ostler sandbox-helper`.
+    pub helper_arguments: Vec<OsString>,
     /// What is hidden from every program.
     pub hidden: Vec<PathBuf>,
+    /// Whether programs see nothing of the home directory but toolchains and caches.
+    pub hides_home: bool,
+    /// Places that every program may read though they would be hidden.
+    pub readable: Vec<PathBuf>,
+    /// Where programs look for others; directories in the home directory stay readable.
+    pub search_path: Vec<PathBuf>,
     /// What may be used.
     pub choice: Choice,
     /// Whether to try anew what was found to work before.
@@ -63,19 +82,52 @@ struct Inner {
     means: Option<Means>,
     report: Report,
     cgroups: Option<Cgroups>,
-    placeholders: Placeholders,
+    run: Mutex<Option<Arc<Run>>>,
     leftovers: Leftovers,
+    /// The directories that programs could write so far.
+    opened: Mutex<BTreeSet<PathBuf>>,
 }
 
-/// A command that is ready to be given an environment and pipes, and to be spawned.
+/// A program that is ready to be given an environment, and to be prepared for its start.
 #[derive(Debug)]
 pub struct Confined {
-    /// Its environment is empty and it reads nothing. Add to it, but change neither its program nor its
-    /// directory. Its process ends when nothing of the sandbox is left, with the program's code, or
-    /// 128 and the number of the signal that ended it.
-    pub command: Command,
-    /// To be kept until the process is reaped.
-    pub confinement: Confinement,
+    invocation: Invocation,
+    confinement: Confinement,
+    variables: Vec<Variable>,
+    /// Where they are written.
+    environment: PathBuf,
+}
+
+impl Confined {
+    fn new(invocation: Invocation, parts: Parts, leftovers: Leftovers) -> Confined {
+        let environment = parts.directory.path().join(ENVIRONMENT);
+        let confinement = Confinement::new(parts, leftovers);
+        Confined { invocation, confinement, variables: Vec::new(), environment }
+    }
+
+    /// Gives the program these variables, whatever they do: they are set inside the sandbox, just before the
+    /// program starts there.
+    #[must_use]
+    pub fn envs(
+        mut self,
+        variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl Into<OsString>)>,
+    ) -> Confined {
+        let variables = variables.into_iter().map(|(name, value)| (name.as_ref().to_owned(), value.into()));
+        self.variables.extend(variables);
+        self
+    }
+
+    /// The command, whose pipes are left to choose, and what is to be kept until its process is reaped. The
+    /// process ends when nothing of the sandbox is left, with the program's code, or 128 and the number of the
+    /// signal that ended it.
+    pub fn prepare(self) -> (PreparedCommand, Confinement) {
+        // A helper that finds no environment says so and runs nothing.
+        let _ = environment::write(&self.environment, &self.variables);
+        let mut command = self.invocation.prepare();
+        // The confinement ends it, in order: a helper that is killed cannot see to what is left of the sandbox.
+        command.outlives_us();
+        (command, self.confinement)
+    }
 }
 
 impl Sandbox {
@@ -94,9 +146,25 @@ impl Sandbox {
         &self.0.settings
     }
 
+    /// What programs see of the user's home directory, where they see nothing else of it.
+    pub fn home_places(&self) -> Option<HomePlaces> {
+        let settings = &self.0.settings;
+        let home = settings.home.canonicalize().ok().filter(|_| settings.hides_home)?;
+        Some(HomePlaces::find(&home, &settings.search_path))
+    }
+
     /// Whether anything confines programs here.
     pub fn is_available(&self) -> bool {
         self.0.report.backend != Backend::None
+    }
+
+    /// Whether protected paths stay as they are while a program runs. Where they do not, they are restored when
+    /// it ends, which is too late for one that runs for hours in a workspace that it may write to.
+    pub fn holds_protected_paths(&self) -> bool {
+        match self.0.report.backend {
+            Backend::Bubblewrap => true,
+            Backend::Landlock { .. } | Backend::None => false,
+        }
     }
 
     /// Prepares a program to run as the profile says. Looks at the workspace and may put placeholders
@@ -112,15 +180,15 @@ impl Sandbox {
         let means =
             inner.means.as_ref().ok_or_else(|| SandboxError::Unavailable(inner.report.reasons.join(" ")))?;
         inner.leftovers.sweep();
-        let layout = Layout::of(profile, &inner.settings)?;
+        let layout = inner.layout(profile)?;
+        inner.opened().extend(layout.writable.iter().cloned());
         let parts = inner.parts(means, &layout, profile)?;
-        let mut words = inner.supervise(means, &parts)?;
+        let mut words = inner.supervise(means, &layout, profile, &parts)?;
         words.extend(inner.confine(means, &layout, profile, &parts)?);
         words.push(program.as_ref().to_owned());
         words.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env_clear().stdin(Stdio::null()).current_dir("/");
-        Ok(Confined { command, confinement: Confinement::new(parts, inner.leftovers.clone()) })
+        let invocation = inner.helper().args(words);
+        Ok(Confined::new(invocation, parts, inner.leftovers.clone()))
     }
 
     /// Prepares a program to run in a directory as it is, with nothing confined: only that nothing which it
@@ -128,19 +196,27 @@ impl Sandbox {
     pub fn attended(
         &self,
         directory: &Path,
-        program: impl AsRef<OsStr>,
+        program: &Program,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Confined, SandboxError> {
         let inner = &*self.0;
         inner.leftovers.sweep();
-        let own = inner.own_directory()?;
-        let (snapshot, lease) = (Snapshot::default(), own.path().join(LEASE));
-        let parts = Parts { directory: own, placeholders: None, snapshot, cgroup: None, repositories: None };
-        let order = Supervise { parent: std::process::id(), lease, cgroup: None, has_gate: false };
-        let mut command = Command::new(&inner.settings.helper[0]);
-        command.args(&inner.settings.helper[1..]).args([SUPERVISE.into(), json(&order)?, "--".into()]);
-        command.arg(program).args(arguments).env_clear().stdin(Stdio::null()).current_dir(directory);
-        Ok(Confined { command, confinement: Confinement::new(parts, inner.leftovers.clone()) })
+        let (own, run) = inner.own_directory()?;
+        let (shares, lease) = (Shares::default(), own.path().join(LEASE));
+        let parts =
+            Parts { directory: own, run, placeholders: None, shares, cgroup: None, repositories: None };
+        let parent = std::process::id();
+        let environment = parts.directory.path().join(ENVIRONMENT);
+        let (cgroup, mounts, quota, tops) = (None, None, None, Vec::new());
+        let order = Supervise { parent, lease, cgroup, mounts, tops, environment, confines: false, quota };
+        let invocation = inner.helper().args([SUPERVISE.into(), json(&order)?, "--".into()]);
+        let invocation = invocation.args([program.path()]).args(arguments).current_dir(directory);
+        Ok(Confined::new(invocation, parts, inner.leftovers.clone()))
+    }
+
+    /// The directories that confined programs could write since this was made, workspaces included.
+    pub fn opened(&self) -> Vec<PathBuf> {
+        self.0.opened().iter().cloned().collect()
     }
 
     /// Cleans up after sandboxes that were let go of before they had ended. Every new command does so
@@ -158,59 +234,114 @@ impl Sandbox {
         report: Report,
         cgroups: Option<Cgroups>,
     ) -> Sandbox {
-        let (placeholders, leftovers) = (Placeholders::default(), Leftovers::default());
-        Sandbox(Arc::new(Inner { settings, means, report, cgroups, placeholders, leftovers }))
+        let (run, leftovers, opened) = (Mutex::default(), Leftovers::default(), Mutex::default());
+        Sandbox(Arc::new(Inner { settings, means, report, cgroups, run, leftovers, opened }))
     }
 }
 
 impl Inner {
-    /// A directory for what lives as long as one command.
-    fn own_directory(&self) -> Result<TempDir, SandboxError> {
-        let scratch = &self.settings.scratch;
-        let made = std::fs::create_dir_all(scratch)
-            .and_then(|()| tempfile::Builder::new().prefix("sandbox-").tempdir_in(scratch));
-        made.map_err(|error| SandboxError::Prepare(format!("Making a directory for it: {error}.")))
+    /// The helper outside.
+    fn helper(&self) -> Invocation {
+        Invocation::new(self.settings.helper.clone()).args(&self.settings.helper_arguments)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A directory for what lives as long as one command, and the one that it is in.
+    fn own_directory(&self) -> Result<(TempDir, Arc<Run>), SandboxError> {
+        let failed = |error| SandboxError::Prepare(format!("Making a directory for it: {error}."));
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = match &*run {
+            Some(run) => Arc::clone(run),
+            None => {
+                let begun = Arc::new(Run::begin(&self.settings.scratch).map_err(failed)?);
+                Arc::clone(run.insert(begun))
+            }
+        };
+        Ok((run.command_directory().map_err(failed)?, run))
+    }
+
+    /// What the profile comes to. A command that was started while this looked at the workspace may have made a
+    /// protected link lead elsewhere, so then it looks again.
+    fn layout(&self, profile: &Profile) -> Result<Layout, SandboxError> {
+        for _ in 0..MAXIMUM_LOOKS {
+            let beside = shared_snapshot::beside();
+            let layout = Layout::of(profile, &self.settings, &beside.mounted)?;
+            if shared_snapshot::beside().taken == beside.taken {
+                return Ok(layout);
+            }
+        }
+        Err(SandboxError::Prepare("Too many commands are started beside it.".to_owned()))
     }
 
     /// What must exist before the sandbox starts.
     fn parts(&self, means: &Means, layout: &Layout, profile: &Profile) -> Result<Parts, SandboxError> {
         let failed = |what: &str, error: std::io::Error| SandboxError::Prepare(format!("{what}: {error}."));
-        let directory = self.own_directory()?;
-        let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
-        let (placeholders, kept): (_, Vec<_>) = match means {
-            Means::Bubblewrap { .. } => {
-                let held = self.placeholders.hold(&layout.protected);
-                let held = held.map_err(|error| failed("Protecting paths that do not exist", error))?;
-                (Some(held), layout.protected.iter().filter(|protected| is_link(&protected.path)).collect())
-            }
-            Means::Landlock { .. } => (None, layout.protected.iter().collect()),
+        let (directory, run) = self.own_directory()?;
+        let protected = &layout.protected;
+        let cannot_be_mounted = |protected: &&Protected| match protected.path.symlink_metadata() {
+            Ok(found) => found.is_symlink(),
+            Err(_) => protected.missing == Missing::Nothing,
         };
-        let snapshot =
-            Snapshot::take(kept.into_iter()).map_err(|error| failed("Keeping the protected files", error))?;
+        let (placeholders, kept, modes) = match means {
+            Means::Bubblewrap { .. } => {
+                let held = placeholders::hold(&run, &protected.mounted);
+                let held = held.map_err(|error| failed("Protecting paths that do not exist", error))?;
+                (Some(held), protected.mounted.iter().filter(cannot_be_mounted).collect(), Modes::default())
+            }
+            Means::Landlock { .. } => {
+                let is_inside = |path: &&PathBuf| layout.writable.iter().any(|root| path.starts_with(root));
+                // Ostler's own first: there is a limit.
+                let own = [&self.settings.data_dir, &self.settings.scratch];
+                let places = own.into_iter().chain(&layout.secret).chain(&layout.hidden);
+                (None, protected.kept.iter().collect(), Modes::of(places.filter(|path| !is_inside(path))))
+            }
+        };
+        // Programs that share their state but not their workspace have nothing protected in common.
+        let holds_state = |path: &&PathBuf| layout.state.contains(path);
+        let roots: Vec<PathBuf> = layout.writable.iter().filter(|path| !holds_state(path)).cloned().collect();
+        let mounted = &protected.mounted;
+        let wanted =
+            Wanted { roots: &roots, protected: kept, mounted, repositories: &protected.repositories, modes };
+        let shares =
+            Shares::take(&run, wanted).map_err(|error| failed("Keeping the protected files", error))?;
         // Its name is as random as the directory's.
         let name = directory.path().file_name().unwrap_or_default().display().to_string();
         let cgroup = self.cgroups.as_ref().map(|cgroups| cgroups.make(&name, &profile.limits)).transpose();
         let cgroup = cgroup.map_err(|error| failed("Making a cgroup", error))?;
-        std::fs::create_dir(directory.path().join("tmp"))
+        std::fs::create_dir(directory.path().join(TEMPORARY))
             .map_err(|error| failed("Making its /tmp", error))?;
         let repositories = layout
             .writable
             .contains(&layout.workspace)
-            .then(|| Embedded::look(&layout.workspace, Arc::clone(&layout.nested)));
-        Ok(Parts { directory, placeholders, snapshot, cgroup, repositories })
+            .then(|| Embedded::look(&layout.workspace, Arc::clone(&layout.protected.nested)));
+        Ok(Parts { directory, run, placeholders, shares, cgroup, repositories })
     }
 
-    /// The helper outside.
-    fn supervise(&self, means: &Means, parts: &Parts) -> Result<Vec<OsString>, SandboxError> {
+    /// What the helper outside is told.
+    fn supervise(
+        &self,
+        means: &Means,
+        layout: &Layout,
+        profile: &Profile,
+        parts: &Parts,
+    ) -> Result<Vec<OsString>, SandboxError> {
         let order = Supervise {
             parent: std::process::id(),
             lease: parts.directory.path().join(LEASE),
             cgroup: parts.cgroup.as_ref().map(crate::cgroup::Cgroup::join),
-            has_gate: matches!(means, Means::Bubblewrap { .. }),
+            mounts: matches!(means, Means::Bubblewrap { .. }).then(|| mounts::meant(layout)),
+            tops: layout.writable.iter().filter(|path| path.is_dir()).cloned().collect(),
+            environment: parts.directory.path().join(ENVIRONMENT),
+            confines: true,
+            quota: matches!(means, Means::Landlock { .. }).then(|| Quota {
+                directory: parts.directory.path().join(TEMPORARY),
+                bytes: profile.limits.tmp_bytes,
+            }),
         };
-        let mut words = self.settings.helper.clone();
-        words.extend([SUPERVISE.into(), json(&order)?, "--".into()]);
-        Ok(words)
+        Ok(vec![SUPERVISE.into(), json(&order)?, "--".into()])
     }
 
     /// What the helper outside starts, up to the program.
@@ -221,26 +352,33 @@ impl Inner {
         profile: &Profile,
         parts: &Parts,
     ) -> Result<Vec<OsString>, SandboxError> {
-        let (mut words, helper, order) = match means {
-            Means::Bubblewrap { program, user_namespace, scoped } => {
-                let helper = PathBuf::from(&self.settings.helper[0]);
+        let (mut words, order) = match means {
+            Means::Bubblewrap { program, user_namespace, scoped, overlays } => {
                 let mut words = vec![program.clone().into_os_string()];
-                words.extend(mounts::arguments(layout, profile, &helper, *user_namespace));
+                words.extend(mounts::arguments(layout, profile, *user_namespace, *overlays));
                 let mut order = order(layout, profile, "/tmp".into());
+                order.caches = if *overlays { layout.caches.clone() } else { Vec::new() };
+                order.proc_read_only = mounts::proc_is_read_only(profile);
+                order.home = layout.home.as_ref().map(|home| own_home(layout, home, home.clone()));
                 order.scoped = *scoped && !profile.nested;
                 order.filter.internet_sockets = true;
-                (words, mounts::HELPER.into(), order)
+                order.waits_at_gate = true;
+                (words, order)
             }
             Means::Landlock { abi, scoped } => {
-                let mut order = order(layout, profile, parts.directory.path().join("tmp"));
+                let mut order = order(layout, profile, parts.directory.path().join(TEMPORARY));
                 order.rules = Some(rules(layout, profile, *abi, &order.temporary)?);
+                order.home =
+                    layout.home.as_ref().map(|home| own_home(layout, home, order.temporary.join("home")));
                 order.scoped = *scoped;
                 order.shared_process_count = true;
-                (Vec::new(), self.settings.helper[0].clone(), order)
+                order.filter.shares_processes = true;
+                order.filter.keeps_attributes = true;
+                (Vec::new(), order)
             }
         };
-        words.push(helper);
-        words.extend(self.settings.helper[1..].iter().cloned());
+        words.push(INNER_HELPER.into());
+        words.extend(self.settings.helper_arguments.iter().cloned());
         words.extend([CONFINE.into(), json(&order)?, "--".into()]);
         Ok(words)
     }
@@ -256,13 +394,30 @@ fn order(layout: &Layout, profile: &Profile, temporary: PathBuf) -> Confine {
         limits: profile.limits.clone(),
         shared_process_count: false,
         rules: None,
+        home: None,
+        caches: Vec::new(),
+        proc_read_only: false,
         scoped: false,
         filter: Filter {
             internet_sockets: profile.network,
             unix_sockets: profile.unix_sockets,
             namespaces: profile.nested,
+            shares_processes: false,
+            keeps_attributes: false,
         },
+        waits_at_gate: false,
     }
+}
+
+/// The home directory that a program has for itself, at `own`, in place of the user's.
+fn own_home(layout: &Layout, real: &Path, own: PathBuf) -> OwnHome {
+    let is_moved = own != real;
+    let variables = if is_moved { home::toolchain_variables(real) } else { Vec::new() };
+    let variables = variables.into_iter().map(|(name, path)| (name.to_owned(), path)).collect();
+    let below = |path: &PathBuf| Some((path.strip_prefix(real).ok()?.to_owned(), path.clone()));
+    let links = layout.state.iter().filter(|_| is_moved).filter_map(below).collect();
+    let (real, git_configuration) = (real.to_owned(), home::git_configuration(real));
+    OwnHome { path: own, real, links, git_configuration, variables }
 }
 
 fn rules(layout: &Layout, profile: &Profile, abi: u8, temporary: &Path) -> Result<Rules, SandboxError> {
@@ -274,8 +429,7 @@ fn rules(layout: &Layout, profile: &Profile, abi: u8, temporary: &Path) -> Resul
     let mut writable = layout.writable.clone();
     writable.push(temporary.to_owned());
     let mut hidden = layout.hidden.clone();
-    let private = PRIVATE.iter().filter(|path| **path != "/dev/shm");
-    hidden.extend(private.filter_map(|path| PathBuf::from(path).canonicalize().ok()));
+    hidden.extend(PRIVATE.iter().filter_map(|path| PathBuf::from(path).canonicalize().ok()));
     Ok(Rules { abi, writable, readable: layout.readable.clone(), hidden, network: profile.network })
 }
 

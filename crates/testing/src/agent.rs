@@ -8,8 +8,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
 use ostler_types::{
-    Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, ToolCall, ToolCallId, ToolKind,
-    ToolResult, TurnId, Usage, Verdict,
+    Delta, DeltaKind, Failure, Message, MessageId, Part, ReadProof, Report, Role, ToolCall, ToolCallId,
+    ToolKind, ToolResult, TurnId, Usage, Verdict,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -148,7 +148,8 @@ pub async fn propose(
 /// Waits for leave to run a call, then starts it and ends it with a result that says `ran`, or that
 /// it was denied. Returns whether it ran.
 pub async fn run_call(turn: &TurnContext, call: &ToolCall, kind: ToolKind) -> Result<bool, ReportError> {
-    let (verdict, _) = turn.ask(call.clone(), kind, format!("run {}", call.name), None).await?;
+    let (verdict, _) =
+        turn.ask(call.clone(), kind, format!("run {}", call.name), None, ReadProof::Earlier).await?;
     let ran = verdict == Verdict::Approve;
     if ran {
         turn.report(Report::CallStarted { tool_call: call.clone(), kind }).await?;

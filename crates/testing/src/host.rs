@@ -234,7 +234,7 @@ impl TurnHost {
 
     /// The names of everything that was recorded.
     pub fn names(&self) -> Vec<&'static str> {
-        self.held().records.iter().map(|record| record.event.name()).collect()
+        self.held().records.iter().map(|record| record.event.name().as_str()).collect()
     }
 
     /// The conversation, as the next turn's agent would be given it.

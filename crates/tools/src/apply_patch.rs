@@ -82,6 +82,11 @@ impl Tool for ApplyPatch {
         }
     }
 
+    fn written_paths(&self, input: &Value) -> Vec<String> {
+        let patch = input.get("patch").and_then(Value::as_str).and_then(|patch| read(patch).ok());
+        patch.map_or_else(Vec::new, |patch| patch.files.iter().map(|file| file.path.clone()).collect())
+    }
+
     fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
         let shown = self.sight.of(context.session);
         let plan = move |workspace: &Workspace| {

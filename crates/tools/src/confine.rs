@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ostler_process::{Invocation, PreparedCommand};
 use ostler_sandbox::{Confinement, Profile, Sandbox, WorkspaceAccess};
-use tokio::process::Command;
 
 use crate::environment::{child_environment, terminal_environment};
 use crate::hidden::Hidden;
@@ -37,7 +37,7 @@ pub(crate) struct Program {
 
 /// A command that is ready to be given pipes, and to be spawned.
 pub(crate) struct Prepared {
-    pub(crate) command: Command,
+    pub(crate) command: PreparedCommand,
     pub(crate) confinement: Option<Confinement>,
     /// What it may do, where it is confined.
     pub(crate) profile: Option<Profile>,
@@ -78,6 +78,22 @@ impl Confines {
         ))
     }
 
+    /// Says that something was not run because it would have been unconfined and nobody has agreed to that.
+    pub(crate) fn refused(&self) -> Failed {
+        let warning = self.warning().unwrap_or_default();
+        Failed::new(format!("{warning} Nobody has agreed to that, so nothing was run."))
+    }
+
+    /// Why a program cannot be left running, where that is so.
+    pub(crate) fn no_background(&self) -> Option<&'static str> {
+        let sandbox = self.sandbox()?;
+        (!sandbox.holds_protected_paths()).then_some(
+            "Nothing runs in the background on this machine: its sandbox (Landlock) cannot keep the settings and hooks \
+             of git, agents and editors read-only while a program runs, only restore them when it has ended. Run the \
+             command in the foreground with a timeout, or ask the user to install bubblewrap.",
+        )
+    }
+
     /// What a model should know of what confines its commands, as a sentence that follows others.
     pub(crate) fn description(&self) -> &'static str {
         match (self.sandbox(), self.network) {
@@ -96,11 +112,8 @@ impl Confines {
     /// wait for the disk.
     pub(crate) async fn prepare(&self, context: &ToolContext, program: Program) -> Result<Prepared, Failed> {
         let sandbox = self.sandbox().cloned();
-        if sandbox.is_none()
-            && !context.unconfined
-            && let Some(warning) = self.warning()
-        {
-            return Err(Failed::new(format!("{warning} Nobody has agreed to that, so nothing was run.")));
+        if sandbox.is_none() && !context.unconfined && !self.allow_unconfined {
+            return Err(self.refused());
         }
         let mut profile = Profile::new(&context.workspace);
         profile.network = self.network;
@@ -145,22 +158,20 @@ fn confined(
         profile.writable.clear();
     }
     let confined = sandbox.command(&profile, &program.words[0], &program.words[1..]);
-    let mut confined = confined.map_err(|error| Failed::new(error.to_string()))?;
-    confined.command.envs(environment(program.terminal));
-    let confinement = Some(confined.confinement);
-    Ok(Prepared { command: confined.command, confinement, profile: Some(profile), _directory: directory })
+    let confined = confined.map_err(|error| Failed::new(error.to_string()))?;
+    let (command, confinement) = confined.envs(environment(program.terminal)).prepare();
+    let confinement = Some(confinement);
+    Ok(Prepared { command, confinement, profile: Some(profile), _directory: directory })
 }
 
 fn in_the_open(program: &Program, directory: OwnedFd) -> Prepared {
-    let mut command = Command::new(&program.words[0]);
-    command
+    let mut command = Invocation::new(ostler_process::Program::at(PathBuf::from(&program.words[0])))
         .args(&program.words[1..])
         // The descriptor names the directory that was checked, whatever its path names by now.
         .current_dir(own_descriptor(&directory))
-        .env_clear()
         .envs(environment(program.terminal))
-        .process_group(0)
-        .kill_on_drop(true);
+        .prepare();
+    command.own_group();
     Prepared { command, confinement: None, profile: None, _directory: directory }
 }
 
@@ -175,13 +186,18 @@ fn environment(terminal: bool) -> Vec<(OsString, OsString)> {
 
 /// Finds a program where children find theirs, but never in the workspace, which anybody may have filled.
 pub(crate) fn find_program(name: &str, workspace: &Path) -> Option<PathBuf> {
-    let environment = child_environment(std::env::vars_os());
-    let (_, path) = environment.iter().find(|(name, _)| name == OsStr::new("PATH"))?;
     let workspace = workspace.canonicalize().ok()?;
     let is_elsewhere = |path: &PathBuf| path.canonicalize().is_ok_and(|real| !real.starts_with(&workspace));
-    let places = std::env::split_paths(path).filter(|place| place.is_absolute() && is_elsewhere(place));
+    let places = search_path().into_iter().filter(is_elsewhere);
     let mut found = places.map(|place| place.join(name)).filter(|program| program.is_file());
     found.find(is_elsewhere)
+}
+
+/// Where children look for programs, in order.
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    let environment = child_environment(std::env::vars_os());
+    let path = environment.iter().find(|(name, _)| name == OsStr::new("PATH"));
+    path.map(|(_, path)| std::env::split_paths(path).collect()).unwrap_or_default()
 }
 
 /// By absolute path, so that a `bash` in the workspace is not taken for it.

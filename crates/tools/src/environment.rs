@@ -2,6 +2,7 @@
 //! secret. It is built from nothing, so that a new secret in the daemon's environment stays there.
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// Names that pass. Whatever `LC_` begins passes too.
 const ALLOWED: &[&str] = &[
@@ -50,11 +51,20 @@ pub fn child_environment(
     daemon: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
     let mut child: Vec<(OsString, OsString)> = daemon.into_iter().filter(|(name, _)| passes(name)).collect();
+    // What is found relative to where a command runs, the repository decides.
+    child.retain_mut(|(name, value)| name != "PATH" || keep_absolute(value));
     if !child.iter().any(|(name, _)| name == "PATH") {
         child.push(("PATH".into(), DEFAULT_PATH.into()));
     }
     child.extend(FIXED.iter().map(|(name, value)| (name.into(), value.into())));
     child
+}
+
+/// Drops the relative and empty entries of a search path; says whether any is left.
+fn keep_absolute(path: &mut OsString) -> bool {
+    let absolute: Vec<PathBuf> = std::env::split_paths(path).filter(|place| place.is_absolute()).collect();
+    *path = std::env::join_paths(&absolute).unwrap_or_default();
+    !path.is_empty()
 }
 
 /// The same for a child that sits at a terminal.
@@ -108,6 +118,18 @@ mod tests {
         assert!(child.contains(&("PATH".into(), "/bin".into())));
         assert!(child.contains(&("LC_ALL".into(), "C".into())));
         assert!(child.contains(&("TERM".into(), "dumb".into())));
+    }
+
+    #[test]
+    fn a_path_has_only_absolute_entries() {
+        let path = |value: &str| {
+            let child = child_of(&[("PATH", value)]);
+            let (_, path) = child.iter().find(|(name, _)| name == "PATH").unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        assert_eq!(path("./node_modules/.bin:/usr/bin::bin:/bin:"), "/usr/bin:/bin");
+        assert_eq!(path("."), super::DEFAULT_PATH);
+        assert_eq!(path(""), super::DEFAULT_PATH);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use ostler_sandbox::PROTECTED_NAMES;
+use ostler_sandbox::{protected_component, protected_target};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
@@ -22,7 +22,7 @@ pub(crate) fn refuse_spelling(path: &str, relative: &Path) -> Result<(), Failed>
     if relative.components().any(|part| is_git(part.as_os_str())) {
         return Err(git_refused(path));
     }
-    match relative.components().find_map(|part| protected_name(part.as_os_str())) {
+    match relative.components().find_map(|part| protected_component(part.as_os_str())) {
         Some(name) => Err(protected_refused(path, name)),
         None => Ok(()),
     }
@@ -42,24 +42,11 @@ pub(crate) fn refuse_place(
     workspace.refuse_hidden(path, &real)?;
     let root = workspace.real_path(path, &workspace.directory(".")?)?;
     let below = real.strip_prefix(&root).unwrap_or(&real);
-    let by_name = below.components().find_map(|part| protected_name(part.as_os_str()));
+    let by_name = below.components().find_map(|part| protected_component(part.as_os_str()));
     match by_name.or_else(|| protected_target(&root, &real)) {
         Some(name) => Err(protected_refused(path, name)),
         None => Ok(()),
     }
-}
-
-fn protected_name(name: &OsStr) -> Option<&'static str> {
-    PROTECTED_NAMES.iter().copied().find(|protected| name.eq_ignore_ascii_case(protected))
-}
-
-/// The protected name at the top that is a link to this place.
-fn protected_target(root: &Path, real: &Path) -> Option<&'static str> {
-    PROTECTED_NAMES.iter().copied().find(|name| {
-        let place = root.join(name);
-        let is_link = place.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
-        is_link && place.canonicalize().is_ok_and(|target| real.starts_with(target))
-    })
 }
 
 /// Whether a directory is git's own or in it, whatever links led there: each directory above is compared

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_git::{Answers, GitError, GitOutput};
+use ostler_git::{Answers, GitError, GitOutput, Isolation};
 use ostler_types::{ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -67,8 +67,13 @@ impl Tool for GitStatus {
         }
     }
 
+    /// Where nothing confines git, it is a program like any other.
     fn kind(&self) -> ToolKind {
-        ToolKind::Read
+        if self.confines.sandbox().is_some() { ToolKind::Read } else { ToolKind::Exec }
+    }
+
+    fn warning(&self, _input: &Value) -> Option<String> {
+        self.confines.warning()
     }
 
     fn summary(&self, _input: &Value) -> String {
@@ -82,8 +87,14 @@ impl Tool for GitStatus {
 
 async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
     let GitStatusInput {} = input::parse(input)?;
-    let directory = Workspace::open(&context.workspace, &confines.hidden)?.directory(".")?;
-    let answers = ostler_git::ask(&directory, &context.workspace, confines.sandbox(), &[STATUS, LOG]).await;
+    // Refuses a workspace that no tool may look at.
+    Workspace::open(&context.workspace, &confines.hidden)?;
+    let isolation = match confines.sandbox() {
+        Some(sandbox) => Isolation::Sandbox(sandbox.clone()),
+        None if context.unconfined || confines.allow_unconfined => Isolation::None,
+        None => return Err(confines.refused()),
+    };
+    let answers = ostler_git::ask(&context.workspace, &isolation, &[STATUS, LOG]).await;
     let Answers { directory, outputs } = answers.map_err(|error| failed(&error))?;
     let mut outputs = outputs.into_iter();
     let status = outputs.next().ok_or_else(|| Failed::new("Git did not say how the repository stands."))?;

@@ -41,6 +41,11 @@ impl Hidden {
         &self.places
     }
 
+    /// The user's home directory, without links.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.home.as_deref().map(real)
+    }
+
     /// What is hidden from a workspace. None where the workspace is itself in a hidden place. Below a place
     /// of secrets it may be: other agents keep worktrees beside their tokens, and who works in one has
     /// chosen that directory and not the place.

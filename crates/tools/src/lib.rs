@@ -23,6 +23,7 @@ mod path;
 mod place;
 mod process;
 mod read_file;
+mod read_proof;
 mod registry;
 mod replace;
 mod repo_map;
@@ -43,12 +44,12 @@ pub use process::{CommandOutcome, Ending};
 pub use registry::{ToolSettings, Tools};
 pub use web_fetch::WebSettings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{FileChange, SessionId, ToolKind, ToolSpec};
+use ostler_types::{FileChange, ReadProof, SessionId, ToolKind, ToolSpec};
 use serde_json::Value;
 
 /// Does one thing in a workspace.
@@ -69,11 +70,23 @@ pub trait Tool: Send + Sync + 'static {
     /// leave nothing out that matters.
     fn summary(&self, input: &Value) -> String;
 
+    /// The paths in the workspace that a call would write, as the model spells them, for tools that write files.
+    fn written_paths(&self, input: &Value) -> Vec<String> {
+        let path = input.get("path").and_then(Value::as_str).filter(|_| self.kind() == ToolKind::Write);
+        path.map(str::to_owned).into_iter().collect()
+    }
+
     /// What is at risk in this call beyond what its kind says, for the person who approves it. Where there
     /// is something, the call must not run without that person's word, whatever the policy says, and then
     /// with [`ToolContext::unconfined`] set.
     fn warning(&self, _input: &Value) -> Option<String> {
         None
+    }
+
+    /// Which commands of a call only read, for tools that run shell commands: by the state of the disk as it
+    /// is, so to be asked just before the call is decided on.
+    fn read_proof(&self, _input: &Value, _workspace: &Path) -> BoxFuture<'_, ReadProof> {
+        std::future::ready(ReadProof::Missing).boxed()
     }
 
     /// The files that a call would change as things are, for the person who approves it; none where that cannot be told.

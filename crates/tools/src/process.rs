@@ -14,7 +14,7 @@ mod terminal;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use ostler_sandbox::{Aftermath, Profile, explain_denial};
+use ostler_sandbox::{Aftermath, ArmedRepository, Profile, explain_denial};
 use rustix::process::Signal;
 use tokio::time::Instant;
 
@@ -27,6 +27,9 @@ use crate::ToolContext;
 use crate::confine::{Confines, Program};
 use crate::output::Capture;
 use crate::text::reveal_line;
+
+/// How many warnings one command can lead to.
+const MAX_WARNINGS: usize = 8;
 
 /// Runs a shell command in a workspace and waits for it.
 pub(crate) async fn run_command(
@@ -70,8 +73,10 @@ pub struct CommandOutcome {
     pub whole: Option<Vec<u8>>,
     /// Whether it left processes behind that held its output open and were killed.
     pub left_processes: bool,
-    /// What the sandbox has to say of it: what it denied, what it put back, and what to beware of.
+    /// What the sandbox has to say of it: what it denied, what it restored, and what to beware of.
     pub notes: Vec<String>,
+    /// Those of them that people must see, whatever the model makes of them.
+    pub warnings: Vec<String>,
 }
 
 /// How a command ended.
@@ -137,8 +142,9 @@ impl CommandOutcome {
 
     pub(crate) fn not_started(reason: String) -> CommandOutcome {
         let ending = Ending::NotStarted(reason);
-        let (output, notes) = (String::new(), Vec::new());
-        CommandOutcome { ending, duration_ms: 0, output, whole: None, left_processes: false, notes }
+        let (notes, warnings) = (Vec::new(), Vec::new());
+        let (output, left_processes) = (String::new(), false);
+        CommandOutcome { ending, duration_ms: 0, output, whole: None, left_processes, notes, warnings }
     }
 }
 
@@ -195,8 +201,8 @@ impl Ran {
     /// The same with what it printed, and what the sandbox has to say of that.
     pub(crate) fn outcome(self, output: String, whole: Option<Vec<u8>>) -> CommandOutcome {
         let Ran { ending, duration_ms, left_processes, profile, aftermath } = self;
-        let notes = notes(&ending, profile.as_ref(), &aftermath, &output);
-        CommandOutcome { ending, duration_ms, output, whole, left_processes, notes }
+        let (notes, warnings) = (notes(&ending, profile.as_ref(), &aftermath, &output), warnings(&aftermath));
+        CommandOutcome { ending, duration_ms, output, whole, left_processes, notes, warnings }
     }
 }
 
@@ -240,4 +246,24 @@ fn notes(ending: &Ending, profile: Option<&Profile>, aftermath: &Aftermath, outp
         )
     });
     denial.into_iter().chain(put_back).chain(armed).collect()
+}
+
+/// What people must know of a program that has ended: their own git would run what it left behind.
+fn warnings(aftermath: &Aftermath) -> Vec<String> {
+    let warning = |repository: &ArmedRepository| {
+        format!(
+            "This command left a git repository in {} that runs programs by {}. Look at it before you use git there \
+             or at the top of the workspace.",
+            reveal_line(&repository.path.to_string_lossy()),
+            reveal_line(&repository.reasons.join(", "))
+        )
+    };
+    let exposed = aftermath.exposed.iter().map(|path| {
+        format!(
+            "{} was replaced while this command ran, so the command was ended. For a moment it could write there: look at \
+             it before you use it.",
+            reveal_line(&path.to_string_lossy())
+        )
+    });
+    exposed.chain(aftermath.armed.iter().map(warning)).take(MAX_WARNINGS).collect()
 }

@@ -158,6 +158,16 @@ impl Tools {
         self.confines.sweep().await;
     }
 
+    /// Whether the sandbox confines the programs that these tools start.
+    pub fn confines_programs(&self) -> bool {
+        self.confines.sandbox().is_some()
+    }
+
+    /// What a person must know before a program runs, where nothing confines it.
+    pub fn unconfined_warning(&self) -> Option<String> {
+        self.confines.warning()
+    }
+
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.iter().find(|(known, _)| known == name).map(|(_, tool)| tool)

@@ -3,12 +3,13 @@
 
 mod shell_process;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_types::{ReadProof, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ pub(crate) use self::shell_process::ShellProcess;
 use crate::confine::{Confines, Program};
 use crate::process::{CommandOutcome, Processes, run_program};
 use crate::text::{reveal, reveal_line};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, Tool, ToolContext, ToolOutcome, input, read_proof};
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
 /// How long a command in the background is watched for an early end.
@@ -119,6 +120,18 @@ impl Tool for Shell {
         self.confines.warning()
     }
 
+    fn read_proof(&self, input: &Value, workspace: &Path) -> BoxFuture<'_, ReadProof> {
+        let Some(line) = input.get("command").and_then(Value::as_str).map(str::to_owned) else {
+            return std::future::ready(ReadProof::Missing).boxed();
+        };
+        let (confines, workspace) = (Arc::clone(&self.confines), workspace.to_owned());
+        async move {
+            let looking = move || read_proof::prove(&line, &workspace, &confines);
+            tokio::task::spawn_blocking(looking).await.unwrap_or_default()
+        }
+        .boxed()
+    }
+
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         async move { self.run_command(input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
     }
@@ -132,6 +145,7 @@ fn outcome(command: CommandOutcome) -> ToolOutcome {
         "timed_out": command.timed_out(),
         "truncated": command.whole.is_some(),
         "notes": command.notes,
+        "warnings": command.warnings,
     });
     let (ok, text) = (command.ok(), command.text());
     ToolOutcome { ok, whole: command.whole, ..ToolOutcome::done(text, details) }

@@ -1,41 +1,44 @@
 //! What is done for a turn around its agent's work, whoever does it: the workspace is captured before the first
-//! change and after the last (`checkpoints`), checked (`verify`, with what `project` finds), and its change shown to a
+//! change and after the last (`checkpoints`), checked (`verify`, with what `project` found at the `start`), and its change shown to a
 //! person (`review`).
 //!
 //! It says what the agent is to be told; telling it, and how a turn runs, is left to the agents. That is why a turn
 //! looks the same whether the daemon's own agent or someone else's has worked in it.
 
+mod baselines;
 mod checkpoints;
 mod project;
+mod recipes;
 mod review;
+mod start;
 mod verify;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use ostler_agent::{Completed, Failed, TurnContext};
 use ostler_checkpoint::CheckpointId;
 use ostler_tools::Tools;
 use ostler_types::{Message, Part, Report, Role};
 
+pub use baselines::Baselines;
 pub use checkpoints::Checkpoints;
 pub use project::{Checks, checks};
+pub use start::{SettingsChecks, WorkspaceChecks};
 
 use review::Reviews;
+use start::Start;
 use verify::Verdict;
 
-/// Finds the commands by which the settings of a trusted workspace have it checked; none where they say
-/// nothing. An error says why they cannot be used.
-pub type OwnChecks = Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Result<Vec<String>, String>> + Send + Sync>;
+/// How the trusted workspaces of a daemon are checked.
+pub type OwnChecks = Arc<WorkspaceChecks>;
 
 /// The care of one turn.
 pub struct Care<'a> {
     context: &'a TurnContext,
     /// Run the commands that check.
     tools: Arc<Tools>,
-    /// How a trusted workspace has itself checked.
-    own_checks: Option<OwnChecks>,
+    /// How the workspace is checked, as it stood when the turn began.
+    start: Start,
     checkpoints: &'a Checkpoints,
     /// Whether the workspace may have changed since it was last checked.
     changed: bool,
@@ -57,8 +60,9 @@ pub enum Next {
 }
 
 impl<'a> Care<'a> {
-    /// The care of a turn that begins, or is picked up.
-    pub fn new(
+    /// The care of a turn that begins, or is picked up. To be called before the turn changes anything: how the
+    /// workspace is checked is looked up here.
+    pub async fn begin(
         context: &'a TurnContext,
         tools: Arc<Tools>,
         own_checks: Option<OwnChecks>,
@@ -67,7 +71,7 @@ impl<'a> Care<'a> {
         Care {
             context,
             tools,
-            own_checks,
+            start: Start::of(context, own_checks).await,
             checkpoints,
             changed: context.open.changed,
             checked: None,
@@ -94,7 +98,7 @@ impl<'a> Care<'a> {
 
     /// The commands that a turn of this session is checked with, or why there are none.
     pub async fn commands(&self) -> Result<Vec<String>, String> {
-        verify::commands(self).await
+        self.start.commands(self.context).await
     }
 
     /// Checks what was done and has it reviewed. Only an agent that can go on is told what came of it.
@@ -104,10 +108,11 @@ impl<'a> Care<'a> {
             verify::Outcome::Settled(latest) if latest == Verdict::default() => {}
             verify::Outcome::Settled(latest) => self.verdict = latest,
         }
-        match review::review(self, can_go_on).await? {
-            Some(message) => Ok(Next::GoOn(vec![message])),
-            None => Ok(Next::End),
+        if let Some(message) = review::review(self, can_go_on).await? {
+            return Ok(Next::GoOn(vec![message]));
         }
+        self.start.end(self.context).await;
+        Ok(Next::End)
     }
 
     /// The end of a turn, with what there is to say of its check, its review and its undoing.

@@ -4,6 +4,8 @@
 use std::io::Read;
 use std::path::Path;
 
+use ostler_files::open_regular;
+
 /// How much of a file is looked at.
 const MAX_BYTES: u64 = 256 * 1024;
 /// How many commands a file may name.
@@ -16,24 +18,25 @@ pub struct Checks {
     pub commands: Vec<String>,
     /// The file that says so, for people.
     pub origin: &'static str,
+    /// The same by its name.
+    pub file: &'static str,
 }
 
 /// Looks for the commands that a workspace names in its AGENTS.md or its Makefile. Blocks.
 pub fn checks(workspace: &Path) -> Option<Checks> {
     let agents = read(&workspace.join("AGENTS.md")).map(|text| agents_commands(&text)).unwrap_or_default();
     if !agents.is_empty() {
-        return Some(Checks { commands: agents, origin: "AGENTS.md" });
+        return Some(Checks { commands: agents, origin: "AGENTS.md", file: "AGENTS.md" });
     }
-    let makefile =
-        ["GNUmakefile", "makefile", "Makefile"].iter().find_map(|name| read(&workspace.join(name)));
-    let has_target = makefile.is_some_and(|text| text.lines().any(is_test_target));
-    has_target.then(|| Checks { commands: vec!["make test".to_owned()], origin: "the Makefile" })
+    let makefiles = ["GNUmakefile", "makefile", "Makefile"];
+    let (file, text) = makefiles.into_iter().find_map(|name| Some((name, read(&workspace.join(name))?)))?;
+    let has_target = text.lines().any(is_test_target);
+    has_target.then(|| Checks { commands: vec!["make test".to_owned()], origin: "the Makefile", file })
 }
 
 fn read(path: &Path) -> Option<String> {
-    let file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
     let mut text = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    open_regular(path).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 

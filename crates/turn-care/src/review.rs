@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ostler_agent::Failed;
-use ostler_checkpoint::{Against, Checkpoint, CheckpointId, RestoreOptions, Restored, Store};
+use ostler_checkpoint::{Against, Checkpoint, CheckpointId, ProtectedPath, RestoreOptions, Restored, Store};
 use ostler_types::{FileChange, Message, PATCH_REVIEW, Patch, PatchReviewMode, RejectedFile, Reviewed};
 
 use crate::Care;
@@ -172,7 +172,7 @@ impl Change<'_> {
     fn put_back_all(&self) -> Result<PutBack, String> {
         let options = RestoreOptions::default();
         let restored = self.store.restore(self.workspace, self.before, Some(self.shown), &options);
-        let Restored { restored, deleted, recreated, conflicts, left_out } =
+        let Restored { restored, deleted, recreated, conflicts, left_out, protected } =
             restored.map_err(|error| error.to_string())?;
         let mut failed: Vec<String> = conflicts
             .iter()
@@ -180,6 +180,9 @@ impl Change<'_> {
             .collect();
         let too_large = |path: &Path| format!("could not be put back: {}: it was too large", path.display());
         failed.extend(left_out.iter().map(|left_out| too_large(&left_out.path)));
+        failed.extend(
+            protected.iter().map(|it| format!("could not be put back: {}: {}", it.path.display(), it.why())),
+        );
         let is_whole = failed.is_empty();
         let done = restored.iter().chain(&deleted).chain(&recreated);
         let done: Vec<String> = done.map(|path| format!("put back: {}", path.display())).collect();
@@ -219,11 +222,7 @@ impl Change<'_> {
                 }
             };
             let failed = match restored {
-                Ok(restored) => match (restored.conflicts.first(), restored.left_out.first()) {
-                    (Some(conflict), _) => Some(conflict.why.to_string()),
-                    (None, Some(_)) => Some("it was too large".to_owned()),
-                    (None, None) => None,
-                },
+                Ok(restored) => why_not(&restored),
                 Err(error) => Some(error.to_string()),
             };
             is_whole &= failed.is_none();
@@ -234,6 +233,14 @@ impl Change<'_> {
         }
         Ok(PutBack { lines, is_whole })
     }
+}
+
+/// Why something of a rejected file was not put back, if something was not.
+fn why_not(restored: &Restored) -> Option<String> {
+    let protected = restored.protected.first().map(ProtectedPath::why);
+    let conflict = || restored.conflicts.first().map(|conflict| conflict.why.clone());
+    let left_out = || restored.left_out.first().map(|_| "it was too large".to_owned());
+    protected.or_else(conflict).or_else(left_out)
 }
 
 /// Where a file is, and where it was.
@@ -300,9 +307,12 @@ fn recorded_bytes(file: &FileChange) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use ostler_types::{ChangeKind, FileChange};
+    use std::path::Path;
 
-    use super::{MAX_BYTES, MAX_FILES, bounded};
+    use ostler_checkpoint::{CaptureOptions, Store};
+    use ostler_types::{ChangeKind, FileChange, RejectedFile};
+
+    use super::{Change, MAX_BYTES, MAX_FILES, bounded};
 
     fn file(number: u64, path: &str, diff: &str) -> FileChange {
         FileChange {
@@ -328,5 +338,50 @@ mod tests {
         assert_eq!(shown.files.len() as u64 + shown.more, 400);
         let recorded = serde_json::to_vec(&shown.files).unwrap().len();
         assert!(shown.more > 0 && recorded < MAX_BYTES + 1_000, "{recorded}");
+    }
+
+    #[test]
+    fn what_is_protected_is_not_put_back_and_that_is_told() {
+        fn protected_name(_: &Path, path: &Path) -> Option<&'static str> {
+            path.ends_with(".envrc").then_some(".envrc")
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("w");
+        std::fs::create_dir_all(workspace.join("old")).unwrap();
+        let store = Store::open(&folder.path().join("s")).unwrap().with_protected_names(protected_name);
+        let put = |path: &str, text: &str| std::fs::write(workspace.join(path), text).unwrap();
+        let read = |path: &str| std::fs::read_to_string(workspace.join(path)).unwrap();
+        for path in [".envrc", "old/.envrc", "a", "b"] {
+            put(path, &format!("before {path}\n"));
+        }
+        let before = store.capture(&workspace, &CaptureOptions::default()).unwrap();
+        for path in [".envrc", "a", "b"] {
+            put(path, "after\n");
+        }
+        std::fs::rename(workspace.join("old"), workspace.join("new")).unwrap();
+        let shown = store.capture(&workspace, &CaptureOptions::default()).unwrap();
+        let change = Change { store: &store, workspace: &workspace, before: &before, shown: &shown };
+        let rejected = |path: &str, hunks| RejectedFile { path: path.to_owned(), hunks };
+        let named = [
+            rejected(".envrc", None),
+            rejected(".envrc", Some(vec![0])),
+            rejected("new/.envrc", None),
+            rejected("a", None),
+        ];
+        let some = change.put_back(&named).unwrap();
+        assert!(!some.is_whole);
+        for line in &some.lines[..3] {
+            assert!(line.starts_with("could not be put back: ") && line.contains("left as it is"), "{line}");
+        }
+        assert_eq!(some.lines[3], "put back: a");
+        let all = change.put_back_all().unwrap();
+        assert!(!all.is_whole && all.lines.contains(&"put back: b".to_owned()), "{:?}", all.lines);
+        let left = all.lines.iter().filter(|line| line.contains("left as it is")).count();
+        assert_eq!(left, 3, "{:?}", all.lines);
+        assert_eq!(
+            (read(".envrc"), read("new/.envrc")),
+            ("after\n".to_owned(), "before old/.envrc\n".to_owned())
+        );
+        assert!(!workspace.join("old/.envrc").exists());
     }
 }

@@ -9,7 +9,7 @@ use ostler_agent::Failed;
 use ostler_tools::ToolContext;
 use ostler_types::{CommandResult, Message, Part, Report, Role};
 
-use crate::{Care, project};
+use crate::Care;
 
 /// How long one command may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -69,32 +69,6 @@ pub(crate) async fn verify(care: &mut Care<'_>, can_go_on: bool) -> Result<Outco
     }
 }
 
-/// The commands that a turn of this session is checked with: those of the session or the configuration,
-/// else those of a trusted workspace.
-pub(crate) async fn commands(care: &Care<'_>) -> Result<Vec<String>, String> {
-    let policy = &care.context.session.policy.verify;
-    if !policy.commands.is_empty() {
-        return Ok(policy.commands.clone());
-    }
-    let workspace = PathBuf::from(&care.context.session.workspace_path);
-    if let Some(own_checks) = care.own_checks.as_ref().filter(|_| care.context.trusted) {
-        let own = own_checks(workspace.clone()).await.map_err(|why| format!("not verified: {why}"))?;
-        if !own.is_empty() {
-            return Ok(own);
-        }
-    }
-    let found = tokio::task::spawn_blocking(move || project::checks(&workspace)).await.ok().flatten();
-    match found {
-        Some(checks) if care.context.trusted => Ok(checks.commands),
-        Some(checks) => Err(format!(
-            "not verified: {} says how to check this workspace, but the workspace is not trusted (`ostler trust` \
-             changes that)",
-            checks.origin
-        )),
-        None => Err("not verified: nothing says how to check this workspace".to_owned()),
-    }
-}
-
 async fn plan(care: &Care<'_>) -> Plan {
     let policy = &care.context.session.policy.verify;
     if !care.changed {
@@ -104,9 +78,12 @@ async fn plan(care: &Care<'_>) -> Plan {
         return Plan::Nothing(Some("not verified: the policy switches verification off".to_owned()));
     }
     let require_clean = policy.require_clean;
-    match commands(care).await {
+    match care.start.commands(care.context).await {
         Ok(commands) => Plan::Run { commands, require_clean },
-        Err(_) if require_clean => Plan::Run { commands: Vec::new(), require_clean },
+        // Where something says how to check and is not run, a clean tree alone does not stand for it.
+        Err(_) if require_clean && care.start.lines.is_err() => {
+            Plan::Run { commands: Vec::new(), require_clean }
+        }
         Err(why) => Plan::Nothing(Some(why)),
     }
 }

@@ -1,15 +1,17 @@
 //! How each event changes the state. Total: an event that was recorded can always be applied.
 
 mod children;
+mod open_turn;
 
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
 use crate::{
-    Accepted, Answered, ApprovalOption, Batch, CallStatus, Delivery, Event, Limits, Message, Moment,
-    OpenCall, OpenTurn, PATCH_REVIEW, Patch, PendingApproval, Purpose, Queued, Record, Reviewed, Rule, Scope,
-    Session, SessionStatus, State, ToolCall, ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
+    Answered, ApprovalOption, Batch, CallStatus, Child, Delivery, Event, Limits, Message, Moment, OpenCall,
+    OpenTurn, PATCH_REVIEW, Patch, PendingApproval, Purpose, Queued, Record, ReviewAnswer, Reviewed, Rule,
+    Scope, Session, SessionId, SessionStatus, State, ToolCall, ToolCallId, ToolKind, TurnId, TurnStatus,
+    TurnSummary,
 };
 
 impl State {
@@ -23,10 +25,8 @@ impl State {
 
     /// The state after the first record, which must be `session_created`.
     pub fn begin(record: &Record) -> Option<State> {
-        match &record.event {
-            Event::SessionCreated { session } => Some(State::new(session.clone(), record.seq)),
-            _ => None,
-        }
+        let Event::SessionCreated { session } = &record.event else { return None };
+        Some(State::new(session.clone(), record.seq))
     }
 
     /// Folds one more record.
@@ -46,18 +46,10 @@ impl State {
                 self.add_message(message, record.turn_id, idempotency_key.as_deref());
             }
             Event::MessageQueued { queued, idempotency_key, before } => {
-                let steered = self.turn.as_ref().filter(|_| queued.delivery == Delivery::Steer);
-                let answered_by = steered.map_or(queued.turn_id, |turn| turn.id);
-                self.remember_key(idempotency_key.as_deref(), queued.message.id, Some(answered_by));
-                self.enqueue(queued, *before);
+                self.queue_message(queued, idempotency_key.as_deref(), *before);
             }
             Event::MessageWithdrawn { message_id, .. } => self.queue.retain(|q| q.message.id != *message_id),
-            Event::TurnRetried { .. } => {}
-            Event::TurnStarted { message_ids, purpose, .. } => {
-                if let Some(turn_id) = record.turn_id {
-                    self.start_turn(turn_id, message_ids.clone(), purpose.clone(), record.ts);
-                }
-            }
+            Event::TurnStarted { message_ids, purpose, .. } => self.start_turn(record, message_ids, purpose),
             Event::TurnCompleted { verified, .. } => {
                 self.end_turn(TurnStatus::Completed, record.ts, *verified, None);
             }
@@ -65,93 +57,144 @@ impl State {
                 self.end_turn(TurnStatus::Failed, record.ts, None, Some(short(&error.message)));
             }
             Event::TurnCanceled { .. } => self.end_turn(TurnStatus::Canceled, record.ts, None, None),
-            Event::CheckpointCreated { .. } | Event::CheckpointFailed { .. } => self.apply_checkpoint(record),
-            Event::UsageRecorded { message_id, usage, .. } => {
-                // What a message took stands with the message too, as it did before there was this event.
-                if message_id.is_none() {
-                    self.spend(record.turn_id, *usage);
-                }
+            Event::CheckpointCreated { checkpoint_id, moment, .. } => {
+                self.keep_checkpoint(record.turn_id, *moment, checkpoint_id);
             }
+            Event::CheckpointFailed { moment, reason } => {
+                self.miss_checkpoint(record.turn_id, *moment, &short(reason));
+            }
+            Event::UsageRecorded { message_id: None, usage, .. } => self.spend(record.turn_id, *usage),
             Event::ContextCompacted { compaction } => self.compact(compaction),
             Event::AgentUpdated { agent } => self.hear_agent(agent),
-            Event::SubagentStarted { .. }
-            | Event::SubagentCompleted { .. }
-            | Event::ApprovalRequested { child: Some(_), .. }
-            | Event::ApprovalGranted { child: Some(_), .. }
-            | Event::ApprovalDenied { child: Some(_), .. } => self.apply_to_children(record),
-            _ => self.apply_to_turn(record),
+            Event::SubagentStarted { session_id, tool_call_id, subtask, description, background } => {
+                self.children.extend(record.turn_id.map(|turn_id| Child {
+                    session_id: *session_id,
+                    turn_id,
+                    tool_call_id: tool_call_id.clone(),
+                    subtask: subtask.clone(),
+                    description: description.clone(),
+                    background: *background,
+                    outcome: None,
+                    approvals: Vec::new(),
+                }));
+            }
+            Event::SubagentCompleted { session_id, outcome } => self.end_child(*session_id, outcome),
+            Event::ModelOutputCompleted { message, usage, .. } => self.hear_model(message, *usage),
+            Event::ToolBatchStarted { parallel, .. } => {
+                self.in_turn(|turn| turn.batch = Some(Batch { parallel: *parallel, halted: false }));
+            }
+            Event::ToolBatchHalted { .. } => {
+                self.in_turn(|turn| turn.batch.iter_mut().for_each(|batch| batch.halted = true));
+            }
+            Event::ToolBatchCompleted {} => self.in_turn(OpenTurn::end_batch),
+            Event::ToolCallStarted { tool_call, kind } => self.in_turn(|turn| {
+                turn.changed |= *kind != ToolKind::Read;
+                turn.set(&tool_call.id, CallStatus::Started);
+            }),
+            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+                self.in_turn(|turn| turn.set(&tool_call.id, CallStatus::Done { ok: tool_result.ok }));
+            }
+            Event::ApprovalRequested { tool_call, kind, summary, rule, options, child } => {
+                let asked = Asked { tool_call, kind: *kind, summary, rule, options };
+                match child {
+                    Some(child) => self.hear_question(child, &asked, record.ts),
+                    None => self.in_turn(|turn| turn.wait(record, &asked)),
+                }
+            }
+            Event::ApprovalGranted { tool_call_id, child: Some(child), .. }
+            | Event::ApprovalDenied { tool_call_id, child: Some(child), .. } => {
+                self.hear_answer(child, tool_call_id);
+            }
+            Event::ApprovalGranted { tool, tool_call_id, by, reason, review, .. } if tool == PATCH_REVIEW => {
+                self.end_review(
+                    &Answer { tool_call_id, granted: true, by },
+                    reason.as_ref(),
+                    review.as_ref(),
+                );
+            }
+            Event::ApprovalDenied { tool, tool_call_id, by, reason, review, .. } if tool == PATCH_REVIEW => {
+                self.end_review(
+                    &Answer { tool_call_id, granted: false, by },
+                    reason.as_ref(),
+                    review.as_ref(),
+                );
+            }
+            Event::ApprovalGranted { tool_call_id, by, scope, option, .. } => {
+                self.grant(&Answer { tool_call_id, granted: true, by }, *scope, option.as_ref());
+            }
+            Event::ApprovalDenied { tool_call_id, by, reason, option, .. } => {
+                self.deny(&Answer { tool_call_id, granted: false, by }, reason.clone(), option.as_ref());
+            }
+            Event::PatchReviewRequested { tool_call_id, files, waits, more, checkpoint_id, note } => {
+                let (files, checkpoint_id, note) = (files.clone(), checkpoint_id.clone(), note.clone());
+                let patch = Patch { files, more: *more, checkpoint_id, note };
+                self.in_turn(|turn| turn.show_patch(record, tool_call_id, &patch, *waits));
+            }
+            Event::VerificationStarted { .. } => self.in_turn(|turn| turn.rounds += 1),
+            // A check that passed leaves nothing to check until the workspace changes again.
+            Event::VerificationCompleted { ok, .. } => self.in_turn(|turn| turn.changed &= !ok),
+            // What a message took stands with the message too, as it did before there was this event.
+            Event::UsageRecorded { message_id: Some(_), .. }
+            | Event::TurnRetried { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ModelResolved { .. }
+            | Event::ModelWaiting { .. } => {}
         }
         self.settle_status();
     }
 
-    /// The events of a running turn. Without one they change nothing: a repair may follow a crash.
-    fn apply_to_turn(&mut self, record: &Record) {
-        let Some(turn) = &mut self.turn else { return };
-        match &record.event {
-            Event::ModelOutputCompleted { message, usage, .. } => {
-                turn.steps += 1;
-                turn.said = Some(message.id);
-                let tokens = usage.input_tokens + usage.output_tokens;
-                self.context.tokens = if tokens > 0 { Some(tokens) } else { self.context.tokens };
-                turn.usage += *usage;
-                self.session.usage += *usage;
-                turn.calls = message.tool_calls().cloned().map(OpenCall::proposed).collect();
-                turn.used.extend(message.tool_calls().map(|call| call.id.clone()));
-                bound(&mut turn.used, Limits::TURN_CALLS);
-                turn.batch = None;
-            }
-            Event::ToolBatchStarted { parallel, .. } => {
-                turn.batch = Some(Batch { parallel: *parallel, halted: false });
-            }
-            Event::ToolBatchHalted { .. } => {
-                if let Some(batch) = &mut turn.batch {
-                    batch.halted = true;
-                }
-            }
-            Event::ToolBatchCompleted {} => {
-                turn.calls.clear();
-                turn.batch = None;
-            }
-            Event::ToolCallStarted { tool_call, kind } => {
-                turn.changed |= *kind != ToolKind::Read;
-                turn.set(&tool_call.id, CallStatus::Started);
-            }
-            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
-                turn.set(&tool_call.id, CallStatus::Done { ok: tool_result.ok });
-            }
-            Event::ApprovalRequested { tool_call, kind, summary, rule, options, child: _ } => {
-                turn.wait(record, tool_call, *kind, summary, rule, options);
-            }
-            Event::VerificationStarted { .. } => turn.rounds += 1,
-            // A check that passed leaves nothing to check until the workspace changes again.
-            Event::VerificationCompleted { ok, .. } => turn.changed &= !ok,
-            Event::ReasoningCompleted { .. } | Event::ModelResolved { .. } | Event::ModelWaiting { .. } => {}
-            _ => self.apply_to_answers(record),
+    /// Changes the running turn. Without one nothing changes: a repair may follow a crash.
+    fn in_turn(&mut self, change: impl FnOnce(&mut OpenTurn)) {
+        if let Some(turn) = &mut self.turn {
+            change(turn);
         }
     }
 
-    /// What was captured of the workspace, or why not. It may come when the turn is over: one that was
-    /// stopped is captured when nothing of it runs any more.
-    fn apply_checkpoint(&mut self, record: &Record) {
-        let mut open = self.turn.as_mut().filter(|turn| Some(turn.id) == record.turn_id);
-        let summary = self.turns.iter_mut().rev().find(|summary| Some(summary.id) == record.turn_id);
-        match &record.event {
-            Event::CheckpointCreated { checkpoint_id, moment: Moment::Before, .. } => {
-                open.iter_mut().for_each(|turn| turn.checkpoint = Some(checkpoint_id.clone()));
-                summary.into_iter().for_each(|turn| turn.checkpoint_before = Some(checkpoint_id.clone()));
+    fn hear_model(&mut self, message: &Message, usage: crate::Usage) {
+        let Some(turn) = &mut self.turn else { return };
+        turn.steps += 1;
+        turn.said = Some(message.id);
+        let tokens = usage.input_tokens + usage.output_tokens;
+        self.context.tokens = if tokens > 0 { Some(tokens) } else { self.context.tokens };
+        turn.usage += usage;
+        self.session.usage += usage;
+        turn.calls = message.tool_calls().cloned().map(OpenCall::proposed).collect();
+        turn.used.extend(message.tool_calls().map(|call| call.id.clone()));
+        bound(&mut turn.used, Limits::TURN_CALLS);
+        turn.batch = None;
+    }
+
+    /// The workspace was captured. That may come when the turn is over: one that was stopped is captured when
+    /// nothing of it runs any more.
+    fn keep_checkpoint(&mut self, turn_id: Option<TurnId>, moment: Moment, checkpoint_id: &str) {
+        let (open, summary) = self.turn_with_summary(turn_id);
+        match moment {
+            Moment::Before => {
+                open.into_iter().for_each(|turn| turn.checkpoint = Some(checkpoint_id.to_owned()));
+                summary.into_iter().for_each(|turn| turn.checkpoint_before = Some(checkpoint_id.to_owned()));
             }
-            Event::CheckpointCreated { checkpoint_id, moment: Moment::After, .. } => {
-                summary.into_iter().for_each(|turn| turn.checkpoint_after = Some(checkpoint_id.clone()));
+            Moment::After => {
+                summary.into_iter().for_each(|turn| turn.checkpoint_after = Some(checkpoint_id.to_owned()));
             }
-            Event::CheckpointFailed { moment, reason } => {
-                let reason = short(reason);
-                if *moment == Moment::Before {
-                    open.iter_mut().for_each(|turn| turn.checkpoint_error = Some(reason.clone()));
-                }
-                summary.into_iter().for_each(|turn| turn.checkpoint_error = Some(reason.clone()));
-            }
-            _ => unreachable!("State::apply hands only checkpoints to apply_checkpoint"),
         }
+    }
+
+    /// The workspace could not be captured.
+    fn miss_checkpoint(&mut self, turn_id: Option<TurnId>, moment: Moment, reason: &str) {
+        let (open, summary) = self.turn_with_summary(turn_id);
+        if moment == Moment::Before {
+            open.into_iter().for_each(|turn| turn.checkpoint_error = Some(reason.to_owned()));
+        }
+        summary.into_iter().for_each(|turn| turn.checkpoint_error = Some(reason.to_owned()));
+    }
+
+    /// A turn while it runs, and what is kept of it.
+    fn turn_with_summary(
+        &mut self,
+        turn_id: Option<TurnId>,
+    ) -> (Option<&mut OpenTurn>, Option<&mut TurnSummary>) {
+        let open = self.turn.as_mut().filter(|turn| Some(turn.id) == turn_id);
+        (open, self.turns.iter_mut().rev().find(|summary| Some(summary.id) == turn_id))
     }
 
     /// What was used when no message came of it, perhaps of a turn that is over by now.
@@ -164,49 +207,37 @@ impl State {
         }
     }
 
-    /// The rest of them: what people answered.
-    fn apply_to_answers(&mut self, record: &Record) {
+    /// Somebody has said what is to become of the change of the turn.
+    fn end_review(&mut self, answer: &Answer<'_>, reason: Option<&String>, review: Option<&ReviewAnswer>) {
         let Some(turn) = &mut self.turn else { return };
-        match &record.event {
-            Event::PatchReviewRequested { tool_call_id, files, waits, more, checkpoint_id, note } => {
-                turn.reviewed = None;
-                if *waits {
-                    let (files, checkpoint_id, note) = (files.clone(), checkpoint_id.clone(), note.clone());
-                    let patch = Patch { files, more: *more, checkpoint_id, note };
-                    turn.review(record, tool_call_id, &patch);
-                }
-            }
-            Event::ApprovalGranted { tool, reason, review, by, tool_call_id, .. }
-            | Event::ApprovalDenied { tool, reason, review, by, tool_call_id, .. }
-                if tool == PATCH_REVIEW =>
-            {
-                let accepted = matches!(record.event, Event::ApprovalGranted { .. });
-                let answer = review.clone().unwrap_or_default();
-                let shown =
-                    turn.call(tool_call_id).and_then(|open| open.call.input["checkpoint_id"].as_str());
-                let checkpoint_id = shown.map(str::to_owned);
-                turn.reviewed = Some(Reviewed { accepted, reason: reason.clone(), answer, checkpoint_id });
-                turn.calls.clear();
-                let answered = Answered::new(turn.id, tool_call_id, accepted, by);
-                self.remember_answer(answered);
-            }
-            Event::ApprovalGranted { tool_call_id, by, scope, option, .. } => {
-                let rule = turn.call(tool_call_id).and_then(OpenCall::offered_rule);
-                turn.choose(tool_call_id, CallStatus::Granted, option.as_ref());
-                let answered = Answered::new(turn.id, tool_call_id, true, by);
-                self.remember_answer(answered);
-                if let (Some(rule), Scope::Session | Scope::Always) = (rule, scope) {
-                    self.remember_rule(rule);
-                }
-            }
-            Event::ApprovalDenied { tool_call_id, by, reason, option, .. } => {
-                let denied = CallStatus::Denied { reason: reason.clone() };
-                turn.choose(tool_call_id, denied, option.as_ref());
-                let answered = Answered::new(turn.id, tool_call_id, false, by);
-                self.remember_answer(answered);
-            }
-            _ => unreachable!("State::apply handles every event outside a turn itself"),
+        let shown = turn.call(answer.tool_call_id).and_then(|open| open.call.input["checkpoint_id"].as_str());
+        turn.reviewed = Some(Reviewed {
+            accepted: answer.granted,
+            reason: reason.cloned(),
+            answer: review.cloned().unwrap_or_default(),
+            checkpoint_id: shown.map(str::to_owned),
+        });
+        turn.calls.clear();
+        let turn_id = turn.id;
+        self.remember_answer(answer.in_turn(turn_id));
+    }
+
+    fn grant(&mut self, answer: &Answer<'_>, scope: Scope, option: Option<&String>) {
+        let Some(turn) = &mut self.turn else { return };
+        let rule = turn.call(answer.tool_call_id).and_then(OpenCall::offered_rule);
+        turn.choose(answer.tool_call_id, CallStatus::Granted, option);
+        let turn_id = turn.id;
+        self.remember_answer(answer.in_turn(turn_id));
+        if let (Some(rule), Scope::Session | Scope::Always) = (rule, scope) {
+            self.remember_rule(rule);
         }
+    }
+
+    fn deny(&mut self, answer: &Answer<'_>, reason: Option<String>, option: Option<&String>) {
+        let Some(turn) = &mut self.turn else { return };
+        turn.choose(answer.tool_call_id, CallStatus::Denied { reason }, option);
+        let turn_id = turn.id;
+        self.remember_answer(answer.in_turn(turn_id));
     }
 
     /// Takes over what can be changed from outside; what the log itself says stays.
@@ -238,7 +269,10 @@ impl State {
     }
 
     /// Has a message wait, in the place of itself where it waits already.
-    fn enqueue(&mut self, queued: &Queued, before: Option<crate::MessageId>) {
+    fn queue_message(&mut self, queued: &Queued, key: Option<&str>, before: Option<crate::MessageId>) {
+        let steered = self.turn.as_ref().filter(|_| queued.delivery == Delivery::Steer);
+        let answered_by = steered.map_or(queued.turn_id, |turn| turn.id);
+        self.remember_key(key, queued.message.id, Some(answered_by));
         self.queue.retain(|waiting| waiting.message.id != queued.message.id);
         let place = before.and_then(|id| self.queue.iter().position(|waiting| waiting.message.id == id));
         let last = match queued.delivery {
@@ -248,13 +282,9 @@ impl State {
         self.queue.insert(place.unwrap_or(last), queued.clone());
     }
 
-    fn start_turn(
-        &mut self,
-        id: TurnId,
-        message_ids: Vec<crate::MessageId>,
-        purpose: Purpose,
-        at: Timestamp,
-    ) {
+    fn start_turn(&mut self, record: &Record, message_ids: &[crate::MessageId], purpose: &Purpose) {
+        let Some(id) = record.turn_id else { return };
+        let (message_ids, purpose, at) = (message_ids.to_vec(), purpose.clone(), record.ts);
         if purpose.is_answer() {
             self.unanswered.clear();
         }
@@ -335,104 +365,44 @@ impl State {
     }
 }
 
-impl OpenTurn {
-    /// Lets a call wait for an answer. What was shown to the one who answers is what may run.
-    fn wait(
-        &mut self,
-        record: &Record,
-        call: &ToolCall,
-        kind: ToolKind,
-        summary: &str,
-        rule: &Rule,
-        options: &[ApprovalOption],
-    ) {
-        let turn_id = self.id;
-        let Some(open) = self.call_mut(&call.id) else { return };
-        open.call = call.clone();
-        let approval = Box::new(PendingApproval {
-            session_id: record.session_id,
+/// A question as its event says it.
+struct Asked<'a> {
+    tool_call: &'a ToolCall,
+    kind: ToolKind,
+    summary: &'a str,
+    rule: &'a Rule,
+    options: &'a [ApprovalOption],
+}
+
+impl Asked<'_> {
+    fn pending(&self, session_id: SessionId, turn_id: TurnId, requested_at: Timestamp) -> PendingApproval {
+        PendingApproval {
+            session_id,
             turn_id,
-            tool_call_id: call.id.clone(),
-            tool: call.name.clone(),
-            input: call.input.clone(),
-            kind,
-            summary: summary.to_owned(),
-            rule: rule.clone(),
-            options: options.to_vec(),
-            requested_at: record.ts,
-        });
-        open.status = CallStatus::Waiting { approval };
-    }
-
-    /// Lets the whole change of the turn wait for an answer, like a call.
-    fn review(&mut self, record: &Record, id: &ToolCallId, patch: &Patch) {
-        let mut input = serde_json::json!({ "files": patch.files, "more": patch.more });
-        let named = [("checkpoint_id", &patch.checkpoint_id), ("note", &patch.note)];
-        for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
-            input[name] = serde_json::Value::from(value.as_str());
-        }
-        let call = ToolCall { id: id.clone(), name: PATCH_REVIEW.to_owned(), input };
-        let rule = Rule {
-            tool: PATCH_REVIEW.to_owned(),
-            subject: id.0.clone(),
-            whole: true,
-            workspace: None,
-            commands: Vec::new(),
-        };
-        self.calls = vec![OpenCall::proposed(call.clone())];
-        self.wait(record, &call, ToolKind::Write, &review_summary(patch), &rule, &[]);
-    }
-
-    fn choose(&mut self, id: &ToolCallId, status: CallStatus, option: Option<&String>) {
-        if let Some(open) = self.call_mut(id) {
-            open.chosen = option.cloned();
-            open.status = status;
-        }
-    }
-
-    fn set(&mut self, id: &ToolCallId, status: CallStatus) {
-        if let Some(open) = self.call_mut(id) {
-            open.status = status;
+            tool_call_id: self.tool_call.id.clone(),
+            tool: self.tool_call.name.clone(),
+            input: self.tool_call.input.clone(),
+            kind: self.kind,
+            summary: self.summary.to_owned(),
+            rule: self.rule.clone(),
+            options: self.options.to_vec(),
+            requested_at,
         }
     }
 }
 
-impl OpenCall {
-    fn proposed(call: crate::ToolCall) -> OpenCall {
-        OpenCall { call, status: CallStatus::Proposed, chosen: None }
-    }
-
-    /// The answer as the agent hears it: one of those that it offered, if it did.
-    pub fn answered(&self, plain: Accepted, allowed: bool) -> Accepted {
-        match &self.chosen {
-            Some(option) => Accepted::Chosen { option: option.clone(), allowed },
-            None => plain,
-        }
-    }
-
-    /// The rule that was shown to whoever answers.
-    fn offered_rule(&self) -> Option<Rule> {
-        if let CallStatus::Waiting { approval } = &self.status { Some(approval.rule.clone()) } else { None }
-    }
+/// Who answered which call, and how.
+struct Answer<'a> {
+    tool_call_id: &'a ToolCallId,
+    granted: bool,
+    by: &'a str,
 }
 
-impl Answered {
-    fn new(turn_id: TurnId, tool_call_id: &ToolCallId, granted: bool, by: &str) -> Answered {
-        Answered { turn_id, tool_call_id: tool_call_id.clone(), granted, by: by.to_owned() }
+impl Answer<'_> {
+    fn in_turn(&self, turn_id: TurnId) -> Answered {
+        let (tool_call_id, by) = (self.tool_call_id.clone(), self.by.to_owned());
+        Answered { turn_id, tool_call_id, granted: self.granted, by }
     }
-}
-
-/// A review in a line.
-fn review_summary(Patch { files, more, note, .. }: &Patch) -> String {
-    if let Some(note) = note {
-        return format!("keep the change of this turn, which cannot be shown: {}", short(note));
-    }
-    let (added, removed) =
-        files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
-    let count = files.len() as u64 + more;
-    let noun = if count == 1 { "file" } else { "files" };
-    let shown = if *more == 0 { String::new() } else { format!(" in the {} that are shown", files.len()) };
-    format!("keep the change of this turn: {count} {noun}, +{added} −{removed} lines{shown}")
 }
 
 /// A title from the first line that says something, at most 80 characters.

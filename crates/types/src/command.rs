@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentState, ApprovalOption, ChildNews, CommandResult, Compaction, Effort, Event, Failure, Message,
-    MessageId, Moment, Part, Patch, Plan, Policy, Resolution, ReviewAnswer, Reviewed, Scope, SessionId,
-    ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    MessageId, Moment, Part, Patch, Plan, Policy, ReadProof, Resolution, ReviewAnswer, Reviewed, Scope,
+    SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
 /// What can be asked of a session.
@@ -217,6 +217,8 @@ pub enum Report {
         risk: Option<String>,
         /// Whether the workspace is trusted.
         trusted: bool,
+        /// Which commands of a shell call only read.
+        proof: ReadProof,
         /// The answers that the call's agent offers. One that offers some wants to be answered by a person.
         options: Vec<ApprovalOption>,
     },

@@ -183,67 +183,24 @@ impl Event {
         !matches!(self, Event::SessionUpdated { .. })
     }
 
-    /// The event's name on every wire and in every log.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Event::SessionCreated { .. } => "session_created",
-            Event::SessionUpdated { .. } => "session_updated",
-            Event::SessionCompleted { .. } => "session_completed",
-            Event::SessionFailed { .. } => "session_failed",
-            Event::SessionCanceled { .. } => "session_canceled",
-            Event::MessageAdded { .. } => "message_added",
-            Event::MessageQueued { .. } => "message_queued",
-            Event::MessageWithdrawn { .. } => "message_withdrawn",
-            Event::TurnStarted { .. } => "turn_started",
-            Event::TurnRetried { .. } => "turn_retried",
-            Event::TurnCompleted { .. } => "turn_completed",
-            Event::TurnFailed { .. } => "turn_failed",
-            Event::TurnCanceled { .. } => "turn_canceled",
-            Event::ModelResolved { .. } => "model_resolved",
-            Event::ModelWaiting { .. } => "model_waiting",
-            Event::UsageRecorded { .. } => "usage_recorded",
-            Event::ReasoningCompleted { .. } => "reasoning_completed",
-            Event::ModelOutputCompleted { .. } => "model_output_completed",
-            Event::ToolBatchStarted { .. } => "tool_batch_started",
-            Event::ToolBatchHalted { .. } => "tool_batch_halted",
-            Event::ToolBatchCompleted {} => "tool_batch_completed",
-            Event::ToolCallStarted { .. } => "tool_call_started",
-            Event::ToolCallCompleted { .. } => "tool_call_completed",
-            Event::ApprovalRequested { .. } => "approval_requested",
-            Event::ApprovalGranted { .. } => "approval_granted",
-            Event::ApprovalDenied { .. } => "approval_denied",
-            Event::CheckpointCreated { .. } => "checkpoint_created",
-            Event::CheckpointFailed { .. } => "checkpoint_failed",
-            Event::PatchReviewRequested { .. } => "patch_review_requested",
-            Event::VerificationStarted { .. } => "verification_started",
-            Event::VerificationCompleted { .. } => "verification_completed",
-            Event::ContextCompacted { .. } => "context_compacted",
-            Event::AgentUpdated { .. } => "agent_updated",
-            Event::SubagentStarted { .. } => "subagent_started",
-            Event::SubagentCompleted { .. } => "subagent_completed",
-        }
-    }
-
     /// The message that this event adds to the conversation, if it adds one.
     pub fn message(&self, at: jiff::Timestamp) -> Option<Message> {
-        match self {
-            Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => {
-                Some(message.clone())
-            }
-            Event::ToolCallCompleted { tool_call, tool_result, message_id, .. } => Some(Message {
-                id: *message_id,
-                role: crate::Role::Tool,
-                parts: vec![crate::Part::ToolResult {
-                    tool_call_id: tool_call.id.clone(),
-                    name: tool_call.name.clone(),
-                    ok: tool_result.ok,
-                    text: tool_result.text(),
-                    images: tool_result.pictures().collect(),
-                }],
-                created_at: at,
-            }),
-            _ => None,
+        if let Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } = self {
+            return Some(message.clone());
         }
+        let Event::ToolCallCompleted { tool_call, tool_result, message_id, .. } = self else { return None };
+        Some(Message {
+            id: *message_id,
+            role: crate::Role::Tool,
+            parts: vec![crate::Part::ToolResult {
+                tool_call_id: tool_call.id.clone(),
+                name: tool_call.name.clone(),
+                ok: tool_result.ok,
+                text: tool_result.text(),
+                images: tool_result.pictures().collect(),
+            }],
+            created_at: at,
+        })
     }
 }
 

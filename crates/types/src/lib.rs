@@ -4,6 +4,9 @@
 //! [`State::apply`] folds an event into the state. Nothing here does IO, reads a clock, makes an id,
 //! spawns or awaits: the engine passes in ids and times, and writes down what is decided.
 
+// A new event or report must be looked at wherever one is told from another.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod apply;
 mod child;
 mod clock;
@@ -12,16 +15,19 @@ mod conversation;
 mod decide;
 mod delta;
 mod event;
+mod event_name;
 mod foreign;
 mod ids;
 mod message;
 mod model;
 mod object;
 mod policy;
+mod printable;
 mod raw;
 mod record;
 mod refusal;
 mod review;
+mod secrets;
 mod session;
 mod state;
 mod tool;
@@ -37,6 +43,7 @@ pub use conversation::{Compaction, CompactionTrigger, Conversation};
 pub use decide::{create, decide};
 pub use delta::{Delta, DeltaKind};
 pub use event::{CallName, CommandResult, Event, Failure};
+pub use event_name::{EventName, UnknownEvent};
 pub use foreign::{
     AgentChoice, AgentCommand, AgentSetting, AgentState, ApprovalOption, LoginMethod, OptionKind, PlanEntry,
 };
@@ -45,14 +52,17 @@ pub use message::{Message, Part, Picture, Role};
 pub use model::{Ability, Cost, Effort, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution, ResolvedBy};
 pub use object::{object, optional_object};
 pub use policy::{
-    ApprovalPolicy, CommandPattern, PatchReview, PatchReviewMode, Policy, Rule, Scope, VerifyPolicy,
+    ApprovalPolicy, CommandPattern, PatchReview, PatchReviewMode, Policy, ReadProof, Rule, Scope,
+    VerifyPolicy,
 };
+pub use printable::{is_printable, printable};
 pub use raw::RawLine;
 pub use record::{NewRecord, Record};
 pub use refusal::{Refusal, RefusalKind};
 pub use review::{
     ChangeKind, FileChange, Moment, PATCH_REVIEW, Patch, RejectedFile, ReviewAnswer, ReviewComment, Reviewed,
 };
+pub use secrets::{Secrets, tail_of_stream};
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{
     Answered, Batch, CallStatus, ContextUse, Limits, OpenCall, OpenTurn, PendingApproval, Queued, State,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ostler_command_line::{Pattern, allowed_with, parse, suggest_with};
+use ostler_command_line::{Circumstances, Pattern, Reading, allowed_with, parse, suggest_with};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,11 +55,12 @@ impl Default for ApprovalPolicy {
 
 impl ApprovalPolicy {
     /// Whether this call has to wait for an answer. Git starts programs that a repository's settings name,
-    /// so it only counts as reading where the workspace is trusted.
-    pub fn asks(&self, call: &ToolCall, kind: ToolKind, trusted: bool) -> bool {
+    /// so it only counts as reading where the workspace is trusted; any other command counts as reading where
+    /// it was proven to.
+    pub fn asks(&self, call: &ToolCall, kind: ToolKind, trusted: bool, proof: &ReadProof) -> bool {
         let by_name = self.require_for_tools.contains(&call.name);
         let named = by_name || self.require_for_kinds.contains(&kind);
-        named && !self.lets_through(call, trusted, std::iter::empty())
+        named && !self.lets_through(call, trusted, proof, std::iter::empty())
     }
 
     /// The same with no more rights than another policy gives: what asks there asks here too, and the rules
@@ -87,6 +88,7 @@ impl ApprovalPolicy {
         &'a self,
         call: &ToolCall,
         trusted: bool,
+        proof: &ReadProof,
         others: impl Iterator<Item = &'a Rule>,
     ) -> bool {
         let rules: Vec<&Rule> = self.rules.iter().chain(others).collect();
@@ -100,7 +102,33 @@ impl ApprovalPolicy {
         }
         let of_tool = rules.iter().filter(|rule| rule.tool == call.name);
         let patterns: Vec<Pattern> = of_tool.flat_map(|rule| &rule.commands).map(Into::into).collect();
-        allowed_with(&parse(line), &patterns, trusted)
+        let reading = parse(line);
+        let proven = proof.of(&reading);
+        allowed_with(&reading, &patterns, Circumstances { git_is_safe: trusted, proven: &proven })
+    }
+}
+
+/// Which commands of a shell call were found to read nothing but files of the workspace and public files of
+/// the system, by programs of the system. To be found out by somebody with a file system, just before the
+/// call is decided on: no record keeps it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ReadProof {
+    /// Nobody has looked.
+    #[default]
+    Missing,
+    /// For each command, in the order in which the call's line is read.
+    Commands(Vec<bool>),
+    /// It was looked at when the call was proposed.
+    Earlier,
+}
+
+impl ReadProof {
+    fn of(&self, reading: &Reading) -> Vec<bool> {
+        match self {
+            ReadProof::Missing => Vec::new(),
+            ReadProof::Commands(proven) => proven.clone(),
+            ReadProof::Earlier => vec![true; reading.commands.len()],
+        }
     }
 }
 
@@ -152,8 +180,17 @@ impl From<&CommandPattern> for Pattern {
 impl Rule {
     /// The rule that allows exactly this call, in any workspace.
     pub fn of(call: &ToolCall) -> Rule {
+        Rule::beyond(call, &ReadProof::Earlier)
+    }
+
+    /// The same where it is known which commands only read. Each of the others is allowed by the rule.
+    pub fn beyond(call: &ToolCall, proof: &ReadProof) -> Rule {
         let (subject, whole) = subject(call);
-        let suggested = shell_line(call).and_then(|line| suggest_with(&parse(line), false));
+        let suggested = shell_line(call).and_then(|line| {
+            let reading = parse(line);
+            let proven = proof.of(&reading);
+            suggest_with(&reading, Circumstances { git_is_safe: false, proven: &proven })
+        });
         let suggested = suggested.unwrap_or_default();
         let pattern = |Pattern { argv, open }| CommandPattern { argv, open };
         let commands = suggested.into_iter().map(pattern).collect();
@@ -226,7 +263,7 @@ fn sorted(value: &Value) -> Value {
             Value::Object(ordered.into_iter().map(|(name, value)| (name.clone(), value)).collect())
         }
         Value::Array(values) => Value::Array(values.iter().map(sorted).collect()),
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
 

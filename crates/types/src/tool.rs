@@ -72,11 +72,9 @@ impl ToolResult {
 
     /// The pictures that the model is shown.
     pub fn pictures(&self) -> impl Iterator<Item = Picture> + '_ {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Image { reference, mime_type } => {
-                Some(Picture { reference: reference.clone(), mime_type: mime_type.clone() })
-            }
-            _ => None,
+        self.parts.iter().filter_map(|part| {
+            let Part::Image { reference, mime_type } = part else { return None };
+            Some(Picture { reference: reference.clone(), mime_type: mime_type.clone() })
         })
     }
 

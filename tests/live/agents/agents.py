@@ -26,7 +26,8 @@ INSTALL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../acp/ad
 def doctor(world):
     said = world.daemon.run("agents", "doctor", world.daemon.adapter.name)
     assert said.returncode == 0 and ": works\n" in said.stdout, said
-    return said.stdout.splitlines()[1].strip()
+    assert "\n  confined: " in said.stdout, said
+    return said.stdout.splitlines()[2].strip()
 
 
 def streamed(world):
@@ -163,7 +164,10 @@ def main():
     print("no network but loopback" if offline.go() else "the network could not be cut off")
     rows, failed = [], 0
     for name in wanted:
-        place = tempfile.mkdtemp(prefix=f"ostler-{name}-")
+        # Not in /tmp, which a confined agent has for itself anyway.
+        homes = os.path.join(os.path.dirname(given.installed), "acp-homes")
+        os.makedirs(homes, exist_ok=True)
+        place = tempfile.mkdtemp(prefix=f"{name}-", dir=homes)
         version, outcomes = attempt(given.binary, given.installed, name, place)
         failed += sum(seen is None for seen in outcomes.values())
         rows.append([f"{name} {version}", *("FAILED" if seen is None else "yes" for seen in outcomes.values())])

@@ -9,6 +9,7 @@ use crate::rust_text;
 
 const DOCUMENT: &str = "docs/events.md";
 const EVENTS: &str = "crates/types/src/event.rs";
+const NAMES: &str = "crates/types/src/event_name.rs";
 const DELTAS: &str = "crates/types/src/delta.rs";
 const COMMANDS: &str = "crates/types/src/command.rs";
 
@@ -18,13 +19,13 @@ const RECORD: &[&str] = &["seq", "ts", "session_id", "turn_id", "type", "data", 
 /// Each event and delta has a section `### \`name\`` with an example that parses and has that type.
 pub(super) fn documented(tree: &Tree) -> Vec<Finding> {
     let sections = sections(text(tree, DOCUMENT));
-    let events = names(text(tree, EVENTS));
+    let events = event_names(tree);
     let deltas = names(text(tree, DELTAS));
     let mut findings: Vec<Finding> = [(EVENTS, &events), (DELTAS, &deltas)]
         .iter()
         .filter(|(_, names)| names.is_empty())
         .map(|(path, _)| {
-            Finding::new(path, 1, "no names found in `fn name`; the check of docs/events.md reads them there")
+            Finding::new(path, 1, "no names found; the check of docs/events.md reads them there")
         })
         .collect();
     for (name, members) in
@@ -125,6 +126,34 @@ fn example(section: &Section, members: Option<&[&str]>) -> Vec<Finding> {
     section.examples.iter().filter_map(judge).collect()
 }
 
+/// The names of all events.
+fn event_names(tree: &Tree) -> Vec<String> {
+    let code = rust_text::scan(text(tree, EVENTS)).code;
+    rust_text::variants(&code, "Event").iter().map(|variant| rust_text::snake_case(variant)).collect()
+}
+
+/// An event is named by `EventName`, which the compiler knows, and not by a text.
+pub(super) fn named_by_type(tree: &Tree) -> Vec<Finding> {
+    let names: Vec<String> = event_names(tree).iter().map(|name| format!("\"{name}\"")).collect();
+    let is_production = |path: &str| {
+        path.starts_with("crates/") && path.contains("/src/") && !path.starts_with("crates/testing/")
+    };
+    let mut findings = Vec::new();
+    for file in tree.ending(".rs").filter(|file| is_production(&file.path) && file.path != NAMES) {
+        let shipped = file.text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in shipped.lines().enumerate() {
+            let named = names
+                .iter()
+                .find(|name| line.contains(name.as_str()) && !line.trim_start().starts_with("//"));
+            findings.extend(named.map(|name| {
+                let text = format!("names an event by the text {name}; use `EventName`");
+                Finding::new(&file.path, number + 1, text)
+            }));
+        }
+    }
+    findings
+}
+
 /// The strings that `fn name` returns, one per match arm.
 fn names(source: &str) -> Vec<String> {
     let functions = rust_text::functions(&rust_text::scan(source).code);
@@ -140,10 +169,10 @@ fn text<'a>(tree: &'a Tree, path: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMANDS, DELTAS, DOCUMENT, EVENTS, commands_mentioned, documented};
+    use super::{COMMANDS, DELTAS, DOCUMENT, EVENTS, commands_mentioned, documented, named_by_type};
     use crate::tidy::tree::Tree;
 
-    const EVENT_CODE: &str = "impl Event {\n    fn other() { \"no\"; }\n    pub fn name(&self) -> &'static str {\n        match self {\n            Event::A { .. } => \"a_done\",\n        }\n    }\n}\n";
+    const EVENT_CODE: &str = "pub enum Event {\n    /// Done.\n    ADone { by: String },\n}\n";
     const DELTA_CODE: &str =
         "impl Delta { fn name(&self) -> &'static str {\n match x { D::B => \"b_delta\",\n } } }\n";
     const GOOD: &str = "# Events\n### `a_done`\n```json\n{\"seq\":1,\"ts\":\"\",\"session_id\":\"\",\"turn_id\":null,\"type\":\"a_done\",\"data\":{},\"chain\":\"\"}\n```\n### `b_delta`\n```json\n{\"type\":\"b_delta\",\"data\":{}}\n```\n## Commands\n";
@@ -151,6 +180,18 @@ mod tests {
     fn found(document: &str) -> Vec<String> {
         let tree = Tree::of(&[(DOCUMENT, document), (EVENTS, EVENT_CODE), (DELTAS, DELTA_CODE)]);
         documented(&tree).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn an_event_is_not_named_by_a_text() {
+        let used = "fn f() {\n    // \"a_done\"\n    g(\"a_done\");\n}\n#[cfg(test)]\nmod tests { const A: &str = \"a_done\"; }\n";
+        let tree =
+            Tree::of(&[(EVENTS, EVENT_CODE), ("crates/a/src/lib.rs", used), ("crates/a/tests/it.rs", used)]);
+        let found = named_by_type(&tree);
+        assert_eq!(
+            found.iter().map(|finding| (finding.path.as_str(), finding.line)).collect::<Vec<_>>(),
+            [("crates/a/src/lib.rs", 3)]
+        );
     }
 
     #[test]

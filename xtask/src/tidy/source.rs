@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::tree::Tree;
-use crate::rust_text;
+use crate::rust_text::{self, Function};
 
 const LONG_FILE: usize = 500;
 const LONGEST_FILE: usize = 800;
@@ -19,14 +19,16 @@ pub(super) fn lengths(tree: &Tree) -> Vec<Finding> {
     tree.ending(".rs").filter_map(|file| length(&file.path, file.text.lines().count())).collect()
 }
 
-/// A function fits on a screen.
+/// A function fits on a screen, but for a `match` over everything that can happen.
 pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.ending(".rs") {
         let code = rust_text::scan(&file.text).code;
-        for function in
-            rust_text::functions(&code).iter().filter(|function| function.lines >= LONGEST_FUNCTION)
-        {
+        let is_long = |function: &&Function| {
+            function.lines >= LONGEST_FUNCTION
+                && function.lines - rust_text::lines_of_large_matches(&code, function) >= LONGEST_FUNCTION
+        };
+        for function in rust_text::functions(&code).iter().filter(is_long) {
             let (name, lines) = (&function.name, function.lines);
             let text = format!(
                 "`{name}` has {lines} lines; a function stays under {LONGEST_FUNCTION}, move a part of it out"
@@ -48,6 +50,18 @@ pub(super) fn heads(tree: &Tree) -> Vec<Finding> {
 mod tests {
     use super::{functions, heads, lengths};
     use crate::tidy::tree::Tree;
+
+    #[test]
+    fn a_match_over_very_much_may_be_long() {
+        let arms = |count: usize| "        A::B { .. } => {\n            x;\n        }\n".repeat(count);
+        let of = |count: usize| {
+            let text = format!("fn f() {{\n    match a {{\n{}    }}\n}}\n", arms(count));
+            functions(&Tree::of(&[("a.rs", &text)])).len()
+        };
+        assert_eq!([of(19), of(20), of(60)], [0, 0, 0]);
+        let long = format!("fn f() {{\n{}    match a {{\n{}    }}\n}}\n", "    x;\n".repeat(70), arms(30));
+        assert_eq!(functions(&Tree::of(&[("a.rs", &long)])).len(), 1);
+    }
 
     #[test]
     fn long_files_warn_and_longer_ones_fail() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ostler_checkpoint::Store;
 use ostler_testing::clock::FixedClock;
-use ostler_types::{Event, PatchReviewMode, Policy, Role, SessionId, Verdict};
+use ostler_types::{Event, PatchReviewMode, Policy, Role, SessionId, ToolKind, Verdict};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -76,6 +76,17 @@ async fn a_check_that_is_canceled_leaves_the_agent_ready() {
     assert_eq!((world.notes("start").len(), world.notes("new").len()), (1, 1));
 }
 
+#[tokio::test]
+async fn a_check_that_the_agent_wrote_is_not_run() {
+    let (world, _store) = kept(|policy| policy.approval.require_for_kinds = vec![ToolKind::Exec]);
+    std::fs::write(world.workspace().join("Makefile"), "test:\n\ttrue\n").unwrap();
+    world.host.trust(true);
+    let ended = world.ask("write:Makefile=test:;touch_ran say:ready").await.unwrap();
+    assert_eq!(ended.verified, None, "{ended:?}");
+    assert!(ended.verification.unwrap().contains("Makefile"));
+    assert!(!world.host.names().contains(&"verification_started"));
+}
+
 fn id(number: u128) -> SessionId {
     SessionId::new(Uuid::from_u128(number))
 }
@@ -110,7 +121,7 @@ async fn a_session_that_was_begun_elsewhere_is_taken_over_with_what_was_said() {
     let clock = FixedClock::default();
     let adopted = within(world.agent.adopt(id(7), &world.workspace(), "kept-1", &clock)).await.unwrap();
     assert_eq!(adopted.state.agent_session_id.as_deref(), Some("kept-1"));
-    let names: Vec<&str> = adopted.records.iter().map(|record| record.event.name()).collect();
+    let names: Vec<&str> = adopted.records.iter().map(|record| record.event.name().as_str()).collect();
     assert_eq!(
         names,
         [

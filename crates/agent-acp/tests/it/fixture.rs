@@ -159,7 +159,7 @@ pub(crate) fn check(host: &TurnHost) {
         .collect();
     assert_eq!(unique, results.iter().copied().collect::<HashSet<_>>(), "calls and results pair");
     assert_eq!(results.len(), calls.len(), "each call has one result");
-    let count = |names: &[&str]| events.iter().filter(|event| names.contains(&event.name())).count();
+    let count = |names: &[&str]| events.iter().filter(|event| names.contains(&event.name().as_str())).count();
     assert_eq!(
         count(&["turn_started"]),
         count(&["turn_completed", "turn_failed", "turn_canceled"]),

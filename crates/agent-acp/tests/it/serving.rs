@@ -75,6 +75,42 @@ async fn a_write_that_the_policy_allows_is_recorded_as_a_call() {
 }
 
 #[tokio::test]
+async fn what_is_protected_is_not_written_for_an_agent_whatever_it_is_called() {
+    let world = world(&[]);
+    let at = |path: &str| world.workspace().join(path);
+    for directory in ["conf", "sub", ".vscode"] {
+        std::fs::create_dir(at(directory)).unwrap();
+    }
+    std::os::unix::fs::symlink("conf", at(".claude")).unwrap();
+    std::os::unix::fs::symlink(".vscode", at("editor")).unwrap();
+    std::os::unix::fs::symlink("../.mcp.json", at("sub/servers.json")).unwrap();
+    let absolute = at(".envrc").display().to_string();
+    let paths = [
+        ".mcp.json",
+        ".MCP.json",
+        "sub/.envrc",
+        "new/.ostler/config.toml",
+        ".git/config",
+        "conf/settings.json",
+        "editor/tasks.json",
+        "sub/servers.json",
+        "sub/../.husky/pre-commit",
+        absolute.as_str(),
+    ];
+    for (number, path) in paths.iter().enumerate() {
+        world.ask(&format!("write:{path}=planted")).await.unwrap();
+        let answer = noted(&world, "write");
+        assert!(answer["error"]["message"].is_string(), "{path}: {answer}");
+        assert_eq!(world.notes("write").len(), number + 1, "each has an answer of its own");
+    }
+    let is_empty = |path: &str| std::fs::read_dir(at(path)).unwrap().next().is_none();
+    assert!(is_empty("conf") && is_empty(".vscode"), "nothing went by a link");
+    for path in [".mcp.json", ".MCP.json", ".envrc", "sub/.envrc", "new/.ostler", ".git/config", ".husky"] {
+        assert!(!at(path).exists(), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_write_within_a_call_that_the_policy_allows_belongs_to_that_call() {
     let world = world(&[]);
     world.ask("open:edit write:a.txt=x done:edit say:done").await.unwrap();
@@ -101,6 +137,22 @@ async fn a_command_waits_for_a_person_where_the_policy_says_so() {
     world.ask("run:touch_made say:done").await.unwrap();
     assert!(!world.workspace().join("made").exists());
     assert!(noted(&world, "run")["error"].is_object());
+}
+
+/// An agent's command that only reads the workspace runs; one that reads beside it waits for a person.
+#[tokio::test]
+async fn a_command_that_reads_outside_of_the_workspace_waits_for_a_person() {
+    let mut world = world_with(Policy::default(), &[]);
+    world.host = world.host.answering(|_| Some((Verdict::Deny, Some("no".to_owned()))));
+    std::fs::write(world.workspace().join("near.txt"), "near").unwrap();
+    std::fs::write(world.directory.path().join("far.txt"), "far").unwrap();
+    std::os::unix::fs::symlink("../far.txt", world.workspace().join("link.txt")).unwrap();
+    world.ask("run:cat_near.txt say:done").await.unwrap();
+    assert_eq!(noted(&world, "output")["result"]["output"], "near");
+    for line in ["cat_../far.txt", "cat_link.txt", "cat_l*.txt", "cd_.._&&_cat_far.txt"] {
+        world.ask(&format!("run:{line} say:done")).await.unwrap();
+        assert!(noted(&world, "run")["error"].is_object(), "{line}");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,11 @@
 //! One call: what the tool sees, who is asked, what becomes of calls that cannot run.
 
-use ostler_models::ModelEvent;
+use std::sync::Arc;
+
+use ostler_agent_native::NativeAgent;
+use ostler_models::{Model, ModelEvent};
 use ostler_testing::model::{Cue, call, calls, text};
+use ostler_tools::Tools;
 use ostler_types::{DeltaKind, Event, Policy, Verdict, results};
 use serde_json::{Value, json};
 
@@ -90,6 +94,26 @@ async fn a_denied_call_is_a_result_and_the_turn_goes_on() {
     assert!(world.bench.seen().is_empty());
     assert_eq!(world.count("tool_batch_halted"), 1);
     assert_eq!((world.count("approval_requested"), world.count("turn_completed")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_command_that_reads_outside_of_the_workspace_is_asked_about() {
+    let batch = [
+        ("c1", "shell", json!({"command": "cat near.txt"})),
+        ("c2", "shell", json!({"command": "cat link.txt", "timeout_seconds": 5})),
+    ];
+    let mut world = world_with(Policy::default(), [calls(&batch), text("then not")]);
+    let (model, tools): (Arc<dyn Model>, _) = (world.model.clone(), Arc::new(Tools::builtin()));
+    world.agent = Arc::new(NativeAgent::with_model(move |_| Ok(model.clone()), tools, 10));
+    std::fs::write(world.workspace.path().join("near.txt"), "near").unwrap();
+    std::os::unix::fs::symlink("/proc/self/environ", world.workspace.path().join("link.txt")).unwrap();
+    let turn = world.begin("go");
+    world.host.recorded("approval_requested", 1).await;
+    world.host.answer("c2", Verdict::Deny, None).unwrap();
+    turn.await.unwrap().unwrap();
+    world.check();
+    assert!(world.result_texts()[0].contains("near"), "{:?}", world.result_texts());
+    assert_eq!(world.count("approval_requested"), 1);
 }
 
 #[tokio::test]

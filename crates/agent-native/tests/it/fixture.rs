@@ -107,7 +107,7 @@ impl World {
 
     /// The newest record of this name.
     pub(crate) fn last(&self, name: &str) -> Event {
-        let found = self.host.events().into_iter().rev().find(|event| event.name() == name);
+        let found = self.host.events().into_iter().rev().find(|event| event.name().as_str() == name);
         found.unwrap_or_else(|| panic!("no {name} in {:?}", self.host.names()))
     }
 

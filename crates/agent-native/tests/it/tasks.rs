@@ -175,7 +175,7 @@ async fn canceling_pairs_the_calls() {
 
 #[tokio::test]
 async fn it_asks_nobody_by_itself_but_merging_does() {
-    let start = json!({"description": "d", "prompt": "p", "worktree": true});
+    let start = json!({"description": "d", "prompt": "p"});
     let mut world = world_with(
         Policy::default(),
         [calls(&[("c1", "task", start), ("g", "gate", json!({"gate": "on", "text": ""}))])],

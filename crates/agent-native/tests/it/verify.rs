@@ -1,7 +1,10 @@
 //! Verification: when it runs, what the model is told, when it gives up.
 
+use std::sync::Arc;
+
 use ostler_testing::model::{Cue, call, text};
-use ostler_types::{Event, Policy, Role};
+use ostler_turn_care::{Baselines, SettingsChecks, WorkspaceChecks};
+use ostler_types::{Event, Policy, Role, ToolKind};
 use serde_json::json;
 
 use crate::fixture::{World, completed, world_with};
@@ -162,4 +165,89 @@ async fn a_policy_can_ask_for_a_clean_tree() {
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(false))));
     let feedback = world.model.requests()[2].messages.last().unwrap().text();
     assert!(feedback.contains("not committed") && feedback.contains("?? a"), "{feedback}");
+}
+
+/// A trusted workspace in which programs are only run after somebody agreed, and files are written unasked.
+fn trusted(files: &[(&str, &str)], answers: Vec<Vec<Cue>>) -> World {
+    let mut policy = Policy::default();
+    policy.approval.require_for_kinds = vec![ToolKind::Exec];
+    policy.verify.max_rounds = 0;
+    let world = world_with(policy, answers);
+    for (name, text) in files {
+        std::fs::write(world.workspace.path().join(name), text).unwrap();
+    }
+    world.host.trust(true);
+    world
+}
+
+fn put(id: &str, path: &str, text: &str) -> Vec<Cue> {
+    call(id, "touch", &json!({"path": path, "text": text}))
+}
+
+#[tokio::test]
+async fn a_check_that_the_model_wrote_is_not_run() {
+    let agents = |command: &str| format!("## Verification\n```\n{command}\n```\n");
+    let evil = agents("touch ran");
+    for (before, path, content) in [
+        (vec![], "AGENTS.md", evil.as_str()),
+        (vec![], "Makefile", "test:\n\ttouch ran\n"),
+        (vec![("Makefile", "test:\n\ttrue\n")], "Makefile", "test:\n\ttouch ran\n"),
+        (vec![("Makefile", "test:\n\ttrue\n")], "GNUmakefile", "test:\n\ttouch ran\n"),
+        (vec![("Makefile", "include x.mk\ntest:\n\ttrue\n"), ("x.mk", "")], "x.mk", "X != touch ran\n"),
+        (vec![("AGENTS.md", &agents("sh ./check.sh")), ("check.sh", "true")], "check.sh", "touch ran"),
+        (vec![("AGENTS.md", &agents("sh a.sh")), ("a.sh", "sh b.sh"), ("b.sh", "")], "b.sh", "touch ran"),
+    ] {
+        let world = trusted(&before, vec![put("c1", path, content), text("done")]);
+        assert_eq!(world.ask("go").await, Ok(completed("end_turn", None)), "{path}");
+        assert_eq!(world.count("verification_started"), 0, "{path}");
+        assert!(!world.workspace.path().join("ran").exists(), "{path}");
+        let note = world.verification().unwrap();
+        let named = ["the Makefile", path].iter().any(|name| note.contains(name));
+        assert!(note.starts_with("not verified: ") && named, "{note}");
+    }
+}
+
+#[tokio::test]
+async fn the_lines_that_are_run_are_those_of_the_start() {
+    let agents = "## Verification\n```\ntest -f a\n```\n";
+    let changed = "## Verification\n```\ntouch ran\n```\n";
+    let answers = vec![put("c1", "AGENTS.md", changed), put("c2", "a", ""), text("done")];
+    let world = trusted(&[("AGENTS.md", agents)], answers);
+    assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
+    let Event::VerificationStarted { commands, .. } = world.last("verification_started") else {
+        unreachable!()
+    };
+    assert_eq!(commands, ["test -f a"]);
+    assert!(!world.workspace.path().join("ran").exists());
+}
+
+#[tokio::test]
+async fn a_check_with_which_nothing_happened_is_run() {
+    let makefile = "test:\n\t@test -f a\n";
+    let world = trusted(&[("Makefile", makefile)], vec![put("c1", "a", ""), text("done")]);
+    assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
+}
+
+#[tokio::test]
+async fn what_a_turn_wrote_does_not_check_the_next_turn_either() {
+    let baselines = Arc::new(Baselines::default());
+    let settings: SettingsChecks = Arc::new(|_| Box::pin(async { Ok(Vec::new()) }));
+    let own = Arc::new(WorkspaceChecks { settings, baselines: Arc::clone(&baselines) });
+    let answers = vec![
+        put("c1", "Makefile", "test:\n\ttouch ran\n"),
+        text("done"),
+        put("c2", "a", ""),
+        text("more"),
+        put("c3", "b", ""),
+        text("more"),
+    ];
+    let mut world = trusted(&[], answers);
+    let agent = Arc::try_unwrap(world.agent).ok().unwrap();
+    world.agent = Arc::new(agent.with_own_checks(own));
+    world.ask("go").await.unwrap();
+    assert_eq!(world.ask("go on").await, Ok(completed("end_turn", None)));
+    assert!(world.verification().unwrap().contains("Makefile"), "{:?}", world.verification());
+    assert!(!world.workspace.path().join("ran").exists());
+    baselines.accept(world.workspace.path());
+    assert_eq!(world.ask("and on").await, Ok(completed("end_turn", Some(true))), "the owner accepted it");
 }

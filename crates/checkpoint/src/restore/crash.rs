@@ -283,3 +283,38 @@ fn an_undo_of_several_turns_cut_short_anywhere_is_completed_by_the_same_call() {
     }
     assert!(cuts > 10, "{cuts}");
 }
+
+#[test]
+fn what_becomes_protected_meanwhile_is_left_as_it_is() {
+    fn protected_name(workspace: &Path, path: &Path) -> Option<&'static str> {
+        (workspace.join(".claude").is_symlink() && path.starts_with("becomes_file")).then_some(".claude")
+    }
+    for changes in 0..100 {
+        let mut turn = turn();
+        turn.store = turn.store.with_protected_names(protected_name);
+        let (workspace, seen) = (turn.workspace.clone(), std::rc::Rc::new(RefCell::new(None)));
+        let at_that_time = seen.clone();
+        let below = |workspace: &Path| -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+            let all = snapshot(workspace).into_iter();
+            all.filter(|(path, _)| path.starts_with(workspace.join("becomes_file"))).collect()
+        };
+        let (restored, happened) = restore_while(&turn, changes, move || {
+            symlink("becomes_file", workspace.join(".claude")).unwrap();
+            *at_that_time.borrow_mut() = Some(below(&workspace));
+        });
+        if !happened {
+            assert!(changes > 30);
+            return;
+        }
+        // The change that was about to be made is still made.
+        let then = seen.borrow_mut().take().unwrap();
+        let now = below(&turn.workspace);
+        let is_own = |path: &Path| path.to_string_lossy().contains(".ostler-");
+        assert!(!now.keys().any(|path| is_own(path)), "{changes}: {now:?}");
+        let different = now.keys().chain(then.keys()).filter(|path| now.get(*path) != then.get(*path));
+        let different: std::collections::BTreeSet<_> = different.filter(|path| !is_own(path)).collect();
+        assert!(different.len() <= 1, "{changes}: {different:?}");
+        let is_back = now.iter().all(|(path, node)| turn.tree.get(path) == Some(node)) && now.len() == 3;
+        assert!(is_back || !restored.protected.is_empty(), "{changes}: {now:?} {restored:?}");
+    }
+}

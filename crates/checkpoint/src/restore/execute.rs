@@ -1,5 +1,5 @@
 //! Does what a plan says, each step beneath the workspace's own descriptor. A path is touched only if
-//! it is still what the plan saw; otherwise it becomes a conflict and the run goes on.
+//! it is still what the plan saw and is not protected by now; otherwise it is reported and the run goes on.
 //!
 //! The order: closed directories are opened, what is in the way is removed from the inside out,
 //! directories are made, files and links are written beside their place and renamed onto it, modes of
@@ -38,13 +38,22 @@ pub(crate) struct Run<'a> {
     tree: &'a Tree,
     journal: &'a Journal,
     /// What could not be done, and why.
-    failed: BTreeMap<PathBuf, String>,
+    failed: BTreeMap<PathBuf, Failure>,
+}
+
+/// Why a step was not done although the run went on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Failure {
+    /// The path is not what it was, or cannot be changed.
+    Conflict(&'static str),
+    /// It has this protected name in it.
+    Protected(&'static str),
 }
 
 /// What stops a step.
 enum Stopped {
-    /// The path is not what it was: it is left as it is, and the run goes on.
-    Conflict(&'static str),
+    /// The path is left as it is, and the run goes on.
+    Here(Failure),
     /// Nothing can go on.
     Broken(Error),
 }
@@ -64,7 +73,7 @@ impl<'a> Run<'a> {
     }
 
     /// Does all steps; says which could not be done.
-    pub(crate) fn run(mut self) -> Result<BTreeMap<PathBuf, String>, Error> {
+    pub(crate) fn run(mut self) -> Result<BTreeMap<PathBuf, Failure>, Error> {
         for (path, mode) in &self.journal.opened {
             crash_point()?;
             // Where this fails, the steps in it say so.
@@ -89,12 +98,12 @@ impl<'a> Run<'a> {
         Ok(self.failed)
     }
 
-    /// Keeps a conflict for the report.
+    /// Keeps what was not done for the report.
     fn note(&mut self, step: &Step, done: Result<(), Stopped>) -> Result<(), Error> {
         match done {
             Ok(()) => Ok(()),
-            Err(Stopped::Conflict(why)) => {
-                self.failed.insert(step.path.clone(), why.to_owned());
+            Err(Stopped::Here(failure)) => {
+                self.failed.insert(step.path.clone(), failure);
                 Ok(())
             }
             Err(Stopped::Broken(error)) => Err(error),
@@ -104,22 +113,34 @@ impl<'a> Run<'a> {
     fn stop(&self, path: &Path, errno: Errno) -> Stopped {
         match errno {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::AGAIN => {
-                Stopped::Conflict("was moved or removed while it was being restored")
+                conflict("was moved or removed while it was being restored")
             }
             Errno::EXIST | Errno::ISDIR => {
-                Stopped::Conflict("was created by somebody else while it was being restored")
+                conflict("was created by somebody else while it was being restored")
             }
-            Errno::NOTEMPTY => Stopped::Conflict("still holds files that are no part of what is restored"),
-            Errno::ACCESS | Errno::PERM => Stopped::Conflict("may not be changed: permission denied"),
-            Errno::ROFS => Stopped::Conflict("may not be changed: it is on a read-only file system"),
-            Errno::BUSY | Errno::TXTBSY => Stopped::Conflict("is in use"),
+            Errno::NOTEMPTY => conflict("still holds files that are no part of what is restored"),
+            Errno::ACCESS | Errno::PERM => conflict("may not be changed: permission denied"),
+            Errno::ROFS => conflict("may not be changed: it is on a read-only file system"),
+            Errno::BUSY | Errno::TXTBSY => conflict("is in use"),
             other => Stopped::Broken(cut_short(&self.tree.path().join(path), other)),
         }
     }
 
+    /// Opens the directory in which a step changes something, and says under which name. All changes begin here,
+    /// so that nothing protected is changed, whatever was planned.
+    fn place<'s>(&self, step: &'s Step) -> Result<(OwnedFd, &'s OsStr), Stopped> {
+        self.refuse_protected(step)?;
+        self.tree.parent(&step.path).map_err(|errno| self.stop(&step.path, errno))
+    }
+
+    fn refuse_protected(&self, step: &Step) -> Result<(), Stopped> {
+        let name = self.tree.protected_name(&step.path);
+        name.map_or(Ok(()), |name| Err(Stopped::Here(Failure::Protected(name))))
+    }
+
     fn remove(&self, step: &Step) -> Result<(), Stopped> {
         let stop = |errno| self.stop(&step.path, errno);
-        let (parent, name) = self.tree.parent(&step.path).map_err(stop)?;
+        let (parent, name) = self.place(step)?;
         self.check(step, &parent, name)?;
         let is_directory = step.before.as_ref().is_some_and(|(node, _)| node.is_directory());
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
@@ -129,7 +150,7 @@ impl<'a> Run<'a> {
 
     fn make_directory(&self, step: &Step) -> Result<(), Stopped> {
         let stop = |errno| self.stop(&step.path, errno);
-        let (parent, name) = self.tree.parent(&step.path).map_err(stop)?;
+        let (parent, name) = self.place(step)?;
         crash_point().map_err(Stopped::Broken)?;
         mkdirat(&parent, name, Mode::from_raw_mode(0o700)).map_err(stop)
     }
@@ -179,7 +200,7 @@ impl<'a> Run<'a> {
             return Ok(false);
         }
         let stop = |errno| self.stop(&step.path, errno);
-        let (parent, name) = self.tree.parent(&step.path).map_err(stop)?;
+        let (parent, name) = self.place(step)?;
         let (file, stat) = match read_beneath(&parent, Path::new(name)) {
             Ok(opened) => opened,
             // What may not be read is replaced by what may.
@@ -197,7 +218,7 @@ impl<'a> Run<'a> {
     /// Writes a file or link beside its place.
     fn stage(&self, number: usize, step: &'a Step) -> Result<Staged<'a>, Stopped> {
         let stop = |errno| self.stop(&step.path, errno);
-        let (parent, name) = self.tree.parent(&step.path).map_err(stop)?;
+        let (parent, name) = self.place(step)?;
         let temporary = self.journal.temporary_name(number);
         crash_point().map_err(Stopped::Broken)?;
         let file = match &step.target {
@@ -222,7 +243,7 @@ impl<'a> Run<'a> {
                 Some(file)
             }
             Some(Node::Directory { .. } | Node::LeftOut { .. }) | None => {
-                return Err(Stopped::Conflict("has no content that could be written"));
+                return Err(conflict("has no content that could be written"));
             }
         };
         Ok(Staged { step, parent, name, temporary, file })
@@ -232,6 +253,7 @@ impl<'a> Run<'a> {
     fn publish(&self, staged: &Staged<'_>) -> Result<(), Stopped> {
         let Staged { step, parent, name, temporary, .. } = staged;
         let stop = |errno| self.stop(&step.path, errno);
+        self.refuse_protected(step)?;
         crash_point().map_err(Stopped::Broken)?;
         if step.before.is_some() && !step.removes() {
             self.check(step, parent, name)?;
@@ -279,12 +301,18 @@ impl<'a> Run<'a> {
             }
         }
         for (path, mode) in modes.into_iter().rev() {
+            // A directory that this run opened is closed again in any case.
+            let is_opened = self.journal.opened.iter().any(|(opened, _)| opened == path);
+            if let Some(name) = self.tree.protected_name(path).filter(|_| !is_opened) {
+                self.failed.entry(path.to_owned()).or_insert(Failure::Protected(name));
+                continue;
+            }
             crash_point()?;
             match set_directory_mode(self.tree, path, mode) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(errno) => {
-                    if let Stopped::Conflict(why) = self.stop(path, errno) {
-                        self.failed.entry(path.to_owned()).or_insert_with(|| why.to_owned());
+                    if let Stopped::Here(failure) = self.stop(path, errno) {
+                        self.failed.entry(path.to_owned()).or_insert(failure);
                     } else {
                         return Err(cut_short(&self.tree.path().join(path), errno));
                     }
@@ -295,7 +323,11 @@ impl<'a> Run<'a> {
     }
 }
 
-const MEANWHILE: Stopped = Stopped::Conflict("was changed by somebody else while it was being restored");
+const MEANWHILE: Stopped = conflict("was changed by somebody else while it was being restored");
+
+const fn conflict(why: &'static str) -> Stopped {
+    Stopped::Here(Failure::Conflict(why))
+}
 
 /// Removes what a run wrote and did not give its name. Where that fails, the next run says so.
 pub(crate) fn remove_temporaries(tree: &Tree, begun: &Journal) {

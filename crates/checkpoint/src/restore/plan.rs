@@ -1,7 +1,7 @@
 //! Decides what a restore does, path by path, before anything is touched. A path is brought back only
 //! from the state in which a turn left it; everything else is a conflict. Where several turns are taken
 //! back, each path goes back through those that changed it, the newest first, and stops at the first
-//! state that is somebody else's. Directories go only when nothing is left in them, so what no checkpoint
+//! state that is somebody else's. A protected path stays as it is, whoever changed it. Directories go only when nothing is left in them, so what no checkpoint
 //! holds is never lost.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,7 +19,7 @@ use crate::manifest::{Manifest, Node};
 use crate::store::Store;
 use crate::walk::names;
 
-use super::{Conflict, Journal, Order, Passage, Restored, Since, Step};
+use super::{Conflict, Journal, Order, Passage, ProtectedPath, Restored, Since, Step};
 
 const CREATED: &str = "was created since";
 const DELETED: &str = "was deleted since";
@@ -94,7 +94,7 @@ impl<'a> Planner<'a> {
             };
             list.push(step.path.clone());
         }
-        self.report.conflicts.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+        self.report.sort();
         let steps: Vec<Step> = self.steps.into_values().collect();
         let opened = closed_directories(self.tree, &steps);
         Ok(Plan { steps, opened, report: self.report })
@@ -175,6 +175,12 @@ impl<'a> Planner<'a> {
         let Candidate { path, done } = candidate;
         let before = self.look(&path)?;
         let now = before.as_ref().map(|(node, _)| node);
+        if let Some(name) = self.tree.protected_name(&path) {
+            if done.last().is_some_and(|oldest| oldest.target.as_ref() != now) {
+                self.report.protected.push(ProtectedPath { path, name });
+            }
+            return Ok(());
+        }
         let begun = self.begun.and_then(|begun| begun.step(&path).filter(|_| begun.explains(&path, now)));
         // A run that was cut short had decided already.
         if let Some(step) = begun.filter(|step| done.iter().any(|done| done.target == step.target)) {

@@ -4,6 +4,7 @@
 
 mod diff;
 mod property;
+mod protected;
 mod restore;
 mod store;
 mod tree;

@@ -3,6 +3,7 @@
 use clap::{CommandFactory, FromArgMatches};
 
 use super::Cli;
+use crate::output::{Place, styled};
 
 /// The command line, with examples for each command.
 pub fn command() -> clap::Command {
@@ -12,8 +13,19 @@ pub fn command() -> clap::Command {
 /// What was typed. Ends the program when that makes no sense, or asks for help.
 pub fn parse() -> Cli {
     let mut command = command();
-    let matches = command.get_matches_mut();
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    parsed.unwrap_or_else(|error| end(&error.format(&mut command)))
+}
+
+/// Prints help, or what makes no sense. That repeats what was typed, which a script may have from elsewhere.
+fn end(error: &clap::Error) -> ! {
+    let place = if error.use_stderr() { Place::Stderr } else { Place::Stdout };
+    let text = error.render();
+    let text = if place.is_terminal() { text.ansi().to_string() } else { text.to_string() };
+    // Nobody may be reading.
+    _ = styled(place, &text);
+    std::process::exit(error.exit_code())
 }
 
 fn with_examples(command: clap::Command, above: &str) -> clap::Command {

@@ -21,12 +21,12 @@ pub(super) async fn acp(setting: Setting, args: Acp) -> anyhow::Result<Exit> {
     let options = match options(args) {
         Ok(options) => options,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            aside!("error: {error:#}");
             return Ok(Exit::Usage);
         }
     };
     pump::serve(setting, &WIRE, options.clone(), async |daemon, input, stop| {
-        Ok(daemon.acp().serve(options, input, tokio::io::stdout(), stop).await)
+        Ok(daemon.acp().serve(options, input, crate::output::wire(), stop).await)
     })
     .await
 }

@@ -13,10 +13,11 @@ use ostler_types::{AgentState, Failure, LoginMethod, SessionId};
 use serde::Serialize;
 
 use super::Setting;
-use crate::agents::{AgentParts, acp_agent, find_program, program};
+use crate::agents::{AgentParts, acp_agent, program};
 use crate::args::Agents;
 use crate::config::{AgentCommand, Confinement};
 use crate::exit::Exit;
+use crate::programs::finder;
 use crate::reach::{Purpose, reach};
 use crate::render::clean;
 use crate::workshop::sandbox;
@@ -50,7 +51,7 @@ async fn sessions(
     reached.leave().await;
     let listed = listed?;
     if json {
-        say!("{}", serde_json::to_string_pretty(&listed)?);
+        crate::output::json(&listed)?;
         return Ok(Exit::Success);
     }
     for session in listed {
@@ -104,7 +105,8 @@ async fn parts<'a>(setting: &Setting, commands: impl IntoIterator<Item = &'a Age
     };
     let tools = Arc::new(Tools::new(ToolSettings::default()));
     let (environment, checkpoints, own_checks) = (setting.environment.clone(), None, None);
-    AgentParts { environment, sandbox, tools, checkpoints, own_checks }
+    let programs = finder(&setting.loaded.config, &setting.environment, &setting.data_dir, sandbox.as_ref());
+    AgentParts { environment, sandbox, programs, tools, checkpoints, own_checks }
 }
 
 async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
@@ -114,16 +116,20 @@ async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
     reached.leave().await;
     let listed = listed?;
     if json {
-        say!("{}", serde_json::to_string_pretty(&listed)?);
+        crate::output::json(&listed)?;
         return Ok(Exit::Success);
     }
     let mut text = String::new();
     for agent in &listed {
         let program = agent.program.as_deref().map(clean).unwrap_or_default();
-        let line = format!("{:<16}  {:<12}  {program}", clean(&agent.name), clean(&agent.status));
+        let configured = setting.loaded.config.agents.get(&agent.name);
+        let confined = configured.map(|agent| confinement(agent.sandbox)).unwrap_or_default();
+        let (name, status) = (clean(&agent.name), clean(&agent.status));
+        let line = format!("{name:<16}  {status:<12}  {confined:<11}  {program}");
         _ = writeln!(text, "{}", line.trim_end());
     }
-    let configured = &setting.loaded.config.agents;
+    let configuration = &setting.loaded.config;
+    let configured = &configuration.agents;
     let is_used = |preset: &&Preset| {
         !configured.values().any(|agent| agent.preset().is_some_and(|used| used.name == preset.name))
     };
@@ -133,20 +139,33 @@ async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
             "\nNot configured; a section such as `[agents.claude]` with `preset = \"claude\"` adds one:\n",
         );
     }
+    let finder = finder(configuration, &setting.environment, &setting.data_dir, None);
     for preset in others {
-        let found = find_program(preset.command[0], &setting.environment);
-        let how =
-            found.map_or_else(|| preset.install.to_owned(), |path| format!("installed: {}", path.display()));
+        let found = finder.find(preset.command[0]);
+        let how = found.map_or_else(
+            |_| preset.install.to_owned(),
+            |found| format!("installed: {}", found.path().display()),
+        );
         _ = writeln!(text, "{:<16}  {:<12}  {how}", preset.name, preset.title);
     }
     put!("{text}");
     Ok(Exit::Success)
 }
 
+/// Whether an agent is confined, in words.
+fn confinement(sandbox: Confinement) -> &'static str {
+    match sandbox {
+        Confinement::On => "confined",
+        Confinement::Off => "in the open",
+    }
+}
+
 /// What was found out about an agent.
 #[derive(Debug, Serialize)]
 struct Report {
     name: String,
+    /// Whether its process is confined.
+    sandbox: Confinement,
     /// Whether a session could be begun.
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,12 +197,12 @@ async fn doctor(
     let mut reports = Vec::new();
     for (name, command) in &commands {
         if !json {
-            eprintln!("starting {name} …");
+            aside!("starting {name} …");
         }
         reports.push(examine(setting, name, command, &parts, &workspace).await);
     }
     if json {
-        say!("{}", serde_json::to_string_pretty(&reports)?);
+        crate::output::json(&reports)?;
     } else if reports.is_empty() {
         say!("no agent of others is configured or installed; `ostler agents list` says how to get one");
     } else {
@@ -198,9 +217,10 @@ fn commands(setting: &Setting, names: &[String]) -> anyhow::Result<BTreeMap<Stri
     let like =
         |preset: &Preset| AgentCommand { preset: Some(preset.name.to_owned()), ..AgentCommand::default() };
     if names.is_empty() {
+        let finder = finder(&setting.loaded.config, &setting.environment, &setting.data_dir, None);
         let installed = presets().iter().filter(|preset| {
             let is_used = configured.values().any(|agent| agent.preset() == Some(*preset));
-            !is_used && find_program(preset.command[0], &setting.environment).is_some()
+            !is_used && finder.find(preset.command[0]).is_ok()
         });
         let installed = installed.map(|preset| (preset.name.to_owned(), like(preset)));
         return Ok(installed.chain(configured.clone()).collect());
@@ -225,7 +245,7 @@ async fn examine(
     let program = program(name, command, &setting.loaded.config.mcp);
     let settings = AgentSettings { tries: 0, ..Default::default() };
     let agent = acp_agent(program, settings, command, parts);
-    let mut report = Report::new(name);
+    let mut report = Report::new(name, command.sandbox);
     match agent.probe(workspace).await {
         Ok(info) => report.take(info),
         Err(failed) => report.error = Some(failed.error),
@@ -242,9 +262,10 @@ async fn examine(
 }
 
 impl Report {
-    fn new(name: &str) -> Report {
+    fn new(name: &str, sandbox: Confinement) -> Report {
         Report {
             name: name.to_owned(),
+            sandbox,
             ok: false,
             title: None,
             version: None,
@@ -291,6 +312,13 @@ impl Report {
         let who = who.trim();
         let who = if who.is_empty() { String::new() } else { format!(" ({who})") };
         let mut text = format!("{}{who}: {state}\n", clean(&self.name));
+        let rights = match self.sandbox {
+            Confinement::On => {
+                "it writes the workspace and its own state, and sees nothing else of your home directory"
+            }
+            Confinement::Off => "it, and what a repository has it run, can do all that you can do",
+        };
+        _ = writeln!(text, "  {}: {rights}", confinement(self.sandbox));
         if let Some(error) = &self.error {
             _ = writeln!(text, "  why: {}", clean(&error.message));
             if let Some(hint) = &error.hint {

@@ -50,7 +50,7 @@ pub(super) async fn context(setting: Setting, id: SessionId, json: bool) -> anyh
     reached.leave().await;
     let context = context?;
     if json {
-        say!("{}", serde_json::to_string_pretty(&context)?);
+        crate::output::json(&context)?;
     } else {
         put!("{}", table(&context));
     }
@@ -78,7 +78,7 @@ fn share(context: &ContextView) -> String {
 pub(super) async fn note(setting: Setting, id: SessionId, given: String) -> anyhow::Result<Exit> {
     let note = text(&given)?;
     if note.trim().is_empty() {
-        eprintln!("error: there is nothing to tell");
+        aside!("error: there is nothing to tell");
         return Ok(Exit::Usage);
     }
     let reached =

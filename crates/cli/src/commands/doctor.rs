@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ostler_client::{Client, ClientError, Endpoint, SessionFilter};
-use ostler_eventlog::{CheckReport, FileLog, Log, LogError, OpenError, RealDisk};
+use ostler_eventlog::{CheckReport, Damage, FileLog, Log, LogError, OpenError, RealDisk};
 use ostler_types::SessionId;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::Setting;
+use super::known_ends::KnownEnds;
 use crate::args::Doctor;
 use crate::config::Auth;
 use crate::daemon::{Daemon, DaemonSettings, socket_path};
@@ -30,13 +31,14 @@ pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<E
         Err(OpenError::Locked { pid }) => return beside_a_daemon(&setting, &doctor, pid).await,
         Err(error) => return Err(error.into()),
     };
+    let ends = KnownEnds::open(&setting.data_dir);
     if let Some(id) = doctor.salvage {
-        salvage(&log, id).await?;
+        salvage(&log, &ends, id).await?;
     }
-    let examined = examine(&log).await?;
-    drop(log);
+    let examined = examine(&log, &ends).await?;
+    drop((log, ends));
     if doctor.rebuild || doctor.salvage.is_some() {
-        rebuild(&setting).await?;
+        rebuild(&setting, &examined).await?;
     }
     let exit = report(&setting, &doctor, &examined)?;
     if !doctor.json {
@@ -99,6 +101,21 @@ async fn print_sandbox(setting: &Setting) -> anyhow::Result<()> {
     };
     let report = sandbox.report();
     say!("sandbox: {}", report.name());
+    if let Some(places) = sandbox.home_places() {
+        say!("  open in your home directory (more: sandbox.readable, sandbox.writable):");
+        for (what, paths) in [("read", places.toolchains), ("cache", places.caches)] {
+            for path in paths {
+                say!("    {what:<5}  {}", path.display());
+            }
+        }
+    }
+    let finder = crate::programs::finder(config, environment, &setting.data_dir, Some(&sandbox));
+    for directory in finder.passed_over() {
+        say!(
+            "  ! PATH has {}, where sandboxed commands can write: no program there runs outside the sandbox",
+            directory.display()
+        );
+    }
     for (mark, lines) in [("✓", &report.enforced), ("✗", &report.not_enforced), ("·", &report.reasons)] {
         for line in lines {
             say!("  {mark} {line}");
@@ -111,6 +128,8 @@ async fn print_sandbox(setting: &Setting) -> anyhow::Result<()> {
 struct Examined {
     id: SessionId,
     found: Result<CheckReport, LogError>,
+    /// Whether the end of the log is gone. The views are the only witnesses, so they are kept until somebody accepts it.
+    is_short: bool,
 }
 
 impl Examined {
@@ -146,12 +165,35 @@ impl Examined {
     }
 }
 
-async fn examine(log: &FileLog) -> anyhow::Result<Vec<Examined>> {
+async fn examine(log: &FileLog, ends: &KnownEnds) -> anyhow::Result<Vec<Examined>> {
     let mut ids = log.sessions().await?;
+    ids.extend(ends.sessions_without_a_log().await?);
     ids.sort();
+    ids.dedup();
     let mut examined = Vec::with_capacity(ids.len());
     for id in ids {
-        examined.push(Examined { id, found: log.check(id).await });
+        let known = ends.of(id).await;
+        let mut found = log.check(id).await;
+        if let Err(LogError::NotFound) = found
+            && known > 0
+        {
+            found = Ok(CheckReport { records: 0, bytes: 0, torn_bytes: 0, damage: None });
+        }
+        let short = found.as_mut().ok().filter(|report| report.damage.is_none() && report.records < known);
+        let is_short = short.is_some();
+        if let Some(report) = short {
+            let what =
+                format!("the log ends here, but its views know records up to {known}: the end was cut off");
+            report.damage = Some(Damage { seq: report.records + 1, offset: report.bytes, what });
+        }
+        let other = ends.other_record(log, id).await;
+        if let (Some(seq), Ok(report)) = (other, &mut found) {
+            let what =
+                "it is not the record that the snapshot knows: records before it were lost or replaced";
+            let damage = Damage { seq, offset: 0, what: what.to_owned() };
+            report.damage.get_or_insert(damage);
+        }
+        examined.push(Examined { id, found, is_short: is_short || other.is_some() });
     }
     Ok(examined)
 }
@@ -160,7 +202,7 @@ fn report(setting: &Setting, doctor: &Doctor, examined: &[Examined]) -> anyhow::
     let well = examined.iter().all(Examined::is_well);
     if doctor.json {
         let sessions: Vec<Value> = examined.iter().map(Examined::as_json).collect();
-        say!("{:#}", json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}));
+        crate::output::json(&json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}))?;
     } else {
         let records: u64 =
             examined.iter().filter_map(|one| one.found.as_ref().ok()).map(|found| found.records).sum();
@@ -175,19 +217,48 @@ fn report(setting: &Setting, doctor: &Doctor, examined: &[Examined]) -> anyhow::
     Ok(if well { Exit::Success } else { Exit::Failure })
 }
 
-async fn salvage(log: &FileLog, id: SessionId) -> anyhow::Result<()> {
+/// Sets aside what is damaged of a log, or accepts that its end is gone.
+async fn salvage(log: &FileLog, ends: &KnownEnds, id: SessionId) -> anyhow::Result<()> {
+    let (known, other) = (ends.of(id).await, ends.other_record(log, id).await);
+    let nothing_is_left = match log.check(id).await {
+        Ok(report) => report.records == 0 && report.damage.is_none(),
+        Err(error) => matches!(error, LogError::NotFound),
+    };
+    if nothing_is_left && known > 0 {
+        anyhow::bail!(
+            "{id}: all {known} records are gone, so there is nothing to keep; restore its log from a backup, or remove the \
+             session with `ostler sessions rm --purge {id}`"
+        );
+    }
     let salvaged = log.salvage(id).await?;
     match salvaged.kept_as {
         Some(path) => {
-            eprintln!("{id}: kept {} records; the damaged log is {}", salvaged.records, path.display())
+            aside!("{id}: kept {} records; the damaged log is {}", salvaged.records, path.display())
         }
-        None => eprintln!("{id}: the log is not damaged; nothing was done"),
+        None if known > salvaged.records => aside!(
+            "{id}: records {} to {known} are lost; the log goes on after record {}",
+            salvaged.records + 1,
+            salvaged.records
+        ),
+        None if other.is_some() => {
+            aside!("{id}: the log is accepted as it is, though its snapshot knew other records")
+        }
+        None => aside!("{id}: the log is not damaged; nothing was done"),
     }
-    Ok(())
+    ends.forget(id).await
 }
 
 /// Removes every view, and lets a daemon make them again.
-async fn rebuild(setting: &Setting) -> anyhow::Result<()> {
+async fn rebuild(setting: &Setting, examined: &[Examined]) -> anyhow::Result<()> {
+    let short: Vec<String> =
+        examined.iter().filter(|one| one.is_short).map(|one| one.id.to_string()).collect();
+    if !short.is_empty() {
+        anyhow::bail!(
+            "the views were not made again, because only they know that records are gone from the end of {}: restore the \
+             logs from a backup, or accept the loss with `ostler doctor --salvage ID` for each",
+            short.join(", ")
+        );
+    }
     for name in ["index.db", "index.db-wal", "index.db-shm"] {
         remove(&setting.data_dir.join(name))?;
     }
@@ -203,14 +274,14 @@ async fn rebuild(setting: &Setting) -> anyhow::Result<()> {
     let client = Client::connect(Endpoint::Unix(socket_path(&setting.data_dir)), None).await?;
     loop {
         match client.list_sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).await {
-            Err(ClientError::Refused { code, .. }) if code == "index_rebuilding" => eprintln!("still at it"),
+            Err(ClientError::Refused { code, .. }) if code == "index_rebuilding" => aside!("still at it"),
             listed => break listed.map(|_| ())?,
         }
     }
     let rebuilt = daemon.rebuild_views().await;
     daemon.stop().await;
     rebuilt?;
-    eprintln!("the index and the other views were made again from the logs");
+    aside!("the index and the other views were made again from the logs");
     Ok(())
 }
 
@@ -236,7 +307,7 @@ async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -
     if doctor.json {
         let daemon = json!({"pid": pid, "version": version});
         let report = json!({"ok": true, "data_dir": setting.data_dir, "daemon": daemon, "gateway": gateway});
-        say!("{report:#}");
+        crate::output::json(&report)?;
     } else {
         say!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());
         say!("stop it to have every log checked");

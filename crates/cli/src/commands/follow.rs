@@ -1,10 +1,9 @@
 //! Showing a session's events in a terminal or as JSON lines, as they come.
 
-use std::io::{IsTerminal, Write};
-
 use ostler_client::EventLine;
 
 use super::Setting;
+use crate::output::{Place, json_line, styled};
 use crate::render::{RenderOptions, Renderer};
 
 /// Where events go.
@@ -15,13 +14,6 @@ pub(super) enum Screen {
     Text(Box<Renderer>, Place),
     /// Nowhere; what matters is printed at the end.
     Silent,
-}
-
-/// Where people look.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    Stdout,
-    Stderr,
 }
 
 impl Screen {
@@ -35,18 +27,14 @@ impl Screen {
 
     /// What happens on the way to an answer: on stderr if somebody sees it there.
     pub(super) fn progress(setting: &Setting) -> Screen {
-        if setting.manner.quiet || !std::io::stderr().is_terminal() {
+        if setting.manner.quiet || !Place::Stderr.is_terminal() {
             return Screen::Silent;
         }
         Screen::text(Place::Stderr, false, false, setting)
     }
 
     fn text(place: Place, prompts: bool, approval_hints: bool, setting: &Setting) -> Screen {
-        let is_terminal = match place {
-            Place::Stdout => std::io::stdout().is_terminal(),
-            Place::Stderr => std::io::stderr().is_terminal(),
-        };
-        let color = setting.manner.color(is_terminal, &setting.environment);
+        let color = setting.manner.color(place.is_terminal(), &setting.environment);
         Screen::Text(Box::new(Renderer::new(RenderOptions { color, prompts, approval_hints })), place)
     }
 
@@ -64,8 +52,8 @@ impl Screen {
     pub(super) fn show(&mut self, line: &EventLine) -> std::io::Result<()> {
         match self {
             Screen::Json if line.name == "heartbeat" => Ok(()),
-            Screen::Json => print(Place::Stdout, &format!("{}\n", line.raw)),
-            Screen::Text(renderer, place) => print(*place, &renderer.event(&line.raw)),
+            Screen::Json => json_line(&line.raw),
+            Screen::Text(renderer, place) => styled(*place, &renderer.event(&line.raw)),
             Screen::Silent => Ok(()),
         }
     }
@@ -74,21 +62,7 @@ impl Screen {
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
         match self {
             Screen::Json | Screen::Silent => Ok(()),
-            Screen::Text(renderer, place) => print(*place, &renderer.finish()),
+            Screen::Text(renderer, place) => styled(*place, &renderer.finish()),
         }
-    }
-}
-
-fn print(place: Place, text: &str) -> std::io::Result<()> {
-    if text.is_empty() {
-        return Ok(());
-    }
-    match place {
-        Place::Stdout => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(text.as_bytes())?;
-            out.flush()
-        }
-        Place::Stderr => std::io::stderr().write_all(text.as_bytes()),
     }
 }

@@ -9,7 +9,7 @@ use super::Setting;
 use super::patience::Patience;
 use crate::args::Logs;
 use crate::exit::Exit;
-use crate::output::nobody_reads;
+use crate::output::{json_line, nobody_reads};
 use crate::reach::{Purpose, find, reach};
 use crate::render::record_line;
 
@@ -82,7 +82,7 @@ impl Reader {
         let Some(seq) = line.seq.filter(|seq| *seq > self.cursor) else { return Ok(()) };
         self.cursor = seq;
         if self.json {
-            say!("{}", line.raw);
+            json_line(&line.raw)?;
         } else if let Ok(record) = serde_json::from_str::<Record>(&line.raw) {
             say!("{}", record_line(&record));
         }

@@ -49,7 +49,7 @@ async fn change(setting: &Setting, global: &Global, change: Change) -> anyhow::R
             let server = server(add);
             // What stands where a name should may be the secret itself, so it is not repeated.
             if let Err((_, why)) = check_server(&name, &server) {
-                eprintln!("error: the server cannot be added: {why}");
+                aside!("error: the server cannot be added: {why}");
                 return Ok(Exit::Usage);
             }
             warn_of_variables(setting, &server);
@@ -67,7 +67,7 @@ async fn change(setting: &Setting, global: &Global, change: Change) -> anyhow::R
     edit::write(&path, &changed)?;
     say!("{done} {}", path.display());
     if find(&setting.data_dir).await.is_ok() && !setting.manner.quiet {
-        eprintln!("note: the daemon that runs has read the file already; start it again for this to hold");
+        aside!("note: the daemon that runs has read the file already; start it again for this to hold");
     }
     Ok(Exit::Success)
 }
@@ -95,7 +95,7 @@ fn server(add: McpAdd) -> McpServer {
 fn warn_of_variables(setting: &Setting, server: &McpServer) {
     for name in server.pass_env.iter().chain(&server.bearer_token_env) {
         if setting.environment.get(name).is_none() && !setting.manner.quiet {
-            eprintln!("note: {name} is not set here; the daemon needs it in its own environment");
+            aside!("note: {name} is not set here; the daemon needs it in its own environment");
         }
     }
 }
@@ -121,7 +121,7 @@ async fn list(setting: &Setting, check: bool, json: bool) -> anyhow::Result<Exit
             json!({"name": name, "runs": runs(server), "state": state.map(|state| &state.state),
                 "tools": state.map(|state| &state.tools), "error": state.and_then(|state| state.error.as_ref())})
         };
-        say!("{:#}", serde_json::Value::from(servers.iter().map(of).collect::<Vec<_>>()));
+        crate::output::json(&servers.iter().map(of).collect::<Vec<_>>())?;
         return Ok(Exit::Success);
     }
     if servers.is_empty() {

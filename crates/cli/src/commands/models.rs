@@ -1,7 +1,5 @@
 //! `ostler models`: what sessions can have, what it costs, and which one they get that name none.
 
-use std::io::Write;
-
 use ostler_client::ModelList;
 use ostler_types::{ModelInfo, Prices};
 
@@ -21,8 +19,10 @@ pub(super) async fn models(setting: Setting, args: Models) -> anyhow::Result<Exi
     let list = reached.client.models(args.refresh).await;
     reached.leave().await;
     let list = filtered(list?, args.filter.as_deref());
-    let text = if args.json { format!("{}\n", serde_json::to_string_pretty(&list)?) } else { draw(&list) };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    match args.json {
+        true => crate::output::json(&list)?,
+        false => put!("{}", draw(&list)),
+    }
     Ok(Exit::Success)
 }
 

@@ -1,6 +1,9 @@
 //! `ostler open`: the page of a running daemon in a browser. Opening one is left to the system; where it has none, the
 //! address that was printed does.
 
+use ostler_process::Invocation;
+
+use crate::programs::finder_for_user;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -19,7 +22,7 @@ pub(super) async fn open(setting: Setting, args: Open) -> anyhow::Result<Exit> {
         format!("no daemon answers at {}; start one with `ostler serve --open`", setting.data_dir.display())
     })?;
     let code = client.login_code().await?;
-    writeln!(std::io::stdout(), "{}", code.address)?;
+    say!("{}", code.address);
     if !args.print {
         browse(&setting.data_dir, &code.address);
     }
@@ -31,7 +34,7 @@ pub(super) async fn open(setting: Setting, args: Open) -> anyhow::Result<Exit> {
 /// the end of that.
 pub(super) fn browse(data_dir: &Path, address: &str) {
     if let Err(error) = try_browse(data_dir, address) {
-        eprintln!("no browser could be opened ({error}); open the address yourself");
+        aside!("no browser could be opened ({error}); open the address yourself");
     }
 }
 
@@ -46,7 +49,11 @@ fn try_browse(data_dir: &Path, address: &str) -> std::io::Result<()> {
         file,
         "<!doctype html><title>Ostler</title><meta http-equiv=refresh content=\"0;url={address}\">"
     )?;
-    let mut command = tokio::process::Command::new("xdg-open");
-    let quiet = command.arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    quiet.process_group(0).spawn().map(drop)
+    let programs = finder_for_user();
+    let program = programs.find("xdg-open").map_err(std::io::Error::other)?;
+    // It is a script that looks for others.
+    let invocation = Invocation::new(program).args([&path]).with_own_environment();
+    let mut command = invocation.envs([("PATH", programs.path())]).prepare();
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.own_group().outlives_us().spawn().map(drop)
 }

@@ -25,16 +25,14 @@ impl Patience {
     pub(super) fn found(&mut self) {
         self.wait = FIRST;
         if std::mem::take(&mut self.told) && !self.quiet {
-            eprintln!("note: the daemon is there again");
+            aside!("note: the daemon is there again");
         }
     }
 
     /// There is none: waits before the next try.
     pub(super) async fn lost(&mut self) {
         if !std::mem::replace(&mut self.told, true) && !self.quiet {
-            eprintln!(
-                "note: no daemon answers; waiting for one (`ostler serve` starts it, Ctrl-C ends this)"
-            );
+            aside!("note: no daemon answers; waiting for one (`ostler serve` starts it, Ctrl-C ends this)");
         }
         tokio::time::sleep(self.wait).await;
         self.wait = (self.wait * 2).min(LONGEST);

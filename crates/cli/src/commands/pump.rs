@@ -75,7 +75,7 @@ pub(super) async fn serve(
             break;
         }
     }
-    eprintln!("error: {}", wire.advice);
+    aside!("error: {}", wire.advice);
     Ok(Exit::Unreachable)
 }
 
@@ -101,7 +101,7 @@ async fn serve_here(
         Ok(Ended::Quit | Ended::EndOfInput | Ended::Stopped) => Exit::Success,
         Ok(Ended::ClientGone | Ended::NotAllowed) => Exit::Failure,
         Err(refusal) => {
-            eprintln!("error: {refusal}");
+            aside!("error: {refusal}");
             Exit::Failure
         }
     };
@@ -203,7 +203,7 @@ async fn send(
 
 /// Passes on what the daemon says, and tells from its end whether it came to one in order.
 async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire, said: &AtomicBool) -> anyhow::Result<Passed> {
-    let (mut stdout, mut buffer) = (tokio::io::stdout(), vec![0; CHUNK]);
+    let (mut stdout, mut buffer) = (crate::output::wire(), vec![0; CHUNK]);
     let (mut beginning, mut last, mut whole) = (Vec::<u8>::new(), b'\n', false);
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         let mut bytes = &buffer[..count];
@@ -227,6 +227,6 @@ async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire, said: &AtomicBool) -
         stdout.write_all(line.as_bytes()).await?;
         stdout.flush().await?;
     }
-    eprintln!("error: {}", wire.advice);
+    aside!("error: {}", wire.advice);
     Ok(Passed::Done(Exit::Unreachable))
 }

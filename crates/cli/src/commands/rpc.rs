@@ -29,12 +29,12 @@ pub(super) async fn rpc(setting: Setting, args: Rpc) -> anyhow::Result<Exit> {
     let options = match options(args) {
         Ok(options) => options,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            aside!("error: {error:#}");
             return Ok(Exit::Usage);
         }
     };
     pump::serve(setting, &WIRE, options.clone(), async |daemon, input, stop| {
-        daemon.jsonl().serve(options, input, tokio::io::stdout(), stop).await
+        daemon.jsonl().serve(options, input, crate::output::wire(), stop).await
     })
     .await
 }

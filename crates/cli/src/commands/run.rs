@@ -20,8 +20,8 @@ use super::plan;
 use super::turn::{Limits, Turn};
 use crate::args::{ApproveWhen, Run};
 use crate::exit::Exit;
+use crate::output::{Place, json_line};
 use crate::reach::{Purpose, Reached, reach};
-use crate::render::clean;
 
 use prompt::{NoPrompt, Prompt, directory};
 use schema::Schema;
@@ -68,7 +68,7 @@ async fn leave(reached: Reached, was_left: bool) {
 /// What the arguments ask for, or how a command ends that asks for nothing.
 async fn work(run: &Run) -> Result<Work, anyhow::Result<Exit>> {
     let wrong = |error: anyhow::Error| {
-        eprintln!("error: {error:#}");
+        aside!("error: {error:#}");
         Err(Ok(Exit::Usage))
     };
     if let Some(path) = &run.plan {
@@ -130,7 +130,7 @@ async fn session(
 
 /// Where what happens is shown.
 fn screen(setting: &Setting, run: &Run) -> Screen {
-    let answer_alone = !std::io::stdout().is_terminal() && run.plan.is_none();
+    let answer_alone = !Place::Stdout.is_terminal() && run.plan.is_none();
     if run.json {
         Screen::Json
     } else if setting.manner.quiet || run.output_schema.is_some() || answer_alone {
@@ -164,7 +164,7 @@ async fn fitting_answer(
         let problems = match schema.check(&turn.answer) {
             Ok(value) => {
                 if turn.screen.leaves_stdout() {
-                    put!("{value}\n");
+                    json_line(&value.to_string())?;
                 }
                 return Ok(exit);
             }
@@ -188,16 +188,16 @@ fn tell(setting: &Setting, run: &Run, id: SessionId, turn: &Turn<'_>, exit: Exit
     let was_shown = turn.screen.is_for_people()
         && matches!(exit, Exit::Success | Exit::Failure | Exit::Canceled | Exit::NotApproved);
     if let Some(problem) = turn.problem.as_ref().filter(|_| !was_shown) {
-        eprintln!("error: {}", clean(problem));
+        aside!("error: {problem}");
     }
     if setting.manner.quiet {
         return;
     }
     if turn.cost_is_unknown() {
-        eprintln!("warning: the price of a model is not known, so that --max-cost does not count it");
+        aside!("warning: the price of a model is not known, so that --max-cost does not count it");
     }
     if !run.json {
-        eprintln!("session {id}");
+        aside!("session {id}");
     }
 }
 
@@ -286,7 +286,7 @@ async fn tell_of_trust(client: &Client, workspace: &str) {
         return;
     };
     if !brings.servers.is_empty() || !brings.rules.is_empty() || !brings.asks.is_empty() {
-        eprintln!(
+        aside!(
             "note: this workspace has settings of its own, which are not used because it is not trusted; \
              `ostler trust --show` lists them, `ostler trust` uses them"
         );

@@ -3,6 +3,7 @@
 
 mod steps;
 
+use ostler_process::{Invocation, Program};
 use std::future::Future;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use ostler_client::Client;
 use rustix::process::{Pid, Signal};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use super::Setting;
 use crate::args::SelfCheck;
@@ -86,7 +87,7 @@ impl Place {
 
     fn remove(&self) {
         if let Err(error) = std::fs::remove_dir_all(&self.root) {
-            eprintln!("warning: {} could not be removed: {error}", self.root.display());
+            aside!("warning: {} could not be removed: {error}", self.root.display());
         }
     }
 }
@@ -134,17 +135,17 @@ struct Running {
 
 impl Running {
     async fn start(place: &Place) -> anyhow::Result<Running> {
-        let program = std::env::current_exe().context("this program cannot find itself")?;
         let log = std::fs::File::create(place.root.join("daemon.log"))?;
-        let mut command = Command::new(program);
-        command.arg("serve").arg("--data-dir").arg(&place.data);
-        command.arg("--config").arg(place.root.join("config.toml"));
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OSTLER_"))
-        {
-            command.env_remove(name);
-        }
-        command.current_dir(&place.root).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let mut child = command.kill_on_drop(true).spawn().context("the daemon cannot be started")?;
+        let config = place.root.join("config.toml");
+        let own = std::env::vars_os().filter(|(name, _)| !name.to_string_lossy().starts_with("OSTLER_"));
+        let mut command = Invocation::new(Program::own())
+            .args(["serve".as_ref(), "--data-dir".as_ref(), place.data.as_os_str()])
+            .args(["--config".as_ref(), config.as_os_str()])
+            .envs(own)
+            .current_dir(&place.root)
+            .prepare();
+        command.stdout(Stdio::null()).stderr(log);
+        let mut child = command.spawn().context("the daemon cannot be started")?;
         for _ in 0..LOOKS {
             if let Ok(client) = find(&place.data).await {
                 return Ok(Running { child, client });

@@ -1,7 +1,5 @@
 //! `ostler serve`: the daemon in the foreground, until somebody stops it.
 
-use std::io::Write;
-
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Setting, open};
@@ -27,7 +25,9 @@ pub(super) async fn serve(setting: Setting, args: &Serve) -> anyhow::Result<Exit
     let address = daemon.address.unwrap_or(listen);
     let token = match auth {
         Auth::On => format!("the token is in {}", token_path(&data_dir).display()),
-        Auth::Off => "no token is asked for: whoever can reach this address comes in".to_owned(),
+        Auth::Off => "no token is asked for: whoever can reach this address comes in, agents and commands with network \
+                      included"
+            .to_owned(),
     };
     let gateway = match &daemon.gateway_port {
         GatewayPort::Off => String::new(),
@@ -43,12 +43,12 @@ pub(super) async fn serve(setting: Setting, args: &Serve) -> anyhow::Result<Exit
         data_dir.display()
     );
     // Nobody may be reading; that is no reason for a daemon to end.
-    _ = std::io::stdout().write_all(greeting.as_bytes());
+    _ = crate::output::text(format_args!("{greeting}"));
     if args.open {
         open::browse(&data_dir, &page);
     }
     signals.next().await;
-    _ = std::io::stderr().write_all(b"ostler is stopping; once more to stop at once\n");
+    aside!("ostler is stopping; once more to stop at once");
     tokio::select! {
         () = daemon.stop() => {}
         () = signals.next() => {}

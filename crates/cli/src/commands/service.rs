@@ -3,9 +3,11 @@
 
 mod unit;
 
+use ostler_process::{Invocation, PreparedCommand};
+
+use crate::programs::finder_for_user;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use anyhow::Context;
 
@@ -36,7 +38,7 @@ async fn install(setting: &Setting, global: &Global) -> anyhow::Result<Exit> {
     let unit = Unit::of(setting, global)?;
     let systemd = Systemd::ask(&setting.environment).await;
     if systemd == Systemd::Missing {
-        eprintln!(
+        aside!(
             "error: there is no systemd here. To have the daemon run without a terminal, type:\n  {}\nand put the same \
              line where your system starts things, such as `crontab -e` after @reboot",
             unit.by_hand()
@@ -76,7 +78,10 @@ async fn status(setting: &Setting) -> anyhow::Result<Exit> {
         (false, _) => say!("unit: not installed; `ostler service install` does that"),
         (true, Systemd::Answers) => {
             let said = |asked: &'static str| async move {
-                let output = command(&[asked, NAME]).output().await;
+                let output = match command(&[asked, NAME]) {
+                    Ok(mut command) => command.output().await,
+                    Err(error) => Err(std::io::Error::other(error)),
+                };
                 let word = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
                 word.ok().filter(|word| !word.is_empty()).unwrap_or_else(|| "not known".to_owned())
             };
@@ -151,7 +156,8 @@ impl Systemd {
         if environment.get("PATH").is_none() {
             return Systemd::Missing;
         }
-        match command(&["show-environment"]).output().await {
+        let Ok(mut command) = command(&["show-environment"]) else { return Systemd::Missing };
+        match command.output().await {
             Ok(output) if output.status.success() => Systemd::Answers,
             Ok(_) => Systemd::Silent,
             Err(error) if error.kind() == ErrorKind::NotFound => Systemd::Missing,
@@ -162,7 +168,7 @@ impl Systemd {
 
 /// Has systemd do something.
 async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
-    let output = command(arguments).output().await.context("systemctl cannot be run")?;
+    let output = command(arguments)?.output().await.context("systemctl cannot be run")?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     anyhow::ensure!(
         output.status.success(),
@@ -172,8 +178,8 @@ async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn command(arguments: &[&str]) -> tokio::process::Command {
-    let mut command = tokio::process::Command::new("systemctl");
-    command.arg("--user").args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    command
+fn command(arguments: &[&str]) -> anyhow::Result<PreparedCommand> {
+    let programs = finder_for_user();
+    let invocation = Invocation::new(programs.find("systemctl")?).args(["--user"]).args(arguments);
+    Ok(invocation.with_own_environment().envs([("PATH", programs.path())]).prepare())
 }

@@ -10,6 +10,7 @@ use ostler_types::{Cost, Session, SessionId, SessionView};
 use super::Setting;
 use crate::args::{ListSessions, Sessions};
 use crate::exit::Exit;
+use crate::output::FileOutput;
 use crate::reach::{Purpose, reach};
 use crate::render::money;
 
@@ -42,7 +43,7 @@ async fn act(client: &Client, command: Sessions, is_quiet: bool) -> anyhow::Resu
         Sessions::Show { id, json } => {
             let view = client.session(id).await?;
             if json {
-                say!("{}", serde_json::to_string_pretty(&view)?);
+                crate::output::json(&view)?;
             } else {
                 put!("{}", describe(&view));
             }
@@ -83,7 +84,7 @@ async fn show_list(client: &Client, filter: SessionFilter, json: bool) -> anyhow
     let page = client.list_sessions(&filter).await?;
     if json {
         let sessions: Vec<&Session> = page.sessions.iter().map(|listed| &listed.session).collect();
-        say!("{}", serde_json::to_string_pretty(&sessions)?);
+        crate::output::json(&sessions)?;
         return Ok(());
     }
     if page.sessions.is_empty() {
@@ -146,7 +147,7 @@ async fn export(client: &Client, id: SessionId, output: Option<&std::path::Path>
         Some(path) => {
             Box::new(std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
         }
-        None => Box::new(std::io::stdout().lock()),
+        None => Box::new(FileOutput::default()),
     };
     let mut events = client.export(id).await?;
     while let Some(line) = events.next().await {

@@ -1,6 +1,6 @@
 //! `ostler export` and `ostler import`: sessions as files.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -11,6 +11,7 @@ use ostler_types::SessionId;
 use super::Setting;
 use crate::args::{Export, ExportAs, Import, ImportFrom};
 use crate::exit::Exit;
+use crate::output::{FileOutput, Place};
 use crate::reach::{Purpose, reach};
 
 /// Bytes in a file to import; the daemon takes no more.
@@ -25,8 +26,8 @@ pub(super) async fn export(setting: Setting, args: Export) -> anyhow::Result<Exi
         ExportAs::Zip => ExportFormat::Zip,
     };
     let is_binary = matches!(format, ExportFormat::Sqlite | ExportFormat::Zip);
-    if is_binary && args.output.is_none() && std::io::stdout().is_terminal() {
-        eprintln!("error: this is nothing for a terminal; name a file with -o");
+    if is_binary && args.output.is_none() && Place::Stdout.is_terminal() {
+        aside!("error: this is nothing for a terminal; name a file with -o");
         return Ok(Exit::Usage);
     }
     let reached =
@@ -45,7 +46,7 @@ async fn write(
     // Nothing is made or emptied before there is something to write.
     let mut download = client.download(id, format).await?;
     let Some(path) = output else {
-        let mut out = std::io::stdout().lock();
+        let mut out = FileOutput::default();
         while let Some(chunk) = download.next().await? {
             out.write_all(&chunk)?;
         }
@@ -101,7 +102,7 @@ async fn send(
     match client.import(content.clone(), format, workspace.as_deref()).await {
         Err(ClientError::Refused { code, .. }) if code == "bad_workspace" && workspace.is_none() => {
             let here = std::env::current_dir().context("the current directory cannot be used")?;
-            eprintln!("note: the session goes on in {}", here.display());
+            aside!("note: the session goes on in {}", here.display());
             Ok(client.import(content, format, Some(&here.to_string_lossy())).await?)
         }
         imported => Ok(imported?),

@@ -1,5 +1,6 @@
 //! `ostler`: the terminal client in the current directory, with a daemon in the background if there is none.
 
+use ostler_process::{Invocation, Program};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -13,6 +14,7 @@ use ostler_tui::{Depth, Options, Protocol, Reach};
 use super::Setting;
 use crate::args::{Global, Tui};
 use crate::exit::Exit;
+use crate::output::Place;
 use crate::reach::find;
 
 /// How long a daemon may take to answer after it was started, and how often it is looked for.
@@ -20,8 +22,8 @@ const LOOKS: u32 = 2000;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 pub(super) async fn tui(setting: &Setting, global: &Global, args: Tui) -> anyhow::Result<Exit> {
-    if !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
-        eprintln!(
+    if !(Place::Stdout.is_terminal() && std::io::stdin().is_terminal()) {
+        aside!(
             "error: there is no terminal to draw on; `ostler run` works without one, `ostler --help` lists the rest"
         );
         return Ok(Exit::Usage);
@@ -85,17 +87,24 @@ fn reach(data_dir: PathBuf, global: &Global) -> Reach {
 /// Starts a daemon that outlives us, and waits until it answers.
 async fn start(data_dir: Arc<PathBuf>, config: Option<PathBuf>) -> Result<String, String> {
     let failed = |why: String| format!("the daemon could not be started: {why}; `ostler serve` says more");
-    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let log = data_dir.join("daemon.log");
     let output =
         std::fs::File::create(&log).map_err(|error| failed(format!("{}: {error}", log.display())))?;
-    let mut command = tokio::process::Command::new(program);
-    command.args(["serve", "--background"]).arg("--data-dir").arg(data_dir.as_path());
+    let mut invocation = Invocation::new(Program::own())
+        .args(["serve", "--background", "--data-dir"])
+        .args([data_dir.as_path()])
+        .with_own_environment()
+        .in_own_directory();
     if let Some(config) = config {
-        command.arg("--config").arg(config);
+        invocation = invocation.args(["--config".as_ref(), config.as_os_str()]);
     }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
-    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let mut command = invocation.prepare();
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(output)
+        .outlives_us()
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
     let pid = child.id().unwrap_or_default();
     for _ in 0..LOOKS {
         if find(&data_dir).await.is_ok() {

@@ -288,7 +288,7 @@ impl<'a> Turn<'a> {
     /// Asks the question that is next.
     fn ask(&self) {
         if let Some(question) = self.asking.front() {
-            eprint!("allow `{}`? [y/N] ", question.summary.escape_debug());
+            crate::output::aside(format_args!("allow `{}`? [y/N] ", question.summary.escape_debug()));
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) async fn usage(setting: Setting, args: &UsageArgs) -> anyhow::Result<
     let table = reached.client.usage(&filter).await;
     reached.leave().await;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&table?)?);
+        crate::output::json(&table?)?;
     } else {
         put!("{}", draw(&table?, since));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
@@ -28,6 +29,12 @@ pub(crate) fn read(file: &ConfigFile) -> Result<Option<FileLayer>, ConfigError> 
     let origin = file.path.display().to_string();
     let fail = |message: String| ConfigError::new(origin.clone(), None, message);
     let size = match std::fs::metadata(&file.path) {
+        // It names programs to run and where keys go.
+        Ok(metadata) if metadata.is_file() && metadata.mode() & 0o002 != 0 => {
+            return Err(fail(format!(
+                "every user of this machine can write the configuration file; run: chmod o-w {origin}"
+            )));
+        }
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == ErrorKind::NotFound && !file.named => return Ok(None),
         Err(error) => return Err(fail(format!("the configuration file cannot be read: {error}"))),

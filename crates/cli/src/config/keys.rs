@@ -49,7 +49,7 @@ pub(crate) const OTHER_VARIABLES: [&str; 5] =
     ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG", "OSTLER_THEME", "OSTLER_IMAGES"];
 
 /// Every key with a fixed name, in the order in which they are shown.
-pub const KEYS: [Key; 37] = [
+pub const KEYS: [Key; 39] = [
     key("server.listen", Form::Text),
     key("server.auth", Form::Text),
     key("models.default", Form::Text),
@@ -78,6 +78,8 @@ pub const KEYS: [Key; 37] = [
     key("sandbox.mode", Form::Text),
     key("sandbox.network", Form::Switch),
     key("sandbox.writable", Form::List),
+    key("sandbox.home", Form::Text),
+    key("sandbox.readable", Form::List),
     key("web.fetch", Form::Switch),
     key("gateway.enabled", Form::Switch),
     key("gateway.listen", Form::Text),

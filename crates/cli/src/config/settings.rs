@@ -148,6 +148,21 @@ pub struct Sandbox {
     pub network: bool,
     /// Directories beside the workspace that they may change.
     pub writable: Vec<String>,
+    /// What they see of the home directory.
+    pub home: HomeAccess,
+    /// Places that they may read though these would be hidden.
+    pub readable: Vec<String>,
+}
+
+/// What confined programs see of the home directory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HomeAccess {
+    /// Toolchains and the caches of package managers.
+    #[default]
+    Hidden,
+    /// All of it but the usual places of keys and tokens.
+    Readable,
 }
 
 /// Whether tools are confined.
@@ -157,6 +172,10 @@ pub enum SandboxMode {
     /// They are.
     #[default]
     On,
+    /// They are, by bubblewrap or not at all.
+    Bubblewrap,
+    /// They are, by Landlock or not at all.
+    Landlock,
     /// They are not.
     Off,
 }

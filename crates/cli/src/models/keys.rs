@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use ostler_models::{Key, ModelError, Preset, Readiness, Secret};
+use ostler_process::ProgramFinder;
 use rustix::fs::OFlags;
 
 use crate::config::{Environment, Provider};
@@ -40,12 +41,6 @@ pub(super) fn find(
     if let Some(file) = &provider.api_key_file {
         return in_file(name, expanded(file, environment));
     }
-    if let Some(command) = &provider.api_key_command {
-        // People put secrets in arguments, so that only the program is named.
-        let from = command.first().map(|program| format!("the command `{program}`"));
-        let key = command::key(name.to_owned(), command.clone());
-        return Located { key, readiness: Readiness::default(), from };
-    }
     match preset.map(|preset| preset.key_variables) {
         None | Some([]) => no_key(),
         Some(variables)
@@ -55,6 +50,14 @@ pub(super) fn find(
         }
         Some(variables) => in_variable(name, variables, environment),
     }
+}
+
+/// A provider's key that a command prints.
+pub(super) fn printed(name: &str, command: &[String], programs: &ProgramFinder) -> Located {
+    // People put secrets in arguments, so that only the program is named.
+    let from = command.first().map(|program| format!("the command `{program}`"));
+    let key = command::key(name.to_owned(), command.to_owned(), programs.clone());
+    Located { key, readiness: Readiness::default(), from }
 }
 
 /// A path, with the home directory in the place of `~`.

@@ -100,7 +100,7 @@ fn server(name: &str, value: serde_json::Value) -> Result<Option<ServerConfig>, 
         (None, None) => return Err("it has neither `command` nor `url`; give it one".to_owned()),
     };
     let config = ServerConfig::new(name, transport);
-    config.check()?;
+    config.check_of_others()?;
     Ok(Some(config))
 }
 
@@ -110,6 +110,20 @@ mod tests {
     use ostler_types::ToolKind;
 
     use super::parse;
+
+    #[test]
+    fn a_server_that_chooses_what_code_is_loaded_is_left_out() {
+        for name in
+            ["LD_PRELOAD", "ld_audit", "GLIBC_TUNABLES", "PYTHONPATH", "NODE_OPTIONS", "BASH_ENV", "GIT_SSH"]
+        {
+            let text = format!(
+                r#"{{"mcpServers": {{"a": {{"command": "x", "env": {{"{name}": "./y"}}}}, "b": {{"command": "z"}}}}}}"#
+            );
+            let (servers, problems) = parse(&text);
+            assert_eq!(servers.len(), 1, "{name}");
+            assert!(problems.len() == 1 && problems[0].contains(name), "{problems:?}");
+        }
+    }
 
     #[test]
     fn servers_are_read_and_nothing_else_is_heard() {

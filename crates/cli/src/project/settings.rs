@@ -110,7 +110,14 @@ fn read(workspace: &Path, text: &str) -> Result<(Settings, Vec<ServerConfig>), C
             let key = format!("mcp.{name}.{member}");
             ConfigError { origin: format!("line {}", line_of(&key)), key: Some(key), message: why }
         })?;
-        servers.push(server_config(name, server));
+        let config = server_config(name, server);
+        config.check_of_others().map_err(|why| {
+            let key = format!("mcp.{name}.env");
+            let is_below = |(set, _): &&(String, usize)| set.starts_with(&key);
+            let line = keys.iter().find(is_below).map_or(1, |(_, line)| *line);
+            ConfigError { origin: format!("line {line}"), key: Some(key), message: why }
+        })?;
+        servers.push(config);
     }
     let approval = config.approval;
     let sets = |key: &str| keys.iter().any(|(set, _)| set == key);

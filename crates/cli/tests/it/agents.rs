@@ -19,14 +19,16 @@ fn rust_agent() -> String {
     agent.display().to_string()
 }
 
-/// The agent on that for Node, with what it needs.
-fn node_agent() -> Vec<String> {
+/// The agent on that for Node, with what it needs, and the directory that it reads besides.
+fn node_agent() -> (Vec<String>, String) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let place = root.join("target/acp-agents");
     let installed = Command::new(root.join("tests/acp/setup.sh")).arg(&place).status().unwrap();
     assert!(installed.success(), "tests/acp/setup.sh installs what it needs");
     let script = root.join("tests/acp/agent.mjs");
-    ["node".to_owned(), script.display().to_string(), place.join("sdk").display().to_string()].into()
+    let sdk = place.join("sdk").display().to_string();
+    let readable = format!("readable = [{sdk:?}]");
+    (vec!["node".to_owned(), script.display().to_string(), sdk], readable)
 }
 
 /// A section that configures an agent.
@@ -34,12 +36,13 @@ pub(crate) fn section(name: &str, command: &[String], more: &str) -> String {
     format!("[agents.{name}]\ncommand = {}\n{more}\n", json!(command))
 }
 
-/// The section of the agent that does what its prompt says, with a directory for its notes.
+/// The section of the agent that does what its prompt says, with a directory for its notes, which it may write.
 pub(crate) fn fault(notes: &Path, options: &[&str]) -> String {
     let script = ostler_testing::fault_agent::script().display().to_string();
     let words = ["python3", &script].into_iter().chain(options.iter().copied());
     let command: Vec<String> = words.map(str::to_owned).collect();
-    section("fault", &command, &format!("env = {{ NOTES = {:?} }}", notes.display().to_string()))
+    let notes = notes.display().to_string();
+    section("fault", &command, &format!("env = {{ NOTES = {notes:?} }}\nwritable = [{notes:?}]"))
 }
 
 /// A session of an agent.
@@ -86,8 +89,8 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
 }
 
 /// What must hold of an agent on any library.
-async fn understood(command: Vec<String>) {
-    let stage = Stage::new(&section("sdk", &command, "")).await;
+async fn understood(command: Vec<String>, more: &str) {
+    let stage = Stage::new(&section("sdk", &command, more)).await;
     let quiet = session(&stage.client, "sdk", &stage.work, free()).await;
     let (turn, end) = ask(&stage, quiet, "hello").await;
     assert_eq!(
@@ -121,12 +124,18 @@ async fn understood(command: Vec<String>) {
 
 #[tokio::test]
 async fn an_agent_on_the_rust_library_is_understood() {
-    understood(vec![rust_agent()]).await;
+    understood(vec![rust_agent()], "").await;
+}
+
+#[tokio::test]
+async fn an_agent_in_the_open_is_understood_too() {
+    understood(vec![rust_agent()], "sandbox = \"off\"").await;
 }
 
 #[tokio::test]
 async fn an_agent_on_the_typescript_library_is_understood() {
-    understood(node_agent()).await;
+    let (command, readable) = node_agent();
+    understood(command, &readable).await;
 }
 
 #[tokio::test]
@@ -176,7 +185,8 @@ async fn agents_are_listed_with_how_they_stand_and_missing_ones_say_what_to_do()
 #[tokio::test]
 async fn fifty_sessions_share_one_process_which_ends_with_the_daemon() {
     let notes = tempfile::tempdir().unwrap();
-    let mut stage = Stage::new(&fault(notes.path(), &[])).await;
+    // Confined, it would know itself by another number.
+    let mut stage = Stage::new(&(fault(notes.path(), &[]) + "sandbox = \"off\"\n")).await;
     let first = session(&stage.client, "fault", &stage.work, free()).await;
     let started = |notes: &Path| {
         let text = std::fs::read_to_string(notes.join("notes")).unwrap();

@@ -1,23 +1,29 @@
-//! `ostler agents` as a person types it, and an agent that is confined: with a daemon and without one.
+//! `ostler agents` as a person types it, with a daemon and without one.
 
 use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::agents::{answers, ask, fault, section, session};
+use crate::agents::fault;
 use crate::process::binary;
-use crate::scripted::{CANARY, Stage, free};
+use crate::scripted::{CANARY, Stage};
 
 /// Runs `ostler agents` in the stage's workspace.
 fn agents(stage: &Stage, arguments: &[&str]) -> Output {
+    agents_of(Path::new("/nonexistent"), stage, arguments)
+}
+
+/// The same for somebody with this home directory.
+pub(crate) fn agents_of(home: &Path, stage: &Stage, arguments: &[&str]) -> Output {
     let mut command = binary();
+    command.env("HOME", home);
     command.arg("agents").args(arguments).arg("--data-dir").arg(&stage.data);
     command.arg("--config").arg(stage.data.parent().unwrap().join("config.toml"));
     command.current_dir(&stage.work).env("STAGE_KEY", CANARY).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
@@ -84,68 +90,4 @@ async fn a_login_opens_the_agent_for_sessions() {
     let (status, made) = stage.request("POST", "/v1/sessions", &new).await;
     assert_eq!(status, 201, "{made}");
     assert!(agents(&stage, &["doctor", "fault"]).status.success());
-}
-
-/// The section of a confined agent, which may write its notes. It lies beside them: the repository may be below `/tmp`,
-/// which a confined program has for itself.
-fn confined(notes: &Path, more: &str) -> String {
-    let (script, copy) = (ostler_testing::fault_agent::script(), notes.join("fault_agent.py"));
-    std::fs::copy(&script, &copy).unwrap();
-    let section = fault(notes, &[]).replace(&script.display().to_string(), &copy.display().to_string());
-    let places = json!([notes.display().to_string()]);
-    section + &format!("sandbox = \"on\"\nwritable = {places}\n{more}\n")
-}
-
-/// What a command came to that the agent ran itself.
-async fn own(stage: &Stage, notes: &Path, id: ostler_types::SessionId, line: &str) -> (i64, String) {
-    let (_, end) = ask(stage, id, &format!("own:{}", line.replace(' ', "_"))).await;
-    assert_eq!(end["type"], "turn_completed", "{end}");
-    let heard = std::fs::read_to_string(notes.join("notes")).unwrap();
-    let told = heard.lines().rev().find_map(|line| line.strip_prefix("own ")).unwrap();
-    let told: Value = serde_json::from_str(told).unwrap();
-    (told[0].as_i64().unwrap(), told[1].as_str().unwrap().to_owned())
-}
-
-#[tokio::test]
-async fn a_confined_agent_writes_the_workspace_only_and_sees_no_secrets() {
-    let place = tempfile::tempdir_in(crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
-    let notes = place.path();
-    let stage = Stage::new(&confined(notes, "")).await;
-    let id = session(&stage.client, "fault", &stage.work, free()).await;
-    let run = async |line: &str| own(&stage, notes, id, line).await;
-    assert_eq!(run("echo in > inside.txt").await.0, 0);
-    assert_eq!(stage.read("inside.txt"), "in\n");
-    let outside = stage.outside.join("y");
-    assert_ne!(run(&format!("echo out > {}", outside.display())).await.0, 0);
-    assert!(!outside.exists());
-    for hidden in [stage.data.join("token"), stage.data.parent().unwrap().join("config.toml")] {
-        let (code, seen) = run(&format!("cat {}", hidden.display())).await;
-        assert!(code != 0 || seen.is_empty(), "it sees {}: {seen}", hidden.display());
-    }
-    let (_, variables) = run("env").await;
-    assert!(!variables.contains(CANARY), "{variables}");
-    assert_ne!(run("kill -0 1 && cat /proc/1/environ | grep -q STAGE").await.0, 0);
-}
-
-#[tokio::test]
-async fn a_confined_agent_has_the_network_unless_it_is_taken_away() {
-    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = server.local_addr().unwrap().port();
-    let reach = format!("python3 -c \"import socket;socket.create_connection(('127.0.0.1',{port}),5)\"");
-    for (more, reaches) in [("", true), ("network = false", false)] {
-        let place = tempfile::tempdir_in(crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
-        let stage = Stage::new(&confined(place.path(), more)).await;
-        let id = session(&stage.client, "fault", &stage.work, free()).await;
-        stage.write("reach.sh", &reach);
-        let (code, _) = own(&stage, place.path(), id, "sh reach.sh").await;
-        assert_eq!(code == 0, reaches, "{more}");
-        assert_eq!(answers(&ask(&stage, id, "say:still_here").await.0), "still here");
-    }
-    let config = section("open", &["x".to_owned()], "network = false");
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("config.toml"), config).unwrap();
-    let mut shown = binary();
-    shown.args(["config", "show", "--config"]).arg(directory.path().join("config.toml"));
-    let refused = shown.arg("--data-dir").arg(directory.path().join("data")).output().unwrap();
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("sandbox"), "it would be a false promise");
 }

@@ -18,7 +18,9 @@ async fn stage() -> (Stage, tempfile::TempDir) {
     let data = inner.path().join("data");
     let words = [&ostler, "acp", "--data-dir", data.to_str().unwrap(), "--config", config.to_str().unwrap()];
     let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let passed = "pass_env = [\"STAGE_KEY\", \"OSTLER_MODELS_DISCOVER\", \"OSTLER_CONTEXT_BUNDLE\"]";
+    // In the open, since the inner one has a sandbox and data of its own.
+    let passed = "pass_env = [\"STAGE_KEY\", \"OSTLER_MODELS_DISCOVER\", \"OSTLER_CONTEXT_BUNDLE\"]\n\
+                  sandbox = \"off\"";
     let stage = Stage::new(&section("self", &command, passed)).await;
     let outer = std::fs::read_to_string(stage.data.parent().unwrap().join("config.toml")).unwrap();
     let (own, _) = outer.split_once("[agents.self]").unwrap();

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ostler_cli::config::{
-    Auth, Config, Environment, Flag, Inputs, KEYS, Loaded, ProviderKind, SandboxMode, Source, load,
+    Auth, Config, Confinement, Environment, Flag, Inputs, KEYS, Loaded, ProviderKind, SandboxMode, Source,
+    load,
 };
 use ostler_cli::paths::ConfigFile;
 use ostler_types::{Ability, PatchReviewMode, Policy, ToolKind};
@@ -301,6 +302,9 @@ fn agents_have_a_command_or_a_preset_and_a_name_of_their_own() {
     let config =
         from_file("[agents.work]\npreset = \"claude\"\nsettings = { mode = \"plan\" }\n").unwrap().config;
     assert_eq!(config.agents["work"].preset().unwrap().name, "claude");
+    assert_eq!(config.agents["work"].sandbox, Confinement::On, "unless its owner says otherwise");
+    let own = "[agents.x]\npreset = \"codex\"\nwritable = [\"~/a\", \"/b\"]\nreadable = [\"~/c\"]\nnetwork = false\n";
+    assert_eq!(from_file(own).unwrap().config.agents["x"].writable, ["~/a", "/b"]);
     for (text, why) in [
         ("[agents.x]\nkind = \"acp\"\ncommand = []", "needs the key `command`"),
         ("[agents.x]", "needs the key `command`"),
@@ -310,6 +314,8 @@ fn agents_have_a_command_or_a_preset_and_a_name_of_their_own() {
         ("[agents.ostler]\npreset = \"codex\"", "another name"),
         ("[agents.\"a:b\"]\npreset = \"codex\"", "letters, digits"),
         ("[agents.x]\npreset = \"codex\"\nwritable = [\"cache\"]", "absolute"),
+        ("[agents.x]\npreset = \"codex\"\nreadable = [\"~other/x\"]", "absolute"),
+        ("[agents.x]\npreset = \"codex\"\nsandbox = \"off\"\nnetwork = false", "kept from the network"),
         ("[agents.x]\npreset = \"codex\"\nmcp_servers = [\"time\"]", "no section `mcp.time`"),
     ] {
         let error = from_file(text).unwrap_err().to_string();

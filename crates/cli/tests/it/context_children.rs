@@ -63,6 +63,7 @@ fn worktrees(stage: &Stage) -> BTreeSet<PathBuf> {
     let known: BTreeSet<PathBuf> = known.filter(|path| *path != stage.work.canonicalize().unwrap()).collect();
     let place = stage.data.with_file_name("data-worktrees");
     let there = std::fs::read_dir(place).into_iter().flatten().map(|found| found.unwrap().path());
+    let there = there.filter(|path| path.extension().is_none_or(|extension| extension != "index"));
     // What is known of a worktree lies beside it, in a file of its name.
     let is_file = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let (notes, there): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =

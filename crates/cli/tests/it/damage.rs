@@ -182,3 +182,120 @@ async fn a_write_that_fails_is_said_to_have_failed() {
 async fn a_sync_that_fails_is_said_to_have_failed() {
     refused_with("eio:sync_data@events.ndjson..", "disk_failed").await;
 }
+
+/// Cuts a log back to its first `records` records.
+fn cut(log: &Path, records: usize) -> Vec<u8> {
+    let whole = std::fs::read(log).unwrap();
+    let kept: Vec<u8> =
+        whole.split_inclusive(|byte| *byte == b'\n').take(records).flatten().copied().collect();
+    std::fs::write(log, kept).unwrap();
+    whole
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_back_at_the_end_of_a_record_is_noticed() {
+    for (views, records) in [("both", 4), ("snapshot", 4), ("index", 4), ("both", 0), ("index", 0)] {
+        let rest = Rest::new().await;
+        let (id, snapshot) = (rest.sessions[0], rest.log(0).with_file_name("snapshot.json"));
+        let whole = cut(&rest.log(0), records);
+        match views {
+            "index" => std::fs::remove_file(&snapshot).unwrap(),
+            "snapshot" => std::fs::remove_file(rest.data.join("index.db")).unwrap(),
+            _ => {}
+        }
+        let doctor = |arguments: &[&str]| {
+            let output =
+                binary().arg("doctor").args(arguments).arg("--data-dir").arg(&rest.data).output().unwrap();
+            let said = [output.stdout, output.stderr].concat();
+            (output.status.code(), String::from_utf8(said).unwrap())
+        };
+        let (code, said) = doctor(&[]);
+        assert_eq!(code, Some(1), "{views} {records}: {said}");
+        assert!(said.contains(&format!("{id}: damaged at record {}", records + 1)), "{said}");
+        assert!(said.contains("up to 7"), "{said}");
+        let (code, said) = doctor(&["--rebuild"]);
+        assert!(code != Some(0) && said.contains("--salvage"), "the only witnesses are kept: {said}");
+
+        let daemon = Process::faulty(&rest.data, "");
+        let client = daemon.client().await.unwrap();
+        let (status, code) = refusal(client.session(id).await.unwrap_err());
+        assert_eq!((status, code.as_str()), (409, "log_damaged"), "{views} {records}");
+        let send = client.send_message(id, &SendMessage::prompt("on")).await.unwrap_err();
+        assert_eq!(refusal(send).1, "log_damaged");
+        rest.check_the_other(&client).await;
+        daemon.kill();
+
+        if records == 0 {
+            let (code, said) = doctor(&["--salvage", &id.to_string()]);
+            assert!(code != Some(0) && said.contains("all 7 records are gone"), "{said}");
+            // The backup is the way on.
+            std::fs::write(rest.log(0), whole).unwrap();
+            assert_eq!(doctor(&[]).0, Some(0));
+            continue;
+        }
+        let (code, said) = doctor(&["--salvage", &id.to_string()]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("records 5 to 7 are lost"), "{said}");
+        let daemon = Process::faulty(&rest.data, "");
+        let client = daemon.client().await.unwrap();
+        assert!(export(&client, id).await.len() >= 4);
+        turn_in(&client, id, "say on").await;
+    }
+}
+
+#[tokio::test]
+async fn views_that_lag_behind_the_log_are_no_damage() {
+    let rest = Rest::new().await;
+    let snapshot = rest.log(0).with_file_name("snapshot.json");
+    let (before, index) =
+        (std::fs::read(&snapshot).unwrap(), std::fs::read(rest.data.join("index.db")).unwrap());
+    let daemon = Process::faulty(&rest.data, "");
+    let client = daemon.client().await.unwrap();
+    turn_in(&client, rest.sessions[0], "say more").await;
+    daemon.signal(rustix::process::Signal::TERM);
+    assert!(daemon.wait().success());
+    std::fs::write(&snapshot, before).unwrap();
+    for name in ["index.db-wal", "index.db-shm"] {
+        _ = std::fs::remove_file(rest.data.join(name));
+    }
+    std::fs::write(rest.data.join("index.db"), index).unwrap();
+    let doctor = binary().arg("doctor").arg("--data-dir").arg(&rest.data).output().unwrap();
+    assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
+    let daemon = Process::faulty(&rest.data, "");
+    let client = daemon.client().await.unwrap();
+    assert_eq!(export(&client, rest.sessions[0]).await.len(), 12);
+}
+
+#[tokio::test]
+async fn a_log_that_went_on_after_it_was_cut_is_noticed_by_the_record_that_its_snapshot_knows() {
+    let rest = Rest::new().await;
+    let (id, snapshot) = (rest.sessions[0], rest.log(0).with_file_name("snapshot.json"));
+    let known = std::fs::read(&snapshot).unwrap();
+    std::fs::remove_file(&snapshot).unwrap();
+    std::fs::remove_file(rest.data.join("index.db")).unwrap();
+    cut(&rest.log(0), 2);
+    // Nothing knows of the loss here, as with a daemon of an earlier version.
+    let daemon = Process::faulty(&rest.data, "");
+    let client = daemon.client().await.unwrap();
+    turn_in(&client, id, "say something else").await;
+    turn_in(&client, id, "and more").await;
+    daemon.signal(rustix::process::Signal::TERM);
+    assert!(daemon.wait().success());
+    std::fs::write(&snapshot, known).unwrap();
+    let doctor = |arguments: &[&str]| {
+        let output =
+            binary().arg("doctor").args(arguments).arg("--data-dir").arg(&rest.data).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
+    };
+    let (code, said) = doctor(&[]);
+    assert!(code == Some(1) && said.contains("damaged at record 7"), "{said}");
+    let daemon = Process::faulty(&rest.data, "");
+    let client = daemon.client().await.unwrap();
+    assert_eq!(refusal(client.session(id).await.unwrap_err()).1, "log_damaged");
+    daemon.kill();
+    let (code, said) = doctor(&["--salvage", &id.to_string()]);
+    assert!(code == Some(0) && said.contains("accepted as it is"), "{said}");
+    let daemon = Process::faulty(&rest.data, "");
+    turn_in(&daemon.client().await.unwrap(), id, "say on").await;
+}

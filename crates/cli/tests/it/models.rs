@@ -7,6 +7,7 @@ use ostler_cli::config::{Config, Environment, Inputs, load};
 use ostler_cli::models::{models, providers};
 use ostler_cli::paths::ConfigFile;
 use ostler_models::{Fresh, Key, ModelError, ProviderConfig, ProviderKind, Secret};
+use ostler_process::ProgramFinder;
 
 use crate::process;
 
@@ -24,7 +25,8 @@ fn config(text: &str) -> Result<Config, String> {
 }
 
 fn of(text: &str, variables: &[(&str, &str)]) -> Vec<ProviderConfig> {
-    providers(&config(text).unwrap(), &Environment::of(variables))
+    let programs = ProgramFinder::new(None, Vec::new);
+    providers(&config(text).unwrap(), &Environment::of(variables), &programs)
 }
 
 fn named(providers: &[ProviderConfig], name: &str) -> ProviderConfig {
@@ -278,7 +280,7 @@ async fn a_command_that_fails_says_so_and_nothing_of_what_it_printed() {
     for (command, problem) in [
         ("[\"/bin/sh\", \"-c\", \"echo sk-canary-0815; echo sk-canary-0815 >&2; exit 3\"]", "failed"),
         ("[\"/bin/sh\", \"-c\", \"true\"]", "printed no key"),
-        ("[\"/nonexistent/print-key\", \"sk-canary-0815\"]", "cannot be started"),
+        ("[\"/nonexistent/print-key\", \"sk-canary-0815\"]", "is not run"),
     ] {
         let text = format!("[providers.x]\nkind = \"openai-chat\"\napi_key_command = {command}\n");
         let error = key(&named(&of(&text, &[]), "x"), Fresh::Any).await.unwrap_err();
@@ -302,7 +304,12 @@ fn no_key_is_shown_by_the_configuration() {
         "{}{}{:?}",
         loaded.table(&environment),
         serde_json::to_string(&loaded.entries(&environment)).unwrap(),
-        models(&loaded.config, &environment)
+        models(
+            &loaded.config,
+            &environment,
+            &ProgramFinder::new(None, Vec::new),
+            &ostler_types::Secrets::default()
+        )
     );
     assert!(!shown.contains(CANARY), "{shown}");
     assert!(shown.contains("[\"echo\", \"…\"]"), "{shown}");

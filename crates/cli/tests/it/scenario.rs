@@ -85,7 +85,7 @@ pub(crate) async fn check(client: &Client, workspace: &Path, told: &Told) {
     for (index, record) in records.iter().enumerate() {
         assert_eq!(record.seq, index as u64 + 1, "a hole in the log");
     }
-    let count = |name: &str| records.iter().filter(|record| record.event.name() == name).count();
+    let count = |name: &str| records.iter().filter(|record| record.event.name().as_str() == name).count();
     let ends = count("turn_completed") + count("turn_failed") + count("turn_canceled");
     assert_eq!(ends, count("turn_started"), "each turn has one end");
     if told.turn.is_some() {

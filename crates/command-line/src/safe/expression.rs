@@ -1,66 +1,107 @@
 //! Programs whose words are a small language: `find`, `test`, `[[` and `sed`.
 
-use super::options::{Options, operands};
-use crate::{Word, list};
+use super::options::{self, Options};
+use crate::{Extent, Place, Word, list};
 
-/// Tests and actions of `find` that take no value and only read or print.
+/// Tests and actions of `find` that take no value and only read or print. Those that follow links are left
+/// out.
 const FIND_ALONE: &str = "\
-    -H -L -P -a -and -o -or -not -true -false -empty -readable -writable -executable -prune -print \
-    -print0 -ls -quit -depth -d -mount -xdev -follow -daystart -nouser -nogroup -noleaf \
-    -ignore_readdir_race -warn -nowarn";
+    -H -P -a -and -o -or -not -true -false -empty -readable -writable -executable -prune -print \
+    -print0 -ls -quit -depth -d -mount -xdev -daystart -nouser -nogroup -noleaf -ignore_readdir_race \
+    -warn -nowarn";
 /// The ones that take one value.
 const FIND_VALUED: &str = "\
     -name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -regextype -type \
-    -xtype -size -mtime -mmin -atime -amin -ctime -cmin -newer -anewer -cnewer -newermt -maxdepth \
-    -mindepth -perm -user -group -uid -gid -links -inum -samefile -fstype -used -printf -context";
+    -size -mtime -mmin -atime -amin -ctime -cmin -newermt -maxdepth -mindepth -perm -user -group \
+    -uid -gid -links -inum -fstype -used -printf -context";
+/// The ones whose value is a file.
+const FIND_FILES: &str = "-newer -anewer -cnewer -samefile";
 
-pub(super) fn find_is_safe(words: &[Word]) -> bool {
+pub(super) fn find_places(words: &[Word]) -> Option<Vec<Place>> {
+    let mut places = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let Some(text) = word.literal() else {
-            let Word::Unknown { prefix, .. } = word else { return false };
+            let Word::Unknown { prefix, .. } = word else { return None };
             if word.could_be_option() || prefix.starts_with(['(', ')', '!', ',']) {
-                return false;
+                return None;
             }
+            places.extend(Place::of(word, Extent::Below));
             continue;
         };
         if list::has(FIND_VALUED, text) {
-            if words.next().is_none_or(|value| value.literal().is_none()) {
-                return false;
-            }
-        } else if text.starts_with('-') && !list::has(FIND_ALONE, text) {
-            return false;
+            let value = words.next()?.literal()?;
+            (text != "-printf" || !follows_links(value)).then_some(())?;
+        } else if list::has(FIND_FILES, text) {
+            places.push(Place::path(words.next()?.literal()?, Extent::Itself));
+        } else if text.starts_with('-') {
+            list::has(FIND_ALONE, text).then_some(())?;
+        } else if !matches!(text, "(" | ")" | "!" | ",") {
+            places.push(Place::path(text, Extent::Below));
         }
     }
-    true
+    Some(places)
 }
 
+/// Whether a `-printf` format of `find` has a directive (`%Y`) that follows symbolic links.
+fn follows_links(format: &str) -> bool {
+    let mut rest = format.chars();
+    while rest.by_ref().any(|character| character == '%') {
+        let mut directive = rest.by_ref().skip_while(|character| "-+ #0123456789.".contains(*character));
+        match directive.next() {
+            Some('Y') => return true,
+            // A time has a letter of its own.
+            Some('A' | 'B' | 'C' | 'T') => _ = directive.next(),
+            Some(_) | None => {}
+        }
+    }
+    false
+}
+
+/// Operators that look at the file that comes next.
+const FILE_TESTS: &str = "-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S";
+
 /// `-v` evaluates the name that it is given. A word that is not known could be it.
-pub(super) fn test_is_safe(words: &[Word]) -> bool {
-    words.iter().all(|word| match word.literal() {
+pub(super) fn test_places(words: &[Word]) -> Option<Vec<Place>> {
+    let is_known = |word: &Word| match word.literal() {
         Some(text) => !matches!(text, "-v" | "-R"),
         None => !word.could_be_option(),
-    })
+    };
+    words.iter().all(is_known).then(|| tested_files(words))
 }
 
 /// Operators that compare numbers evaluate their words. Those that another shell would read as redirects or
 /// as the end of the command are left out too, because the line may end up with one.
-pub(super) fn double_test_is_safe(words: &[Word]) -> bool {
+pub(super) fn double_test_places(words: &[Word]) -> Option<Vec<Place>> {
     const DOUBTFUL: &[&str] =
         &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "&&", "||", "<", ">", "(", ")", "=~"];
-    words.iter().all(|word| word.literal().is_none_or(|text| !DOUBTFUL.contains(&text)))
+    let is_plain = |word: &Word| word.literal().is_none_or(|text| !DOUBTFUL.contains(&text));
+    words.iter().all(is_plain).then(|| tested_files(words))
+}
+
+fn tested_files(words: &[Word]) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (position, word) in words.iter().enumerate() {
+        let Some(text) = word.literal() else { continue };
+        let compares = matches!(text, "-nt" | "-ot" | "-ef");
+        if compares || list::has(FILE_TESTS, text) {
+            places.extend(words.get(position + 1).and_then(|next| Place::of(next, Extent::Itself)));
+        }
+        if compares && position > 0 {
+            places.extend(Place::of(&words[position - 1], Extent::Itself));
+        }
+    }
+    places
 }
 
 const SED: Options = Options::letters("nErsuz", "").long("quiet silent regexp-extended separate");
 
 /// Only `sed -n` with a script that prints lines: other commands of `sed` write files and start programs.
-pub(super) fn sed_is_safe(words: &[Word]) -> bool {
-    let quiet = words
-        .iter()
-        .any(|word| matches!(word.literal(), Some("-n" | "--quiet" | "--silent" | "-nE" | "-En" | "-nr")));
-    let Some(operands) = operands(words, &SED) else { return false };
-    let Some(script) = operands.first().and_then(|word| word.literal()) else { return false };
-    quiet && script.split(';').all(prints_lines)
+pub(super) fn sed_places(words: &[Word]) -> Option<Vec<Place>> {
+    let parsed = options::read(words, &SED)?;
+    let script = parsed.operands.first()?.literal()?;
+    let only_prints = parsed.has("n quiet silent") && script.split(';').all(prints_lines);
+    only_prints.then(|| parsed.files_after(1, Extent::Itself))
 }
 
 /// `5p`, `$p`, `5,10p`, `/pattern/p`, `/from/,/to/p`

@@ -1,36 +1,49 @@
 //! The subcommands of git that only read. Options before the subcommand can name programs to start, so only
 //! those that do less than usual are taken.
 
-use super::options::{Options, operands};
-use crate::{Word, list};
+use super::options::{self, Options, Parsed};
+use crate::{Extent, Place, Word, list};
 
-pub(super) fn is_safe(words: &[Word]) -> bool {
+/// The places that a subcommand reads beside the repository; nothing when it may do more than read. Which
+/// operands are paths depends on the repository, and git compares files outside of it where it is told to, so
+/// all of them count.
+pub(super) fn places(words: &[Word]) -> Option<Vec<Place>> {
     let harmless = |word: &&Word| matches!(word.literal(), Some("--no-pager" | "--no-optional-locks"));
     let own = words.iter().take_while(harmless).count();
-    let [subcommand, words @ ..] = &words[own..] else { return false };
-    let Some(name) = subcommand.literal() else { return false };
+    let [subcommand, words @ ..] = &words[own..] else { return None };
+    let name = subcommand.literal()?;
     if matches!(name, "--version" | "version") {
-        return words.is_empty();
+        return words.is_empty().then(Vec::new);
     }
     if words.iter().any(asks_for_signatures) {
-        return false;
+        return None;
     }
     let Some((_, options)) = SUBCOMMANDS.iter().find(|(names, _)| list::has(names, name)) else {
-        return is_listing(name, words);
+        return is_listing(name, words).then(Vec::new);
     };
-    operands(words, options).is_some_and(|operands| options.operands || operands.is_empty())
+    options::read(words, options).map(|parsed| all_places(&parsed))
+}
+
+/// Git differs from option to option in whether a value may stand apart, so such a value may be an operand.
+fn all_places(parsed: &Parsed<'_>) -> Vec<Place> {
+    let mut places = parsed.files(Extent::Below);
+    places.extend(parsed.separate_values.iter().map(|value| Place::path(value, Extent::Below)));
+    places
 }
 
 /// Subcommands that read or write depending on their operands.
 fn is_listing(name: &str, words: &[Word]) -> bool {
     let Some(texts) = words.iter().map(Word::literal).collect::<Option<Vec<&str>>>() else { return false };
     let has = |wanted: &[&str]| texts.iter().any(|text| wanted.contains(text));
-    let fits = |options: &Options| operands(words, options).map(|operands| operands.len());
+    let fits = |options: &Options| options::read(words, options).map(|parsed| parsed.operands.len());
     match (name, texts.as_slice()) {
         ("branch", _) => fits(&BRANCH).is_some_and(|count| count == 0 || has(&["--list", "-l"])),
         ("tag", _) => fits(&TAG).is_some_and(|count| count == 0 || has(&["--list", "-l"])),
-        ("config", ["--get" | "--get-all" | "--get-regexp", key]) => !key.starts_with('-'),
-        ("config", ["--list" | "-l"]) => true,
+        // The configuration of the user may hold what logs in somewhere.
+        ("config", ["--get" | "--get-all", key]) => {
+            let known = ["user.name", "user.email", "core.", "branch.", "remote.", "init.", "submodule."];
+            known.iter().any(|known| key.starts_with(known))
+        }
         ("remote", [] | ["-v" | "--verbose"]) => true,
         ("remote", ["get-url", name]) => !name.starts_with('-'),
         ("stash" | "worktree", ["list"]) => true,
@@ -82,7 +95,7 @@ const SUBCOMMANDS: &[(&str, Options)] = &[
     ),
     ("check-ignore", Options::letters("qvnz", "").long("quiet verbose non-matching no-index")),
     ("count-objects", Options::letters("vH", "").long("verbose human-readable")),
-    ("grep", Options::letters("aciEFGhHIlLnopqrvwWz", "ABCefm").long(GREP).number()),
+    ("grep", Options::letters("aciEFGhHIlLnopqrvwWz", "ABCem").files("f").long(GREP).number()),
 ];
 
 const STATUS: &str = "\

@@ -4,6 +4,7 @@ mod bash;
 mod fuzz;
 mod lines;
 mod patterns;
+mod places;
 mod safety;
 mod vouched;
 mod wrappers;

@@ -8,14 +8,14 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use serde_json::{Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::Door;
 use super::frames::{AuthReply, ErrorResponse};
 use super::methods::health;
 use super::params::json_value;
 use super::socket::Socket;
-use crate::access::{Access, Pass};
+use crate::access::{Access, Pages, Pass};
+use crate::places::Occupied;
 use crate::websocket::{Connection, Happened, Incoming, framing, handshake};
 
 /// Bytes of a frame that comes before the token was shown.
@@ -26,7 +26,7 @@ const PATIENCE: u32 = 8;
 /// Answers a request to the gateway's own port.
 pub(super) async fn own_port(door: Arc<Door>, access: Access, request: Request) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str());
-    if access.check_local_source(request.headers(), authority).is_err() {
+    if access.check_source(request.headers(), authority, Pages::AnyLocal).is_err() {
         let reason = "this request was meant for another host, or comes from a page that is not local";
         return refusal(StatusCode::FORBIDDEN, reason);
     }
@@ -55,31 +55,39 @@ fn upgrade(door: Arc<Door>, access: Access, mut request: Request) -> Response {
         Err((status, reason)) => return failure(status, reason),
     };
     let full = |what| failure(StatusCode::SERVICE_UNAVAILABLE, what);
-    let Ok(place) = Arc::clone(&door.sockets).try_acquire_owned() else {
+    // Only sockets that have shown the token count here, so nobody else can fill the door.
+    if door.sockets.available_permits() == 0 {
         return full("there are too many sockets; close one");
-    };
-    let Ok(waiting) = Arc::clone(&door.unauthenticated).try_acquire_owned() else {
+    }
+    let Some(waiting) = door.unauthenticated.enter() else {
         return full("too many sockets have not shown their token; try again");
     };
     let upgrading = hyper::upgrade::on(&mut request);
     let tasks = door.tasks.clone();
-    tasks.spawn(serve(door, access, upgrading, place, waiting));
+    tasks.spawn(serve(door, access, upgrading, waiting));
     response
 }
 
 /// One socket, from its first frame to its last.
-async fn serve(
-    door: Arc<Door>,
-    access: Access,
-    upgrading: OnUpgrade,
-    _place: OwnedSemaphorePermit,
-    waiting: OwnedSemaphorePermit,
-) {
-    let admitted = tokio::time::timeout(door.limits.auth_timeout, admit(&door, &access, upgrading)).await;
+async fn serve(door: Arc<Door>, access: Access, upgrading: OnUpgrade, waiting: Occupied) {
+    let admitted = tokio::time::timeout(door.limits.auth_timeout, admit(&door, &access, upgrading));
+    let admitted = tokio::select! {
+        admitted = admitted => admitted,
+        () = waiting.given_away() => {
+            tracing::debug!("a socket that had not shown its token gave way to a newer one");
+            return;
+        }
+    };
     // Also before a guess is answered: those who wait for that may not keep out those who have the token.
     drop(waiting);
-    let socket = match admitted {
-        Ok(Some(Came::In(connection, pass))) => Socket::new(door, connection, pass),
+    let (socket, _place) = match admitted {
+        Ok(Some(Came::In(mut connection, pass))) => match Arc::clone(&door.sockets).try_acquire_owned() {
+            Ok(place) => (Socket::new(door, connection, pass), place),
+            Err(_) => {
+                connection.send(framing::close(1013, "there are too many sockets; close one")).await;
+                return;
+            }
+        },
         Ok(Some(Came::Guessing(mut connection))) => {
             let answered = async {
                 // Where too many wait already, this one is turned away at once.

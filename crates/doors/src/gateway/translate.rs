@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    CallName, ChildCall, Delta, DeltaKind, Event, FileChange, Message, MessageId, PATCH_REVIEW, Part,
-    PendingApproval, Record, ToolCall, ToolCallId, ToolResult, TurnId, Usage,
+    CallName, ChildCall, Delta, DeltaKind, Event, EventName, FileChange, Message, MessageId, PATCH_REVIEW,
+    Part, PendingApproval, Record, ToolCall, ToolCallId, ToolResult, TurnId, Usage,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -50,8 +50,8 @@ pub(super) enum Finished {
 pub(super) fn finished(item: &Item) -> Finished {
     let Item::Record(line) = item else { return Finished::Nothing };
     match line.name() {
-        "turn_completed" | "turn_failed" | "turn_canceled" => Finished::All,
-        "model_output_completed" => match line.record().map(|record| record.event) {
+        Some(name) if name.ends_turn() => Finished::All,
+        Some(EventName::ModelOutputCompleted) => match line.record().map(|record| record.event) {
             Ok(Event::ModelOutputCompleted { message, .. }) => Finished::Message(message.id),
             Ok(_) | Err(_) => Finished::Nothing,
         },
@@ -62,7 +62,7 @@ pub(super) fn finished(item: &Item) -> Finished {
 /// Whether an item says that its turn was stopped; its usage stands elsewhere.
 pub(super) fn stopped_turn(item: &Item) -> Option<TurnId> {
     match item {
-        Item::Record(line) if line.name() == "turn_canceled" => line.record().ok()?.turn_id,
+        Item::Record(line) if line.name() == Some(EventName::TurnCanceled) => line.record().ok()?.turn_id,
         Item::Record(_) | Item::Delta(_) => None,
     }
 }
@@ -92,19 +92,21 @@ pub(super) fn approval_request(approval: &PendingApproval) -> ApprovalRequest {
 fn speaks(line: &Line) -> bool {
     matches!(
         line.name(),
-        "turn_completed"
-            | "turn_failed"
-            | "turn_canceled"
-            | "message_withdrawn"
-            | "model_output_completed"
-            | "model_waiting"
-            | "tool_call_started"
-            | "tool_call_completed"
-            | "approval_requested"
-            | "approval_granted"
-            | "approval_denied"
-            | "patch_review_requested"
-            | "verification_started"
+        Some(
+            EventName::TurnCompleted
+                | EventName::TurnFailed
+                | EventName::TurnCanceled
+                | EventName::MessageWithdrawn
+                | EventName::ModelOutputCompleted
+                | EventName::ModelWaiting
+                | EventName::ToolCallStarted
+                | EventName::ToolCallCompleted
+                | EventName::ApprovalRequested
+                | EventName::ApprovalGranted
+                | EventName::ApprovalDenied
+                | EventName::PatchReviewRequested
+                | EventName::VerificationStarted
+        )
     )
 }
 

@@ -58,8 +58,18 @@ impl From<Refusal> for ApiError {
             RefusalKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
         };
-        let error = Failure { code: refusal.code, message: refusal.message, hint: refusal.hint };
+        let hint = refusal.hint.or_else(|| route_for(&refusal.code).map(str::to_owned));
+        let error = Failure { code: refusal.code, message: refusal.message, hint };
         ApiError { status, body: ErrorBody { error } }
+    }
+}
+
+/// Where a client of this wire finds what it should have named.
+fn route_for(code: &str) -> Option<&'static str> {
+    match code {
+        "not_waiting" => Some("GET /v1/approvals lists those that do"),
+        "project_exists" | "project_not_found" => Some("GET /v1/projects lists those that there are"),
+        _ => None,
     }
 }
 

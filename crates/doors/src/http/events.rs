@@ -251,7 +251,9 @@ impl Source {
 
 fn from_item(item: Item) -> Frame {
     match item {
-        Item::Record(line) => Frame { id: Some(line.seq), name: line.name().to_owned(), data: line.bytes },
+        Item::Record(line) => {
+            Frame { id: Some(line.seq), name: line.event_type().to_owned(), data: line.bytes }
+        }
         Item::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },
     }
 }
@@ -259,7 +261,7 @@ fn from_item(item: Item) -> Frame {
 fn from_feed(item: FeedItem) -> Frame {
     match item {
         FeedItem::Record(record) => {
-            let name = record.line.name().to_owned();
+            let name = record.line.event_type().to_owned();
             Frame { id: Some(record.next.0), name, data: record.line.bytes }
         }
         FeedItem::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },

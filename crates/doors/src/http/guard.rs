@@ -1,6 +1,8 @@
 //! The outermost layer: who may come in, and the headers that every answer carries. It wraps the
 //! merged router, so no route can be outside it.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -9,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::error::ApiError;
 use super::page::{self, PageFiles};
-use crate::access::{Access, Denied};
+use crate::access::{Access, Denied, Pages};
+use crate::places::Occupied;
 use crate::refusals::TooMany;
 use crate::{gateway, ide};
 
@@ -38,18 +41,21 @@ async fn guard(access: &Access, page: Option<PageFiles>, mut request: Request, n
     }
     let checked = match request.uri().path() {
         // Its first frame shows the token: a page cannot set headers there.
-        gateway::PATH => access.check_local_source(request.headers(), authority).map(|()| None),
+        gateway::PATH => access.check_source(request.headers(), authority, Pages::AnyLocal).map(|()| None),
         // A page may show the token when it asks for a socket, in the only way that it has.
         ide::PATH => access.check_socket(request.headers(), authority).map(Some),
-        HEALTH | LOGIN => access.check_source(request.headers(), authority).map(|()| None),
+        HEALTH | LOGIN => access.check_source(request.headers(), authority, Pages::Own).map(|()| None),
         _ => {
-            let source = access.check_source(request.headers(), authority);
+            let source = access.check_source(request.headers(), authority, Pages::Own);
             source.and_then(|()| access.check_pass(request.method(), request.headers()).map(Some))
         }
     };
     let mut response = match checked {
         Ok(pass) => {
             if let Some(pass) = pass {
+                if let Some(occupied) = request.extensions().get::<Arc<Occupied>>() {
+                    occupied.keep();
+                }
                 request.extensions_mut().insert(pass);
             }
             next.run(request).await

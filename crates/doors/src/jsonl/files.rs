@@ -12,6 +12,9 @@ use ostler_types::{Record, Refusal, SessionId};
 /// Bytes in a line of a session file; a log has no longer ones.
 const MAX_LINE: u64 = 4 << 20;
 
+/// File name extensions that a session file may have.
+const ENDINGS: [&str; 2] = ["jsonl", "ndjson"];
+
 /// What a session file says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SessionFile {
@@ -28,7 +31,15 @@ pub(super) fn resolve(base: &Path, given: &str) -> Result<PathBuf, Refusal> {
     if given.is_empty() || given.contains('\0') {
         return Err(bad("`session_file` names no file"));
     }
-    Ok(base.join(given))
+    let path = base.join(given);
+    // Anything else could be a file that some program obeys, as a shell does the one that it reads at its start.
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    if !ending.is_some_and(|ending| ENDINGS.contains(&ending)) {
+        let message =
+            format!("`session_file` has to end in .jsonl or .ndjson, and {} does not", path.display());
+        return Err(bad(&message));
+    }
+    Ok(path)
 }
 
 /// Reads a session file, and refuses one that is damaged.

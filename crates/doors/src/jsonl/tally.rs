@@ -1,7 +1,7 @@
 //! Counting what has been said in a session. Only what was recorded since the last count is read.
 
 use ostler_engine::{Engine, EngineError, Item};
-use ostler_types::{Event, Role, SessionId};
+use ostler_types::{Event, EventName, Role, SessionId};
 
 /// What has been counted of a session's log.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,13 +20,15 @@ impl Tally {
             let Item::Record(line) = item else { continue };
             self.seq = line.seq;
             match line.name() {
-                "model_output_completed" | "tool_call_completed" => self.messages += 1,
-                "turn_started" => self.turns += 1,
+                Some(EventName::ModelOutputCompleted | EventName::ToolCallCompleted) => self.messages += 1,
+                Some(EventName::TurnStarted) => self.turns += 1,
                 // A compaction in no turn is a reset: the conversation begins anew.
-                "context_compacted" if line.record().is_ok_and(|record| record.turn_id.is_none()) => {
+                Some(EventName::ContextCompacted)
+                    if line.record().is_ok_and(|record| record.turn_id.is_none()) =>
+                {
                     (self.messages, self.turns) = (0, 0);
                 }
-                "message_added" => {
+                Some(EventName::MessageAdded) => {
                     // What only frames the conversation is nobody's word.
                     let event = line.record().map(|record| record.event);
                     let said = matches!(&event, Ok(Event::MessageAdded { message, .. }) if message.role == Role::User);

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    CallName, ChildCall, Delta, DeltaKind, Event, Message, MessageId, Record, Role, SessionId, SessionView,
-    ToolCall, ToolCallId, ToolResult, TurnId, Usage,
+    CallName, ChildCall, Delta, DeltaKind, Event, EventName, Message, MessageId, Record, Role, SessionId,
+    SessionView, ToolCall, ToolCallId, ToolResult, TurnId, Usage,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -79,7 +79,7 @@ impl Translator {
     pub(super) fn take(&mut self, item: &Item, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
         match item {
             Item::Delta(line) => self.delta(line, out),
-            Item::Record(line) if is_shown(line.name()) => self.record(line, out, notes),
+            Item::Record(line) if line.name().is_some_and(is_shown) => self.record(line, out, notes),
             Item::Record(_) => {}
         }
     }
@@ -410,24 +410,24 @@ impl Translator {
 }
 
 /// Whether a record is shown on this wire; the others need not be read.
-fn is_shown(name: &str) -> bool {
+fn is_shown(name: EventName) -> bool {
     matches!(
         name,
-        "message_added"
-            | "turn_started"
-            | "model_resolved"
-            | "model_output_completed"
-            | "tool_call_started"
-            | "tool_call_completed"
-            | "tool_batch_completed"
-            | "turn_completed"
-            | "turn_canceled"
-            | "turn_failed"
-            | "session_completed"
-            | "message_withdrawn"
-            | "approval_requested"
-            | "approval_granted"
-            | "approval_denied"
-            | "patch_review_requested"
+        EventName::MessageAdded
+            | EventName::TurnStarted
+            | EventName::ModelResolved
+            | EventName::ModelOutputCompleted
+            | EventName::ToolCallStarted
+            | EventName::ToolCallCompleted
+            | EventName::ToolBatchCompleted
+            | EventName::TurnCompleted
+            | EventName::TurnCanceled
+            | EventName::TurnFailed
+            | EventName::SessionCompleted
+            | EventName::MessageWithdrawn
+            | EventName::ApprovalRequested
+            | EventName::ApprovalGranted
+            | EventName::ApprovalDenied
+            | EventName::PatchReviewRequested
     )
 }

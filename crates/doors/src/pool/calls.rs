@@ -1,7 +1,7 @@
 //! What can be asked of one agent, `send` aside.
 
 use ostler_engine::{EngineError, Item, Subscription};
-use ostler_types::{Accepted, Command, Event, RefusalKind, SessionId, TurnId};
+use ostler_types::{Accepted, Command, Event, EventName, RefusalKind, SessionId, TurnId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -188,7 +188,7 @@ async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Va
 async fn until_turn_ends(subscription: &mut Subscription) -> Result<(), RpcError> {
     while let Some(item) = subscription.next().await? {
         if let Item::Record(line) = &item
-            && matches!(line.name(), "turn_completed" | "turn_failed" | "turn_canceled")
+            && line.name().is_some_and(EventName::ends_turn)
         {
             break;
         }

@@ -3,7 +3,7 @@
 
 use ostler_engine::{EngineError, Item, Subscription};
 use ostler_types::{
-    Accepted, Command, Delivery, Event, Failure, Message, MessageId, Part, Role, SessionId, TurnId,
+    Accepted, Command, Delivery, Event, EventName, Failure, Message, MessageId, Part, Role, SessionId, TurnId,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,13 +16,13 @@ use crate::http::HttpDoor;
 const MAX_REQUEST_ID: usize = 256;
 
 /// The events that tell how a turn goes, as far as its answer is concerned.
-const TELLING: [&str; 6] = [
-    "model_output_completed",
-    "message_added",
-    "message_withdrawn",
-    "turn_completed",
-    "turn_failed",
-    "turn_canceled",
+const TELLING: [EventName; 6] = [
+    EventName::ModelOutputCompleted,
+    EventName::MessageAdded,
+    EventName::MessageWithdrawn,
+    EventName::TurnCompleted,
+    EventName::TurnFailed,
+    EventName::TurnCanceled,
 ];
 
 #[derive(Deserialize)]
@@ -118,7 +118,7 @@ impl Waiting {
     /// Looks at what happens in the session; the answer once the turn is over.
     pub(super) fn take(&mut self, item: &Item) -> Option<Result<Value, RpcError>> {
         let Item::Record(line) = item else { return None };
-        if !TELLING.contains(&line.name()) {
+        if !line.name().is_some_and(|name| TELLING.contains(&name)) {
             return None;
         }
         let record = match line.record() {

@@ -91,7 +91,7 @@ impl Events {
 
     fn put(&mut self, chunk: &mut BytesMut, item: &Item) {
         match item {
-            Item::Record(line) => Framing::Sse.put(chunk, Some(line.seq), line.name(), &line.bytes),
+            Item::Record(line) => Framing::Sse.put(chunk, Some(line.seq), line.event_type(), &line.bytes),
             Item::Delta(line) => Framing::Sse.put(chunk, None, line.name(), line.bytes()),
         }
         if let Some(outcome) = self.waiting.take(item) {

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_types::{
     Compaction, CompactionTrigger, Cost, Delta, DeltaKind, Failure, Message, MessageId, Part, Purpose,
-    Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult, Usage, Verdict,
+    ReadProof, Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult, Usage, Verdict,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -102,7 +102,9 @@ async fn ask(turn: &TurnContext) -> Result<(), Failed> {
         finish(turn, turn.message_id(), vec![Part::ToolCall { call: call.clone() }]).await?;
         turn.report(Report::BatchStarted { parallel: false }).await?;
     }
-    let (verdict, _) = turn.ask(call.clone(), ToolKind::Exec, "run `make test`".to_owned(), None).await?;
+    let (verdict, _) = turn
+        .ask(call.clone(), ToolKind::Exec, "run `make test`".to_owned(), None, ReadProof::Missing)
+        .await?;
     let result = match verdict {
         Verdict::Approve => {
             turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Exec }).await?;

@@ -21,7 +21,7 @@ use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::Index;
 use ostler_types::{
     Ability, Clock, FileChange, Message, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy,
-    Role, Session, ToolKind, ToolSpec,
+    Role, Secrets, Session, ToolKind, ToolSpec,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -61,6 +61,8 @@ pub(crate) struct Options {
     pub(crate) more_agents: Vec<&'static str>,
     /// How fast wrong tokens are answered. At once unless it matters: many tests show many.
     pub(crate) pace: RefusalPace,
+    /// Whether a token is asked for.
+    pub(crate) auth: bool,
     /// What an earlier daemon left behind.
     pub(crate) dir: Option<TempDir>,
 }
@@ -75,6 +77,7 @@ impl Default for Options {
             limits: GatewayLimits::default(),
             more_agents: Vec::new(),
             pace: RefusalPace { at_once: 10_000, ..RefusalPace::default() },
+            auth: true,
             dir: None,
         }
     }
@@ -101,7 +104,7 @@ impl Daemon {
     }
 
     pub(crate) async fn start_as(options: Options) -> Daemon {
-        let Options { disk, idle_after, clock, agent, limits, more_agents, pace, dir } = options;
+        let Options { disk, idle_after, clock, agent, limits, more_agents, pace, auth, dir } = options;
         let dir = dir.unwrap_or_else(|| tempfile::tempdir().unwrap());
         std::fs::create_dir_all(dir.path().join("workspace")).unwrap();
         let data = dir.path().join("data");
@@ -124,6 +127,8 @@ impl Daemon {
             closed: Arc::new(|_| {}),
             rules: Vec::new(),
             workspace_approval: None,
+            unfit_workspace: None,
+            secrets: Secrets::default(),
             idle_after,
             at_rest: false,
         });
@@ -132,17 +137,17 @@ impl Daemon {
         let listeners = Listeners::bind(Some(any_port), &data.join("ostler.sock")).await.unwrap();
         let address = listeners.address().unwrap();
         let logins = Logins::open(&data.join("logins.json"), token.clone(), clock, Some(address));
-        let logins = Arc::new(logins);
+        let (logins, asked) = (Arc::new(logins), auth.then_some(token));
         let door = HttpDoor::new(engine.clone(), settings(&dir))
             .with_gateway(gateway.clone())
             .with_page(crate::page::file, logins.clone());
-        let tcp = door.router(Access::tcp(address, Some(token.clone())));
-        let unix = door.router(Access::unix(Some(token.clone())));
+        let tcp = door.router(Access::tcp(address, asked.clone()));
+        let unix = door.router(Access::unix(asked.clone()));
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
         let listener = tokio::net::TcpListener::bind(any_port).await.unwrap();
         let gateway_address = listener.local_addr().unwrap();
-        let router = gateway.router(Access::tcp(gateway_address, Some(token)));
+        let router = gateway.router(Access::tcp(gateway_address, asked));
         let gateway_served = tokio::spawn(serve_tcp(listener, router, stop.clone()));
         Daemon {
             address,

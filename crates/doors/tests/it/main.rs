@@ -20,6 +20,7 @@ mod ide;
 mod jsonl;
 mod login;
 mod messages;
+mod origins;
 mod page;
 mod paths;
 mod places;

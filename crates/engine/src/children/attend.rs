@@ -7,8 +7,8 @@ use std::time::Duration;
 use ostler_agent::NewChild;
 use ostler_eventlog::{Line, LogError};
 use ostler_types::{
-    ChildNews, ChildOutcome, ChildStatus, Command, Event, PendingApproval, Scope, Session, SessionId,
-    SessionView, ToolCallId, TurnId,
+    ChildNews, ChildOutcome, ChildStatus, Command, Event, EventName, PendingApproval, Scope, Session,
+    SessionId, SessionView, ToolCallId, TurnId,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -207,7 +207,7 @@ impl Attendant {
     }
 
     fn note_answer(&mut self, line: &Line) {
-        if !matches!(line.name(), "approval_granted" | "approval_denied") {
+        if !matches!(line.name(), Some(EventName::ApprovalGranted | EventName::ApprovalDenied)) {
             return;
         }
         if let Ok(record) = line.record()
@@ -227,7 +227,7 @@ impl Attendant {
         let from = view.last_seq.saturating_sub(LOOK_BACK).max(1);
         let mut lines = Vec::new();
         history::each_line(&*log, self.child, from..view.last_seq + 1, |line| {
-            if matches!(line.name(), "approval_granted" | "approval_denied") {
+            if matches!(line.name(), Some(EventName::ApprovalGranted | EventName::ApprovalDenied)) {
                 lines.push(line.clone());
             }
             Ok(())
@@ -364,15 +364,17 @@ fn answered(own: SessionId, own_turn: Option<TurnId>, event: Event) -> Option<(Q
 fn matters(line: &Line) -> bool {
     matches!(
         line.name(),
-        "approval_requested"
-            | "approval_granted"
-            | "approval_denied"
-            | "patch_review_requested"
-            | "turn_completed"
-            | "turn_failed"
-            | "turn_canceled"
-            | "subagent_completed"
-            | "message_withdrawn"
-            | "session_completed"
+        Some(
+            EventName::ApprovalRequested
+                | EventName::ApprovalGranted
+                | EventName::ApprovalDenied
+                | EventName::PatchReviewRequested
+                | EventName::TurnCompleted
+                | EventName::TurnFailed
+                | EventName::TurnCanceled
+                | EventName::SubagentCompleted
+                | EventName::MessageWithdrawn
+                | EventName::SessionCompleted
+        )
     )
 }

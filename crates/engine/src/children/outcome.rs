@@ -1,7 +1,8 @@
 //! What came of a child: how its last turn ended, what it said last, what it has spent.
 
 use ostler_types::{
-    ChildOutcome, ChildStatus, Event, Role, SessionId, SessionStatus, SessionView, TurnId, TurnStatus, Usage,
+    ChildOutcome, ChildStatus, Event, EventName, Role, SessionId, SessionStatus, SessionView, TurnId,
+    TurnStatus, Usage,
 };
 
 use super::worktree;
@@ -95,7 +96,7 @@ async fn why_canceled(
     let mut found = None;
     let from = last_seq.saturating_sub(LAST_RECORDS).max(1);
     history::each_line(&*engine.shared.log, id, from..last_seq + 1, |line| {
-        if line.name() == "turn_canceled"
+        if line.name() == Some(EventName::TurnCanceled)
             && let Ok(record) = line.record()
             && record.turn_id == Some(turn)
             && let Event::TurnCanceled { by, reason } = record.event

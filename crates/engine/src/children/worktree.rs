@@ -1,8 +1,10 @@
 //! What becomes of a child's worktree: merged into the parent's workspace, or dropped.
 
+use std::borrow::Cow;
+
 use ostler_agent::{ReportError, WorktreeEnd};
 use ostler_git::{Changed, GitError, Worktrees};
-use ostler_types::{Refusal, SessionId};
+use ostler_types::{Refusal, SessionId, is_printable};
 
 use super::outcome;
 use crate::engine::Engine;
@@ -34,6 +36,17 @@ pub(super) async fn end(
             Ok(format!("{said} Its directory could not be removed: {error}"))
         }
     }
+}
+
+/// What a merge of the worktree of a child that has ended would change, for people.
+pub(super) async fn preview(
+    engine: &Engine,
+    parent: SessionId,
+    child: SessionId,
+) -> Result<String, ReportError> {
+    let worktrees = worktree_of(engine, parent, child).await.map_err(ReportError::Refused)?;
+    let changed = worktrees.changes_to_merge(&child.to_string()).await.map_err(not_merged)?;
+    Ok(if changed.is_empty() { "no file".to_owned() } else { named(&changed) })
 }
 
 /// How many files a child has changed in its worktree, as far as git can tell.
@@ -77,20 +90,36 @@ fn say(changed: &[Changed]) -> String {
     if changed.is_empty() {
         return "There was nothing to merge.".to_owned();
     }
+    let files = if changed.len() == 1 { "1 file".to_owned() } else { format!("{} files", changed.len()) };
+    format!("Merged {files} into the workspace: {}.", named(changed))
+}
+
+/// A path as it can stand in a list: a name may hold commas, line ends and characters that nobody sees.
+fn quoted(path: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| is_printable(c) && !matches!(c, ',' | '"' | '\'' | '`' | '\\');
+    if path.chars().all(is_plain) && path.trim() == path { path.into() } else { format!("{path:?}").into() }
+}
+
+fn named(changed: &[Changed]) -> String {
     let named: Vec<String> =
-        changed.iter().take(NAMED).map(|one| format!("{} {}", one.what, one.path)).collect();
+        changed.iter().take(NAMED).map(|one| format!("{} {}", one.what, quoted(&one.path))).collect();
     let more = match changed.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    let files = if changed.len() == 1 { "1 file".to_owned() } else { format!("{} files", changed.len()) };
-    format!("Merged {files} into the workspace: {}{more}.", named.join(", "))
+    format!("{}{more}", named.join(", "))
 }
 
 fn not_merged(error: GitError) -> ReportError {
     let refusal = match error {
         GitError::Conflict(_) => Refusal::conflict("merge_conflict", format!("nothing was merged: {error}"))
             .hint("the worktree is still there; change the files on one side so that they agree, or drop it"),
+        GitError::Protected(_) => {
+            Refusal::conflict("merge_protected", format!("nothing was merged: {error}"))
+                .hint("take those changes back in the worktree, or show them to the user, who can make them")
+        }
+        GitError::Changed => Refusal::conflict("merge_changed", format!("nothing was merged: {error}"))
+            .hint("ask for the merge again; the changes are then shown as they are"),
         GitError::Failed(why) => Refusal::conflict("not_merged", format!("nothing was merged: {why}")),
     };
     ReportError::Refused(refusal)

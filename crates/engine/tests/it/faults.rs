@@ -167,7 +167,7 @@ async fn a_call_that_cannot_be_recorded_does_not_run() {
         _ => None,
     });
     assert_eq!(reason.as_deref(), Some("not_recorded"));
-    assert!(records.iter().all(|record| record.event.name() != "tool_call_started"));
+    assert!(records.iter().all(|record| record.event.name().as_str() != "tool_call_started"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ async fn read_until(feed: &mut FeedSubscription, ends: usize) -> Vec<FeedRecord>
     while ended < ends {
         if let FeedItem::Record(record) = feed.next().await.unwrap() {
             assert_eq!(record.next, feed.position());
-            ended += usize::from(record.line.name() == "turn_completed");
+            ended += usize::from(record.line.event_type() == "turn_completed");
             records.push(record);
         }
     }
@@ -60,7 +60,7 @@ async fn every_record_of_every_session_comes_once_and_in_order() {
     assert_eq!(lines(&history), lines(&live));
     for cut in [1, live.len() / 2, live.len() - 1] {
         let mut rest = daemon.engine.subscribe_all(Some(live[cut - 1].next)).unwrap();
-        let ends = live[cut..].iter().filter(|record| record.line.name() == "turn_completed").count();
+        let ends = live[cut..].iter().filter(|record| record.line.event_type() == "turn_completed").count();
         assert_eq!(lines(&read_until(&mut rest, ends).await), lines(&live[cut..]));
     }
 }

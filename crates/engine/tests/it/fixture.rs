@@ -9,11 +9,12 @@ use ostler_agent::Agent;
 use ostler_checkpoint::Store;
 use ostler_engine::{Engine, EngineConfig, EngineError};
 use ostler_eventlog::{Disk, FileLog, Log, OpenError, RealDisk};
+use ostler_git::{Isolation, Worktrees};
 use ostler_index::Index;
 use ostler_testing::agent::ScriptedAgent;
 use ostler_testing::clock::FixedClock;
 use ostler_types::{
-    Accepted, Command, Delivery, Message, MessageId, NewSession, Part, PendingApproval, Role, Scope,
+    Accepted, Command, Delivery, Message, MessageId, NewSession, Part, PendingApproval, Role, Scope, Secrets,
     SessionId, TurnId, Verdict,
 };
 use tempfile::TempDir;
@@ -82,10 +83,12 @@ impl Place {
             agents: names.iter().map(known).collect::<HashMap<_, _>>(),
             clock: self.clock.clone(),
             checkpoints: self.checkpoints.clone(),
-            worktrees: Some(self.worktrees.path().to_owned()),
+            worktrees: Some(Arc::new(Worktrees::new(self.worktrees.path().to_owned(), Isolation::None))),
             closed: Arc::new(|_| {}),
             rules: Vec::new(),
             workspace_approval: None,
+            unfit_workspace: None,
+            secrets: Secrets::default(),
             idle_after: self.idle_after,
             at_rest: false,
         });
@@ -202,7 +205,7 @@ impl Daemon {
 
     /// The names of every record of a session.
     pub(crate) async fn names(&self, id: SessionId) -> Vec<&'static str> {
-        self.records(id).await.iter().map(|record| record.event.name()).collect()
+        self.records(id).await.iter().map(|record| record.event.name().as_str()).collect()
     }
 
     /// Waits until a session has this many records of a name.

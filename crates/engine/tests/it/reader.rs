@@ -54,11 +54,11 @@ impl Reader {
     }
 
     pub(crate) fn count(&self, name: &str) -> usize {
-        self.records.iter().filter(|record| record.event.name() == name).count()
+        self.records.iter().filter(|record| record.event.name().as_str() == name).count()
     }
 
     pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.records.iter().map(|record| record.event.name()).collect()
+        self.records.iter().map(|record| record.event.name().as_str()).collect()
     }
 
     fn take(&mut self, record: Record) {

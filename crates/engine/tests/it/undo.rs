@@ -26,7 +26,8 @@ struct Scene {
 impl Scene {
     async fn new() -> Scene {
         let (mut place, agent) = (Place::new(), ScriptedAgent::new());
-        let store = Arc::new(Store::open(&place.data().join("checkpoints")).unwrap());
+        let store = Store::open(&place.data().join("checkpoints")).unwrap();
+        let store = Arc::new(store.with_protected_names(protected_name));
         place.checkpoints = Some(Arc::clone(&store));
         let (daemon, workspace) = (place.open(&agent).await, tempfile::tempdir().unwrap());
         let workspace_path = workspace.path().to_str().unwrap().to_owned();
@@ -98,6 +99,10 @@ impl Hand {
     }
 }
 
+fn protected_name(_: &Path, path: &Path) -> Option<&'static str> {
+    path.ends_with(".mcp.json").then_some(".mcp.json")
+}
+
 fn code(result: Result<Undone, EngineError>) -> String {
     match result {
         Err(EngineError::Refused(refusal)) => refusal.code,
@@ -121,6 +126,21 @@ async fn what_somebody_did_between_two_turns_is_not_undone_with_them() {
     assert!(undone.note.contains("ignores"), "{}", undone.note);
     let told = scene.daemon.engine.messages(scene.session, None, 1).await.unwrap();
     assert!(serde_json::to_string(&told.messages).unwrap().contains("Gone again: a, b"));
+}
+
+#[tokio::test]
+async fn a_protected_file_that_changed_during_a_turn_is_left_as_it_is_and_named() {
+    let scene = Scene::new().await;
+    scene.hand().write(".mcp.json", "A");
+    let turn = scene.turn(".mcp.json", "B").await;
+    for force in [false, true] {
+        let undone = scene.undo(turn, force).await.unwrap();
+        assert_eq!((undone.restored.len(), undone.conflicts.len()), (0, 0), "{undone:?}");
+        let [(path, why)] = undone.left_out.as_slice() else { panic!("it is not named: {undone:?}") };
+        assert_eq!(path, ".mcp.json");
+        assert!(why.contains("left as it is"), "{why}");
+        assert_eq!(scene.read(".mcp.json"), "B");
+    }
 }
 
 #[tokio::test]

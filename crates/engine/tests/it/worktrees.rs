@@ -174,7 +174,8 @@ async fn stopping_the_parent_at_any_stage_leaves_no_half_made_worktree() {
         let mut open = 1;
         eventually("every child has ended", async || {
             let records = daemon.records(parent).await;
-            let count = |name: &str| records.iter().filter(|record| record.event.name() == name).count();
+            let count =
+                |name: &str| records.iter().filter(|record| record.event.name().as_str() == name).count();
             open = count("subagent_started") - count("subagent_completed");
             open == 0
         })

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use ostler_types::{Delta, Event, NewRecord, Record, SessionId, TurnId};
+use ostler_types::{Delta, Event, EventName, NewRecord, Record, SessionId, TurnId};
 use tokio::sync::watch;
 
 use super::{FileLog, MAX_WAITING_KIB, stopped};
@@ -188,8 +188,7 @@ impl Log for FileLog {
 
 /// Whether the record holds all of the text that drafts kept.
 fn ends_message(event: &Event) -> bool {
-    let names = ["model_output_completed", "turn_completed", "turn_failed", "turn_canceled"];
-    names.contains(&event.name())
+    event.name() == EventName::ModelOutputCompleted || event.name().ends_turn()
 }
 
 /// The records as JSON with their seqs, and their size.

@@ -82,7 +82,7 @@ async fn what_is_appended_is_what_is_read_and_what_is_in_the_file() {
     let id = session(1);
     let appended = log.append(id, EPOCH, 1, vec![record("a \"quoted\"\n} text"), record("b")]).await.unwrap();
     assert_eq!(log.read(id, 1, ALL).await.unwrap(), appended);
-    assert_eq!(appended[0].name(), "session_completed");
+    assert_eq!(appended[0].event_type(), "session_completed");
     let file = std::fs::read(data.log_path(id)).unwrap();
     let lines: Vec<&[u8]> = file.split(|byte| *byte == b'\n').collect();
     assert_eq!(lines.len(), 3);

@@ -79,7 +79,7 @@ pub(crate) fn delta(offset: u64, text: &str) -> Delta {
 pub(crate) fn said(line: &Line) -> String {
     match line.record().unwrap().event {
         Event::SessionCompleted { by } => by,
-        other => other.name().to_owned(),
+        other => other.name().as_str().to_owned(),
     }
 }
 

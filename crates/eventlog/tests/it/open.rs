@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ostler_eventlog::{FileLog, Log, LogError, OpenError, RealDisk};
 
-use crate::fixture::{ALL, Data, append_each, assert_feed_whole, read_feed, session};
+use crate::fixture::{ALL, Data, EPOCH, append_each, assert_feed_whole, read_feed, record, session};
 
 #[tokio::test]
 async fn a_data_directory_has_one_owner() {
@@ -22,6 +22,84 @@ async fn a_data_directory_has_one_owner() {
     append_each(&log, session(1), &["b"]).await;
     drop(log);
     assert_eq!(data.open().last_seq(session(1)).await.unwrap(), 2);
+}
+
+/// Tries to become a second owner.
+fn is_locked(data: &Data) -> bool {
+    match FileLog::open(&data.path(), Arc::new(RealDisk)) {
+        Err(OpenError::Locked { .. }) => true,
+        Err(error) => panic!("{error}"),
+        Ok(_) => false,
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_was_removed_or_replaced_still_locks() {
+    let data = Data::new();
+    let log = data.open();
+    let name = data.path().join("lock");
+    std::fs::remove_file(&name).unwrap();
+    assert!(is_locked(&data), "the name is gone, the owner is not");
+    append_each(&log, session(1), &["a"]).await;
+    assert!(!name.exists(), "a refused process leaves nothing that looks like another owner");
+    std::fs::write(&name, "1\n").unwrap();
+    assert!(is_locked(&data));
+}
+
+#[tokio::test]
+async fn an_older_daemon_locks_the_file_alone_and_both_keep_each_other_out() {
+    let data = Data::new();
+    drop(data.open());
+    let older = std::fs::File::open(data.path().join("lock")).unwrap();
+    let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::flock(&older, exclusive).unwrap();
+    assert!(is_locked(&data));
+    drop(older);
+    let _log = data.open();
+    let older = std::fs::File::open(data.path().join("lock")).unwrap();
+    assert_eq!(rustix::fs::flock(&older, exclusive), Err(rustix::io::Errno::WOULDBLOCK));
+}
+
+#[tokio::test]
+async fn an_owner_whose_directory_or_lock_was_replaced_writes_nothing_more() {
+    for replaces_all in [true, false] {
+        let data = Data::new();
+        let log = data.open();
+        append_each(&log, session(1), &["a"]).await;
+        let name = if replaces_all { data.path() } else { data.path().join("lock") };
+        std::fs::rename(&name, data.path().with_file_name("moved")).unwrap();
+        if replaces_all { std::fs::create_dir(&name) } else { std::fs::write(&name, "") }.unwrap();
+        let refused = log.append(session(1), EPOCH, 2, vec![record("b")]).await;
+        assert!(matches!(refused, Err(LogError::Fenced)), "{refused:?}");
+        drop(log);
+    }
+}
+
+#[tokio::test]
+async fn a_directory_that_others_can_read_is_made_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let open_to_all = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let data = Data::new();
+    std::fs::create_dir(data.path()).unwrap();
+    open_to_all(&data.path(), 0o755);
+    drop(data.open());
+    assert_eq!(mode(&data.path()), 0o700);
+    let parts = ["sessions", "unsettled", "feed", "lock"].map(|name| data.path().join(name));
+    parts.iter().for_each(|path| open_to_all(path, 0o775));
+    open_to_all(&data.path(), 0o777);
+    drop(data.open());
+    assert_eq!(mode(&data.path()), 0o700);
+    parts.iter().for_each(|path| assert_eq!(mode(path), 0o700, "{}", path.display()));
+    // A directory with other things in it is not ours alone to close.
+    let shared = Data::new();
+    std::fs::create_dir(shared.path()).unwrap();
+    std::fs::write(shared.path().join("notes.txt"), "").unwrap();
+    open_to_all(&shared.path(), 0o755);
+    drop(shared.open());
+    assert_eq!(mode(&shared.path()), 0o755);
 }
 
 #[tokio::test]

@@ -22,11 +22,14 @@ pub(crate) struct Note {
     pub(super) below: PathBuf,
     /// The commit that it began with; none while it is being made.
     pub(super) base: Option<String>,
+    /// The tree that was shown to whoever is to agree to a merge. Nothing else is merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shown: Option<String>,
 }
 
 impl Note {
     pub(super) fn new(workspace: &Path, top: &Path, common: PathBuf, below: PathBuf) -> Note {
-        Note { workspace: workspace.to_owned(), top: top.to_owned(), common, below, base: None }
+        Note { workspace: workspace.to_owned(), top: top.to_owned(), common, below, base: None, shown: None }
     }
 
     /// The note of a worktree, if there is one that can be read.

@@ -16,7 +16,8 @@ async fn make(repository: &Repository) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn what_both_sides_did_is_kept() {
-    let repository = Repository::with(&[("lines", LINES), ("theirs", "1"), ("gone", "1"), ("ours", "1")]);
+    let repository =
+        Repository::with(&[("lines", LINES), ("theirs", "1"), ("gone", "1"), ("ours", "1")]).await;
     repository.put("dirty", "before\n");
     let workspace = make(&repository).await;
     put(&workspace, "lines", &LINES.replace("9\n", "nine\n"));
@@ -61,7 +62,8 @@ async fn what_both_sides_did_is_kept() {
 
 #[tokio::test]
 async fn a_contradiction_changes_nothing_and_is_named() {
-    let repository = Repository::with(&[("lines", LINES), ("other", "1"), ("gone", "1"), ("folder/x", "1")]);
+    let repository =
+        Repository::with(&[("lines", LINES), ("other", "1"), ("gone", "1"), ("folder/x", "1")]).await;
     let workspace = make(&repository).await;
     put(&workspace, "lines", &LINES.replace("5\n", "five\n"));
     put(&workspace, "other", "2");
@@ -96,7 +98,7 @@ async fn a_contradiction_changes_nothing_and_is_named() {
 
 #[tokio::test]
 async fn nothing_is_written_through_a_link() {
-    let repository = Repository::with(&[("folder/x", "1")]);
+    let repository = Repository::with(&[("folder/x", "1")]).await;
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("x"), "1").unwrap();
     let workspace = make(&repository).await;
@@ -110,7 +112,7 @@ async fn nothing_is_written_through_a_link() {
 
 #[tokio::test]
 async fn a_file_that_is_not_text_is_merged_when_one_side_changed_it() {
-    let repository = Repository::with(&[("binary", "\0\u{1}")]);
+    let repository = Repository::with(&[("binary", "\0\u{1}")]).await;
     let workspace = make(&repository).await;
     std::fs::write(workspace.join("binary"), b"\0\xff\xfe").unwrap();
     let changed = repository.worktrees.changes("one").await.unwrap();

@@ -3,22 +3,46 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ostler_git::Worktrees;
+use ostler_git::{Isolation, Worktrees};
+use ostler_process::Program;
+use ostler_sandbox::{Choice, Sandbox, Settings};
 use tempfile::TempDir;
+
+/// What git is confined by in the tests, as in the daemon.
+pub(crate) async fn isolation(place: &Path) -> Isolation {
+    let sandbox = Sandbox::probe(Settings {
+        home: place.join("home"),
+        data_dir: place.join("data"),
+        scratch: place.join("data/scratch"),
+        helper: Program::at(env!("CARGO_BIN_EXE_ostler-git-sandbox-helper").into()),
+        helper_arguments: Vec::new(),
+        hidden: Vec::new(),
+        hides_home: true,
+        readable: Vec::new(),
+        search_path: Vec::new(),
+        choice: Choice::Best,
+        anew: true,
+    })
+    .await;
+    assert!(sandbox.is_available(), "install bubblewrap, or use another kernel: {:?}", sandbox.report());
+    Isolation::Sandbox(sandbox)
+}
 
 /// A repository with one commit.
 pub(crate) struct Repository {
     dir: TempDir,
     pub(crate) worktrees: Worktrees,
+    pub(crate) isolation: Isolation,
 }
 
 impl Repository {
     /// A repository that holds these files.
-    pub(crate) fn with(files: &[(&str, &str)]) -> Repository {
+    pub(crate) async fn with(files: &[(&str, &str)]) -> Repository {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("repository")).unwrap();
-        let worktrees = Worktrees::new(dir.path().join("worktrees"));
-        let repository = Repository { dir, worktrees };
+        let isolation = isolation(dir.path()).await;
+        let worktrees = Worktrees::new(dir.path().join("worktrees"), isolation.clone());
+        let repository = Repository { dir, worktrees, isolation };
         repository.git(&["init", "--quiet"]);
         for (name, content) in files {
             repository.put(name, content);

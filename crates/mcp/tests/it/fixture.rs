@@ -9,6 +9,7 @@ use std::time::Duration;
 use ostler_mcp::{
     Launch, Limits, McpServers, Prepared, ServerConfig, ServerState, ServerStatus, SpawnFn, Transport,
 };
+use ostler_process::{Invocation, ProgramFinder};
 use ostler_tools::{Tool, ToolContext, ToolOutcome};
 use ostler_types::SessionId;
 use serde_json::Value;
@@ -37,10 +38,11 @@ pub(crate) fn patient() -> Limits {
 /// Starts processes as they are, without the tests' own environment.
 pub(crate) fn unconfined() -> SpawnFn {
     Arc::new(|launch: &Launch| {
-        let mut command = tokio::process::Command::new(&launch.program);
-        command.args(&launch.arguments).current_dir(&launch.workspace).env_clear();
-        command.envs(["PATH", "HOME"].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        Ok(Prepared { command, keep: Box::new(()) })
+        let finder = ProgramFinder::new(std::env::var_os("PATH").as_deref(), Vec::new);
+        let program = finder.find(&launch.program).map_err(|error| error.to_string())?;
+        let own = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        let command = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
+        Ok(Prepared { command: command.envs(own).envs(&launch.env).prepare(), keep: Box::new(()) })
     })
 }
 

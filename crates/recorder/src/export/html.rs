@@ -6,26 +6,28 @@ mod prose;
 
 use std::fmt;
 
+use ostler_types::printable;
+
 pub(super) use diff::Diff;
 pub(super) use picture::Pictures;
 pub(super) use prose::Prose;
 
-/// Text that shows as itself, in an element or in a quoted attribute.
+/// Text that shows as itself, in an element or in a quoted attribute, without what nobody would see.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
-        while let Some(at) = rest.find(['&', '<', '>', '"', '\'', '\0']) {
+        let shown = self.0.replace('\0', "\u{fffd}");
+        let shown = printable(&shown);
+        let mut rest = &*shown;
+        while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
             f.write_str(&rest[..at])?;
             f.write_str(match rest.as_bytes()[at] {
                 b'&' => "&amp;",
                 b'<' => "&lt;",
                 b'>' => "&gt;",
                 b'"' => "&quot;",
-                b'\'' => "&#39;",
-                // HTML has no way to say it.
-                _ => "\u{fffd}",
+                _ => "&#39;",
             })?;
             rest = &rest[at + 1..];
         }

@@ -1,9 +1,7 @@
 //! `context.md`: the conversation for people to read, under one heading for each message.
 
-use std::fmt::Write;
-
 use jiff::Timestamp;
-use ostler_types::{Compaction, Event, Message, Record, Role, ToolCall, ToolResult};
+use ostler_types::{Compaction, Event, Message, Record, Role, ToolCall, ToolResult, printable};
 
 use super::{day_and_time, time_of_day};
 use crate::content::{message_text, result_text};
@@ -134,6 +132,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The page is read in terminals and editors: nothing in it may drive them, or hide from the reader.
 fn add(page: &mut String, text: std::fmt::Arguments<'_>) {
-    page.write_fmt(text).expect("writing to a string cannot fail");
+    page.push_str(&printable(&text.to_string()));
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use ostler_types::{Event, MessageId, Part, Record, Usage};
+use ostler_types::{Event, MessageId, Part, Record, Usage, printable};
 use serde_json::{Map, Value, json};
 
 use super::{day_and_time, time_of_day};
@@ -96,11 +96,14 @@ impl Fact {
     pub(crate) fn write(&self, at: Timestamp, page: &mut String) {
         let at = time_of_day(at);
         let written = match &self.kind {
-            Kind::Thinking(content) => write!(page, "### Thinking [{at}]\n\n{}\n\n", content.trim_end()),
+            Kind::Thinking(content) => {
+                write!(page, "### Thinking [{at}]\n\n{}\n\n", printable(content.trim_end()))
+            }
             Kind::Timing { operation, duration_ms, details } => {
                 let details: Vec<String> =
                     details.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
-                write!(page, "**{operation}** [{at}]: {duration_ms}.0ms ({})\n\n", details.join(", "))
+                let (operation, details) = (printable(operation), details.join(", "));
+                write!(page, "**{operation}** [{at}]: {duration_ms}.0ms ({})\n\n", printable(&details))
             }
             Kind::Tokens(usage) => {
                 let (prompt, completion) = (usage.input_tokens, usage.output_tokens);

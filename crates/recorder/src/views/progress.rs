@@ -1,7 +1,7 @@
 //! How far the views have come: what is stored beside the rows so that they can go on from there.
 
 use jiff::Timestamp;
-use ostler_types::SessionId;
+use ostler_types::{EventName, SessionId};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::boot;
@@ -101,7 +101,8 @@ impl Progress {
             progress.lengths[file as usize] = length;
         }
         progress.verbose = get(connection, "verbose")?.is_some_and(|value| value == "1");
-        progress.turn_started = get(connection, "turn_started")?.and_then(|value| value.parse().ok());
+        progress.turn_started =
+            get(connection, EventName::TurnStarted.as_str())?.and_then(|value| value.parse().ok());
         progress.system_row = get(connection, "system_row")?.and_then(|value| value.parse().ok());
         Ok(Some(progress))
     }
@@ -115,7 +116,11 @@ impl Progress {
             put(connection, &length_key(file), Some(&self.length(file).to_string()))?;
         }
         put(connection, "verbose", Some(if self.verbose { "1" } else { "0" }))?;
-        put(connection, "turn_started", self.turn_started.map(|at| at.to_string()).as_deref())?;
+        put(
+            connection,
+            EventName::TurnStarted.as_str(),
+            self.turn_started.map(|at| at.to_string()).as_deref(),
+        )?;
         put(connection, "system_row", self.system_row.map(|row| row.to_string()).as_deref())
     }
 

@@ -100,7 +100,8 @@ fn a_second_copy_is_another_session() {
         (state.session.idempotency_key, state.session.log_root, state.session.name),
         (None, None, None)
     );
-    let kept = |records: &[Record]| records.iter().map(|record| record.event.name()).collect::<Vec<_>>();
+    let kept =
+        |records: &[Record]| records.iter().map(|record| record.event.name().as_str()).collect::<Vec<_>>();
     assert_eq!(kept(&imported.records), kept(&story.records));
 }
 
@@ -177,7 +178,7 @@ fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
         });
         let first = first.expect("the story has a compaction");
         let from = records.iter().filter(|record| record.seq >= first && !is_use(record));
-        from.map(|record| record.event.name()).collect::<Vec<_>>()
+        from.map(|record| record.event.name().as_str()).collect::<Vec<_>>()
     };
     assert_eq!(kept(&before), kept(&imported.records));
 }
@@ -242,7 +243,7 @@ fn told(text: &str) -> Result<Vec<NewRecord>, ImportError> {
 #[test]
 fn a_transcript_becomes_turns() {
     let records = told(TRANSCRIPT).unwrap();
-    let names: Vec<&str> = records.iter().map(|record| record.event.name()).collect();
+    let names: Vec<&str> = records.iter().map(|record| record.event.name().as_str()).collect();
     assert_eq!(
         names,
         [
@@ -321,6 +322,6 @@ fn a_transcript_that_is_none_is_refused_with_its_line() {
     assert!(told("").unwrap().is_empty());
     // A tool that speaks first is given an answer that called it.
     let alone = told("{\"role\":\"tool_result\",\"content\":\"x\",\"timestamp\":1}").unwrap();
-    assert_eq!(alone[0].event.name(), "turn_started");
-    assert_eq!(alone.last().unwrap().event.name(), "turn_completed");
+    assert_eq!(alone[0].event.name().as_str(), "turn_started");
+    assert_eq!(alone.last().unwrap().event.name().as_str(), "turn_completed");
 }

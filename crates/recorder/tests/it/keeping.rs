@@ -104,7 +104,8 @@ fn more_sessions_than_can_be_open_are_all_written() {
         run(recorder.flushed()).unwrap();
         for story in &stories {
             let context = fs::read_to_string(memory.dir(story.session.id).join("context.md")).unwrap();
-            let answers = story.records.iter().filter(|r| r.event.name() == "model_output_completed").count();
+            let answers =
+                story.records.iter().filter(|r| r.event.name().as_str() == "model_output_completed").count();
             assert_eq!(context.matches("## Assistant").count(), answers);
         }
         let open = open_databases(memory.root.path());

@@ -6,6 +6,8 @@ use crate::fixture::{World, everywhere};
 
 everywhere! {
     a_planted_repository_is_told,
+    nothing_of_hidden_files_is_told,
+    a_planted_repository_far_below_is_told,
     a_planted_repository_that_the_walk_does_not_reach_is_told,
     repositories_without_programs_are_not_told,
     what_was_there_before_is_not_told_again,
@@ -36,6 +38,43 @@ async fn a_planted_repository_is_told(world: &World) {
     assert_eq!(outcome.aftermath.armed[0].reasons, ["alias.x"], "{outcome:?}");
 }
 
+/// The daemon reads what a command may not, and tells the model what it finds: none of it is from a file that
+/// a link leads to.
+async fn nothing_of_hidden_files_is_told(world: &World) {
+    world.host_git(&world.workspace, &["init", "-q"]);
+    fs::create_dir(world.home.join(".kube")).unwrap();
+    for name in [".ssh/config", ".kube/config"] {
+        fs::write(world.home.join(name), "canary\ntoken = canary\n").unwrap();
+    }
+    for (number, then) in [
+        "ln -sf \"$TESTED_HOME/.netrc\" $WHERE/.git/config",
+        "ln -sf \"$TESTED_HOME/.netrc\" $WHERE/.git/config.worktree",
+        "rm -r $WHERE/.git; ln -s \"$TESTED_HOME/.ssh\" $WHERE/.git",
+        "rm -r $WHERE/.git; echo \"gitdir: $TESTED_HOME/.kube\" > $WHERE/.git",
+        "echo \"$TESTED_HOME/.kube\" > $WHERE/.git/commondir",
+        "rm -r $WHERE/.git/hooks; ln -s \"$TESTED_HOME/.ssh\" $WHERE/.git/hooks",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let outcome = world.sh(&make(&format!("sub{number}"), then)).await;
+        outcome.ok();
+        let told = format!("{:?}", outcome.aftermath.armed);
+        assert!(!told.contains("canary") && !told.contains("hooks/id"), "{then}: {told}");
+        assert!(told.contains("sub"), "{then}: {told}");
+    }
+}
+
+/// However deep it lies, as long as there are not too many directories around it.
+async fn a_planted_repository_far_below_is_told(world: &World) {
+    world.host_git(&world.workspace, &["init", "-q"]);
+    let place = "one/two/three/four/five/six/seven";
+    let outcome = world.sh(&make(place, &format!("git -C {place} config core.fsmonitor x"))).await;
+    outcome.ok();
+    let paths: Vec<_> = outcome.aftermath.armed.iter().map(|armed| armed.path.clone()).collect();
+    assert_eq!(paths, [world.workspace.join(place)], "{outcome:?}");
+}
+
 /// What the index names is found wherever it is: git goes there too.
 async fn a_planted_repository_that_the_walk_does_not_reach_is_told(world: &World) {
     world.host_git(&world.workspace, &["init", "-q"]);
@@ -56,7 +95,9 @@ async fn repositories_without_programs_are_not_told(world: &World) {
     world.host_git(&world.workspace, &["init", "-q"]);
     world.host_git(&world.workspace, &["config", "alias.st", "status"]);
     world.host_git(&world.workspace, &["commit", "-q", "--allow-empty", "-m", "a"]);
-    let clone = "git clone -q sub copy; git -C copy config user.name a; git worktree add -q tree";
+    // What leads worktrees to the repository cannot be changed from inside.
+    world.host_git(&world.workspace, &["worktree", "add", "-q", "tree"]);
+    let clone = "git clone -q sub copy; git -C copy config user.name a; git -C tree status";
     let outcome = world.sh(&make("sub", clone)).await;
     outcome.ok();
     assert!(world.workspace.join("tree/.git").exists());

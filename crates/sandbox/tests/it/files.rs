@@ -41,11 +41,13 @@ async fn nothing_else_is(world: &World) {
         "echo x > /usr/ostler-test",
         "echo x > /dev/ostler-test",
         "echo x > /proc/sys/kernel/hostname",
-        "touch \"$TESTED_HOME/.bashrc\"",
     ] {
         let outcome = world.sh(attempt).await;
         assert_ne!(outcome.code, Some(0), "{attempt}: {outcome:?}");
     }
+    // Its home directory is its own.
+    world.sh("touch \"$HOME/.bashrc\"").await.ok();
+    assert!(!world.home.join(".bashrc").exists());
     assert_eq!(names(&world.outside), ["file"]);
     assert_eq!(fs::read_to_string(world.outside.join("file")).unwrap(), "as it was");
     assert_eq!(names(&world.home), [".netrc", ".ssh"]);

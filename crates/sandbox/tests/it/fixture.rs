@@ -1,9 +1,11 @@
 //! A workspace, a home and an outside that are made for one scenario, and the ways to run it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ostler_sandbox::{Aftermath, Choice, Confined, Profile, Sandbox, Settings};
+use ostler_process::Program;
+use ostler_sandbox::{Aftermath, Choice, Profile, Sandbox, Settings};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
@@ -108,6 +110,9 @@ impl World {
         let (workspace, outside, home) = (directory(name), directory("outside"), directory("home"));
         let data_dir = directory("data");
         std::fs::write(data_dir.join("token"), "canary").unwrap();
+        for (path, mode) in [(data_dir.clone(), 0o700), (data_dir.join("token"), 0o600)] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
         std::fs::create_dir(home.join(".ssh")).unwrap();
         std::fs::write(home.join(".ssh/id"), "canary").unwrap();
         std::fs::write(home.join(".netrc"), "canary").unwrap();
@@ -115,8 +120,12 @@ impl World {
             home: home.clone(),
             scratch: data_dir.join("scratch"),
             data_dir,
-            helper: vec![helper().into()],
+            helper: Program::at(helper()),
+            helper_arguments: Vec::new(),
             hidden: Vec::new(),
+            hides_home: true,
+            readable: Vec::new(),
+            search_path: Vec::new(),
             choice,
             anew: true,
         })
@@ -146,11 +155,26 @@ impl World {
     }
 
     pub(crate) async fn run(&self, profile: &Profile, program: &str, arguments: &[&str]) -> Outcome {
-        let Confined { mut command, confinement } =
-            self.sandbox.command(profile, program, arguments).unwrap();
-        command.env("GIT_CEILING_DIRECTORIES", self.place.path());
-        command.env("PATH", PATH).env("OUTSIDE", &self.outside).env("TESTED_HOME", &self.home);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        self.run_with(profile, program, arguments, &[]).await
+    }
+
+    pub(crate) async fn run_with(
+        &self,
+        profile: &Profile,
+        program: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Outcome {
+        let (mut command, confinement) = self
+            .sandbox
+            .command(profile, program, arguments)
+            .unwrap()
+            .envs([("PATH", PATH)])
+            .envs([("OUTSIDE", &self.outside), ("TESTED_HOME", &self.home)])
+            .envs([("GIT_CEILING_DIRECTORIES", self.place.path())])
+            .envs(variables.iter().copied())
+            .prepare();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let (mut output, mut errors) = (String::new(), String::new());
@@ -202,6 +226,11 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// Who may do what with a file.
+pub(crate) fn mode(path: &Path) -> u32 {
+    std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
 /// The helper, at a place where every user can start it.

@@ -1,10 +1,7 @@
 //! Git inside the sandbox, and git that Ostler runs for itself.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-
-use ostler_sandbox::{hardened_git, hardened_git_calls};
 
 use crate::fixture::{World, everywhere};
 
@@ -17,9 +14,6 @@ everywhere! {
     a_linked_worktree_works,
     a_worktree_that_nobody_vouches_for_opens_nothing,
     a_submodule_works,
-    planted_settings_do_not_run_in_hardened_git,
-    hardened_git_is_bounded_and_tells,
-    several_calls_of_git_are_told_apart,
 }
 
 fn repository(world: &World, path: &Path) {
@@ -138,96 +132,4 @@ async fn a_submodule_works(world: &World) {
     around.sh("git -C sub config core.fsmonitor 'touch pwned'; echo gitdir: x > sub/.git").await;
     assert_eq!(fs::read(&config).unwrap(), before);
     assert!(fs::read_to_string(around.workspace.join("sub/.git")).unwrap().contains("modules/sub"));
-}
-
-async fn planted_settings_do_not_run_in_hardened_git(world: &World) {
-    repository(world, &world.workspace);
-    // Where it may be written even from inside, so that a program that ran would be seen.
-    let canary = world.workspace.join("canary");
-    let program = world.workspace.join("evil.sh");
-    fs::write(&program, "#!/bin/sh\ntouch /tmp/canary; echo RAN >&2; echo RAN; cat\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let evil = program.to_str().unwrap();
-    let quoted = format!("'{evil}'");
-    for (key, value) in [
-        ("core.fsmonitor", evil),
-        ("core.pager", evil),
-        ("core.sshCommand", quoted.as_str()),
-        ("diff.external", evil),
-        ("diff.evil.command", quoted.as_str()),
-        ("diff.evil.textconv", quoted.as_str()),
-        ("filter.evil.clean", quoted.as_str()),
-        ("filter.evil.smudge", quoted.as_str()),
-        ("filter.evil.process", quoted.as_str()),
-        ("filter.evil.required", "true"),
-        ("gpg.program", evil),
-        ("log.showSignature", "true"),
-        ("core.hooksPath", world.workspace.to_str().unwrap()),
-    ] {
-        world.host_git(&world.workspace, &["config", key, value]);
-    }
-    fs::copy(&program, world.workspace.join("post-index-change")).unwrap();
-    fs::write(world.workspace.join(".gitattributes"), "* filter=evil diff=evil\n").unwrap();
-    fs::create_dir_all(world.workspace.join(".git/info")).unwrap();
-    fs::write(world.workspace.join(".git/info/attributes"), "* filter=evil diff=evil\n").unwrap();
-    fs::write(world.workspace.join("file"), "2\n").unwrap();
-    for arguments in [
-        &["status", "--porcelain=v2"][..],
-        &["diff"],
-        &["log", "-p"],
-        &["show"],
-        &["blame", "file"],
-        &["diff", "--stat"],
-        &["ls-files", "-m"],
-    ] {
-        let output = hardened_git(&world.sandbox, &world.workspace, arguments).await.unwrap();
-        let text =
-            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{arguments:?}: {text}");
-        assert!(!text.contains("RAN"), "{arguments:?}: {text}");
-        assert!(!output.stdout.is_empty(), "{arguments:?}");
-    }
-    assert!(!canary.exists());
-    // The trap is live: git of the owner's falls into it.
-    assert!(world.host_git(&world.workspace, &["status"]).contains("RAN"));
-}
-
-async fn hardened_git_is_bounded_and_tells(world: &World) {
-    repository(world, &world.workspace);
-    let wrong = hardened_git(&world.sandbox, &world.workspace, &["rev-parse", "--verify", "nothing"]).await;
-    let wrong = wrong.unwrap();
-    assert_eq!(wrong.status.code(), Some(128), "{wrong:?}");
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("fatal"), "{wrong:?}");
-    fs::write(world.workspace.join("large"), "line\n".repeat(2_000_000)).unwrap();
-    world.host_git(&world.workspace, &["add", "large"]);
-    let output = hardened_git(&world.sandbox, &world.workspace, &["diff", "--cached"]).await.unwrap();
-    assert!(output.truncated && output.stdout.len() <= 4 << 20);
-    let written =
-        hardened_git(&world.sandbox, &world.workspace, &["commit", "--allow-empty", "-m", "x"]).await;
-    assert!(!written.unwrap().status.success());
-}
-
-async fn several_calls_of_git_are_told_apart(world: &World) {
-    repository(world, &world.workspace);
-    fs::write(world.workspace.join("it's new"), "1\n").unwrap();
-    let calls: [&[&str]; 4] = [
-        &["status", "--porcelain=v2", "-z"],
-        &["rev-parse", "--verify", "it's nothing"],
-        &["log", "--format=%s"],
-        &["rev-parse", "--is-inside-work-tree"],
-    ];
-    let together = hardened_git_calls(&world.sandbox, &world.workspace, &calls).await.unwrap();
-    assert_eq!(together.len(), calls.len());
-    for (arguments, together) in calls.into_iter().zip(together) {
-        let alone = hardened_git(&world.sandbox, &world.workspace, arguments).await.unwrap();
-        assert_eq!(together.stdout, alone.stdout, "{arguments:?}");
-        assert_eq!(together.stderr, alone.stderr, "{arguments:?}");
-        assert_eq!(together.status.code(), alone.status.code(), "{arguments:?}");
-    }
-    fs::write(world.workspace.join("large"), "line\n".repeat(2_000_000)).unwrap();
-    world.host_git(&world.workspace, &["add", "large"]);
-    let calls: [&[&str]; 3] = [&["log", "--format=%s"], &["diff", "--cached"], &["log", "--format=%s"]];
-    let together = hardened_git_calls(&world.sandbox, &world.workspace, &calls).await.unwrap();
-    let cut: Vec<bool> = together.iter().map(|output| output.truncated).collect();
-    assert_eq!(cut, [false, true]);
 }

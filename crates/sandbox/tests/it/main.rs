@@ -3,14 +3,20 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
+mod crash;
 mod embedded;
+mod environment;
 mod files;
 mod fixture;
 mod git;
+mod git_settings;
+mod home;
 mod network;
 #[path = "../../../../tests/place.rs"]
 mod place;
 mod places;
 mod processes;
 mod protected;
+mod reach;
 mod report;
+mod together;

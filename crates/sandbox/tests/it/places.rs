@@ -5,11 +5,14 @@ use std::path::Path;
 
 use ostler_sandbox::{Choice, Profile, SandboxError, secret_places, unfit};
 
-use crate::fixture::{World, as_nobody, everywhere};
+use crate::fixture::{World, as_nobody, everywhere, names};
 
 everywhere! {
     directories_that_hold_too_much_are_refused,
     a_workspace_in_the_data_directory_is_refused,
+    a_program_writes_its_state_and_nothing_beside_it,
+    state_behind_links_is_found_in_a_hidden_home,
+    a_single_file_can_be_written,
     secrets_inside_a_workspace_are_hidden,
     a_writable_directory_more,
     a_workspace_in_tmp,
@@ -103,6 +106,81 @@ async fn a_workspace_in_the_data_directory_is_refused(world: &World) {
     }
     assert_eq!(unfit(&world.workspace, &data, &world.home), None);
     assert!(unfit(&world.outside.join("missing"), &data, &world.home).is_some());
+}
+
+async fn a_program_writes_its_state_and_nothing_beside_it(world: &World) {
+    let (login, file) = (world.home.join(".claude"), world.home.join(".claude.json"));
+    fs::create_dir(&login).unwrap();
+    fs::write(&file, "{}").unwrap();
+    fs::write(world.home.join(".bashrc"), "").unwrap();
+    let hidden = world.sh("cat \"$TESTED_HOME\"/.claude.json").await;
+    assert_ne!(hidden.code, Some(0), "{hidden:?}");
+    let mut profile = world.profile();
+    profile.state = vec![login.clone(), file.clone()];
+    let script =
+        "cd \"$TESTED_HOME\" && mkdir -p .claude/.git .claude/.vscode && echo hooks > .claude/settings.json &&
+                  echo new > .claude.json && cat .claude.json";
+    assert_eq!(world.sh_with(&profile, script).await.ok(), "new\n");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "new\n");
+    assert_eq!(names(&login), [".git", ".vscode", "settings.json"], "it is as the program left it");
+    // The rest of its home directory is its own, if it has one there.
+    world.sh_with(&profile, "cd \"$TESTED_HOME\" && echo x > .bashrc").await;
+    assert_eq!(fs::read_to_string(world.home.join(".bashrc")).unwrap(), "");
+    for denied in ["cat .ssh/id", "rm .claude.json"] {
+        world.sh_with(&profile, &format!("cd \"$TESTED_HOME\" && {denied}")).await.failed();
+    }
+    // The state is no reason to open the settings of the same name in the workspace.
+    let planted = world.sh_with(&profile, "mkdir -p .claude; echo x > .claude/settings.json").await;
+    assert!(world.is_landlock() || planted.code != Some(0), "{planted:?}");
+    assert!(!world.workspace.join(".claude/settings.json").exists());
+}
+
+async fn state_behind_links_is_found_in_a_hidden_home(world: &World) {
+    let elsewhere = world.outside.join("dotfiles");
+    fs::create_dir_all(elsewhere.join("config/agent")).unwrap();
+    fs::create_dir(elsewhere.join("login")).unwrap();
+    for (name, leads) in [(".config", "config"), (".login", "login")] {
+        std::os::unix::fs::symlink(elsewhere.join(leads), world.home.join(name)).unwrap();
+    }
+    // The home directory has two names.
+    let home = world.outside.join("home");
+    std::os::unix::fs::symlink(&world.home, &home).unwrap();
+    fs::create_dir(world.home.join(".plain")).unwrap();
+    fs::write(world.home.join("other"), "canary").unwrap();
+    let mut profile = world.profile();
+    profile.hidden = vec![world.home.clone()];
+    profile.state = [".config/agent", ".login", ".plain"].map(|name| home.join(name)).to_vec();
+    let script = "cd \"$OUTSIDE/home\" && for x in .config/agent .login .plain; do echo new > $x/file; done";
+    world.sh_with(&profile, script).await.ok();
+    for path in [elsewhere.join("config/agent"), elsewhere.join("login"), world.home.join(".plain")] {
+        assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "new\n", "{}", path.display());
+    }
+    world.sh_with(&profile, "cat \"$TESTED_HOME/other\"").await.failed();
+    world.sh_with(&profile, "touch \"$OUTSIDE/dotfiles/config/x\"").await.failed();
+}
+
+async fn a_single_file_can_be_written(world: &World) {
+    let (file, beside) = (world.outside.join("one"), world.outside.join("two"));
+    fs::write(&file, "").unwrap();
+    fs::write(&beside, "").unwrap();
+    let mut profile = world.profile();
+    profile.writable.push(file.clone());
+    world.sh_with(&profile, "echo x > \"$OUTSIDE\"/one").await.ok();
+    world.sh_with(&profile, "echo x > \"$OUTSIDE\"/two").await.failed();
+    assert_eq!(
+        (fs::read_to_string(file).unwrap(), fs::read_to_string(beside).unwrap()),
+        ("x\n".into(), "".into())
+    );
+    let file = world.workspace.join("file");
+    fs::write(&file, "").unwrap();
+    let refused = world.sandbox.command(&Profile::new(&file), "true", [""; 0]);
+    assert!(matches!(refused, Err(SandboxError::Unfit { .. })), "it is no workspace: {refused:?}");
+    for unfit in [&world.home, Path::new("/etc/passwd"), Path::new("/dev/null")] {
+        let mut profile = world.profile();
+        profile.state.push(unfit.to_owned());
+        let refused = world.sandbox.command(&profile, "true", [""; 0]);
+        assert!(matches!(refused, Err(SandboxError::Unfit { .. })), "{}: {refused:?}", unfit.display());
+    }
 }
 
 async fn secrets_inside_a_workspace_are_hidden(world: &World) {

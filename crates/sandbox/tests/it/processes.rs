@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Instant;
 
-use ostler_sandbox::{Choice, Confined};
+use ostler_process::Program;
+use ostler_sandbox::Choice;
 
 use crate::fixture::{PATH, PLACE, World, everywhere};
 
@@ -91,18 +92,18 @@ async fn a_sandbox_that_is_let_go_of_ends(world: &World) {
     drop(world.sandbox.command(&world.profile(), "true", [""; 0]).unwrap());
     assert_eq!(std::fs::read_dir(&world.workspace).unwrap().count(), 1);
     // And once it is let go of, it cannot begin any more.
-    let Confined { mut command, confinement } =
-        world.sandbox.command(&world.profile(), "true", [""; 0]).unwrap();
+    let confined = world.sandbox.command(&world.profile(), "true", [""; 0]).unwrap();
+    let (mut command, confinement) = confined.prepare();
     drop(confinement);
-    assert_eq!(command.stderr(Stdio::null()).status().await.unwrap().code(), Some(125));
+    assert_eq!(command.output().await.unwrap().status.code(), Some(125));
 }
 
 /// A command that runs until it is killed, once it does.
 async fn endless(world: &World) -> (tokio::process::Child, ostler_sandbox::Confinement) {
     let script = "(setsid sh -c 'while :; do sleep 0.05; done' &); echo started | tee started; sleep 1000";
-    let Confined { mut command, confinement } =
-        world.sandbox.command(&world.profile(), "/bin/sh", ["-c", script]).unwrap();
-    let mut child = command.env("PATH", PATH).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let confined = world.sandbox.command(&world.profile(), "/bin/sh", ["-c", script]).unwrap();
+    let (mut command, confinement) = confined.envs([("PATH", PATH)]).prepare();
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut first = [0];
     tokio::io::AsyncReadExt::read_exact(child.stdout.as_mut().unwrap(), &mut first).await.unwrap();
     while !world.workspace.join("started").exists() {
@@ -145,18 +146,19 @@ fn kill_daemon(backend: &str) {
 async fn endless_daemon(choice: Choice) {
     let world = World::new(choice).await;
     let script = "(setsid sh -c 'while :; do sleep 0.05; done' &); echo started; sleep 1000";
-    let Confined { mut command, confinement: _confinement } =
-        world.sandbox.command(&world.profile(), "/bin/sh", ["-c", script]).unwrap();
-    let _child = command.env("PATH", PATH).spawn().unwrap();
+    let confined = world.sandbox.command(&world.profile(), "/bin/sh", ["-c", script]).unwrap();
+    let (mut command, _confinement) = confined.envs([("PATH", PATH)]).prepare();
+    let _child = command.spawn().unwrap();
     std::future::pending::<()>().await;
 }
 
 async fn endless_attended_daemon() {
     let world = World::new(Choice::Best).await;
     let script = "(setsid sh -c 'while :; do sleep 0.05; done' &); echo started; sleep 1000";
-    let Confined { mut command, confinement: _confinement } =
-        world.sandbox.attended(&world.workspace, "/bin/sh", ["-c", script]).unwrap();
-    let _child = command.env("PATH", PATH).spawn().unwrap();
+    let confined =
+        world.sandbox.attended(&world.workspace, &Program::at("/bin/sh".into()), ["-c", script]).unwrap();
+    let (mut command, _confinement) = confined.envs([("PATH", PATH)]).prepare();
+    let _child = command.spawn().unwrap();
     std::future::pending::<()>().await;
 }
 
@@ -165,9 +167,10 @@ async fn an_attended_program_is_not_confined_but_leaves_nothing_behind() {
     let world = World::new(Choice::Best).await;
     let script =
         "(setsid sh -c 'while :; do sleep 0.05; done' &); cat > ../outside/written; pwd; echo $KEPT; exit 3";
-    let Confined { mut command, confinement } =
-        world.sandbox.attended(&world.workspace, "/bin/sh", ["-c", script]).unwrap();
-    let output = command.envs([("PATH", PATH), ("KEPT", "kept")]).output().await.unwrap();
+    let confined =
+        world.sandbox.attended(&world.workspace, &Program::at("/bin/sh".into()), ["-c", script]).unwrap();
+    let (mut command, confinement) = confined.envs([("PATH", PATH), ("KEPT", "kept")]).prepare();
+    let output = command.output().await.unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\nkept\n", world.workspace.display()));
     assert!(world.outside.join("written").exists());

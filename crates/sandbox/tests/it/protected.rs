@@ -13,7 +13,8 @@ everywhere! {
     settings_that_exist_cannot_be_changed,
     a_link_is_put_back,
     commands_in_one_workspace_do_not_uncover_each_other,
-    placeholders_of_a_crash_are_removed,
+    nothing_that_a_program_makes_is_a_placeholder,
+    settings_further_down_cannot_be_changed,
 }
 
 /// Asserts that a script left a path alone, by refusal or by putting it back.
@@ -26,7 +27,7 @@ async fn refused(world: &World, script: &str, touched: &str) {
             "{script}: {outcome:?}"
         );
         let gaps = &world.sandbox.report().not_enforced;
-        assert!(gaps.iter().any(|gap| gap.contains("put back when it has ended")), "{gaps:?}");
+        assert!(gaps.iter().any(|gap| gap.contains("restored when it has ended")), "{gaps:?}");
     } else {
         outcome.failed();
         assert!(outcome.aftermath.restored.is_empty());
@@ -34,13 +35,26 @@ async fn refused(world: &World, script: &str, touched: &str) {
         let plain = ["Read-only file system", "Device or resource busy"];
         if plain.iter().any(|words| outcome.output.contains(words)) {
             let told = explain_denial(&world.profile(), outcome.code, &outcome.output);
-            assert!(told.is_some_and(|told| told.contains(touched)), "{script}: {outcome:?}");
+            let name = touched.rsplit('/').next().unwrap();
+            assert!(told.is_some_and(|told| told.contains(name)), "{script}: {outcome:?}");
         }
     }
 }
 
+/// So many of the names have their place held; what is made under the others is taken away.
+const HELD: usize = 13;
+
 async fn settings_that_do_not_exist_cannot_be_made(world: &World) {
-    for name in PROTECTED_NAMES {
+    for name in &PROTECTED_NAMES[HELD..] {
+        let outcome = world.sh(&format!("mkdir {name}; touch {name}/x; rm -r {name}; echo x > {name}")).await;
+        assert_eq!(outcome.aftermath.restored, [world.workspace.join(name)]);
+        assert!(!world.workspace.join(name).exists());
+        fs::write(world.workspace.join(name), "mine").unwrap();
+        refused(world, &format!("echo x > {name}"), name).await;
+        assert_eq!(fs::read_to_string(world.workspace.join(name)).unwrap(), "mine");
+        fs::remove_file(world.workspace.join(name)).unwrap();
+    }
+    for name in &PROTECTED_NAMES[..HELD] {
         refused(world, &format!("mkdir -p {name} && touch {name}/x"), name).await;
         refused(world, &format!("echo x > made && mv -T made {name}"), name).await;
         world.sh("rm -f made").await;
@@ -97,16 +111,32 @@ async fn commands_in_one_workspace_do_not_uncover_each_other(world: &World) {
     assert!(names(&world.workspace).is_empty());
 }
 
-async fn placeholders_of_a_crash_are_removed(world: &World) {
-    let confined = world.sandbox.command(&world.profile(), "true", [""; 0]).unwrap();
-    // A daemon that is killed removes nothing.
-    std::mem::forget(confined);
-    let after = World { workspace: world.workspace.clone(), ..World::new(world.choice).await };
-    after.sh("true").await.ok();
-    assert!(names(&world.workspace).is_empty(), "{:?}", names(&world.workspace));
+/// Whatever a program does to a file of its own, it does not become a placeholder, which nobody would look at.
+async fn nothing_that_a_program_makes_is_a_placeholder(world: &World) {
+    let running = world.sandbox.command(&world.profile(), "true", [""; 0]).unwrap();
+    let script = "mkdir made; printf xx > file; touch empty; touch -d @417417417 made file empty; \
+                  touch -r .claude made empty 2>/dev/null; cp -a .claude copy 2>/dev/null; true";
+    world.sh(script).await.ok();
+    for name in ["made", "file", "empty", "copy"] {
+        assert!(!is_placeholder(&world.workspace.join(name)), "{name}");
+    }
+    assert_eq!(is_placeholder(&world.workspace.join(".claude")), !world.is_landlock());
+    drop(running);
+    assert!(!is_placeholder(&world.workspace.join(".claude")));
     // What only looks like one stays.
     fs::create_dir(world.workspace.join(".claude")).unwrap();
-    after.sh("true").await.ok();
-    assert_eq!(names(&world.workspace), [".claude"]);
-    assert!(!is_placeholder(&world.workspace.join(".claude")));
+    world.sh("true").await.ok();
+    assert!(world.workspace.join(".claude").exists());
+}
+
+/// Below the top of a workspace those are held that exist.
+async fn settings_further_down_cannot_be_changed(world: &World) {
+    for path in ["one/.vscode", "one/two/.claude"] {
+        fs::create_dir_all(world.workspace.join(path)).unwrap();
+        fs::write(world.workspace.join(path).join("settings.json"), "{}").unwrap();
+        refused(world, &format!("echo x > {path}/settings.json"), path).await;
+        refused(world, &format!("mv {path} gone && mkdir {path}"), path).await;
+        assert_eq!(fs::read_to_string(world.workspace.join(path).join("settings.json")).unwrap(), "{}");
+        let _ = fs::remove_dir_all(world.workspace.join("gone"));
+    }
 }

@@ -1,5 +1,6 @@
 //! What the report says, and that nothing runs where nothing confines.
 
+use ostler_process::Program;
 use ostler_sandbox::{Backend, Choice, Profile, Sandbox, SandboxError, Settings};
 
 use crate::fixture::{World, everywhere};
@@ -32,8 +33,12 @@ async fn a_helper_that_does_not_work_means_no_sandbox() {
         home: place.path().join("home"),
         data_dir: place.path().join("data"),
         scratch: place.path().join("data/scratch"),
-        helper: vec!["/bin/false".into()],
+        helper: Program::at("/bin/false".into()),
+        helper_arguments: Vec::new(),
         hidden: Vec::new(),
+        hides_home: true,
+        readable: Vec::new(),
+        search_path: Vec::new(),
         choice: Choice::Best,
         anew: true,
     })
@@ -55,8 +60,12 @@ async fn a_probe_is_remembered() {
             home: home.path().join("home"),
             data_dir: home.path().join("data"),
             scratch: scratch.clone(),
-            helper: vec![helper.into()],
+            helper: Program::at(helper.into()),
+            helper_arguments: Vec::new(),
             hidden: Vec::new(),
+            hides_home: true,
+            readable: Vec::new(),
+            search_path: Vec::new(),
             choice: Choice::Best,
             anew,
         };

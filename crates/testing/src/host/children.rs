@@ -93,6 +93,7 @@ impl TurnHost {
                 self.end_child(session_id, ChildOutcome { status: ChildStatus::Canceled, ..answered("") });
                 _ = reply.send(Ok(()));
             }
+            ChildRequest::PreviewMerge { reply, .. } => _ = reply.send(Ok("2 files".to_owned())),
             ChildRequest::EndWorktree { session_id, end, reply } => {
                 self.held().children.worktrees.push((session_id, end));
                 _ = reply.send(Ok(format!("{end:?}: 2 files")));

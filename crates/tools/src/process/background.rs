@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::attend::{Cut, Input, attend};
 use super::group::{Ended, Group};
-use super::{Ending, notes, terminal};
+use super::{Ending, notes, terminal, warnings};
 use crate::ToolContext;
 use crate::confine::{Confines, Program};
 use crate::output::Capture;
@@ -47,6 +47,8 @@ pub(crate) struct Snapshot {
     pub(crate) ending: Option<Ending>,
     /// What the sandbox has to say of it.
     pub(crate) notes: Vec<String>,
+    /// Those of them that people must see.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What the task and the handle both see.
@@ -61,7 +63,14 @@ struct Shared {
 #[derive(Debug, Clone, Default)]
 struct Progress {
     printed: u64,
-    ended: Option<(Ending, Vec<String>)>,
+    ended: Option<(Ending, Said)>,
+}
+
+/// What the sandbox says of it when it has ended.
+#[derive(Debug, Clone, Default)]
+struct Said {
+    notes: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Background {
@@ -73,6 +82,9 @@ impl Background {
         id: String,
         timeout: Option<Duration>,
     ) -> Result<Background, String> {
+        if let Some(reason) = confines.no_background() {
+            return Err(reason.to_owned());
+        }
         let terminal = program.terminal;
         let mut prepared = confines.prepare(context, program).await.map_err(|failed| failed.0)?;
         let profile = prepared.profile.take();
@@ -145,8 +157,9 @@ impl Background {
         }
         capture.push("stdout", &text);
         let captured = capture.finish();
-        let (ending, notes) = ended.map_or((None, Vec::new()), |(ending, notes)| (Some(ending), notes));
-        Snapshot { output: captured.text, whole: captured.whole, ending, notes }
+        let (ending, said) = ended.map_or((None, Said::default()), |(ending, said)| (Some(ending), said));
+        let Said { notes, warnings } = said;
+        Snapshot { output: captured.text, whole: captured.whole, ending, notes, warnings }
     }
 
     async fn wait_for(&self, time: Duration, is_true: impl FnMut(&Progress) -> bool) {
@@ -192,7 +205,10 @@ async fn run(
     let ending = attended.cut.map_or_else(|| Ending::of(status), Ending::from);
     let last = String::from_utf8_lossy(shared.unread().bytes.make_contiguous()).into_owned();
     let notes = notes(&ending, profile.as_ref(), &aftermath, &last);
-    shared.progress.send_modify(|progress| progress.ended = Some((ending, notes)));
+    let said = Said { notes, warnings: warnings(&aftermath) };
+    // Its model may never ask how it ended.
+    said.warnings.iter().for_each(|warning| tracing::warn!("a command in the background: {warning}"));
+    shared.progress.send_modify(|progress| progress.ended = Some((ending, said)));
 }
 
 impl Shared {

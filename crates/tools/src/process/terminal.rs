@@ -4,10 +4,10 @@
 use std::io;
 use std::process::Stdio;
 
+use ostler_process::PreparedCommand;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::process::Command;
 
 /// The size that programs are told.
 const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
@@ -23,7 +23,7 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// Opens a pseudo-terminal and seats a command at its other end.
-    pub(super) fn open(command: &mut Command) -> io::Result<Terminal> {
+    pub(super) fn open(command: &mut PreparedCommand) -> io::Result<Terminal> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = openpt(flags)?;
         grantpt(&ours)?;

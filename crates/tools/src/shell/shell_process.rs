@@ -126,7 +126,7 @@ impl Tool for ShellProcess {
 
 /// How a process stands and what it printed, for the model and for clients.
 pub(super) fn outcome(id: &str, snapshot: Snapshot) -> ToolOutcome {
-    let Snapshot { output, whole, ending, notes } = snapshot;
+    let Snapshot { output, whole, ending, notes, warnings } = snapshot;
     let mut text = output;
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -151,6 +151,7 @@ pub(super) fn outcome(id: &str, snapshot: Snapshot) -> ToolOutcome {
         "exit_code": exit_code,
         "truncated": whole.is_some(),
         "notes": notes,
+        "warnings": warnings,
     });
     let ok = ending.is_none_or(|ending| ending == Ending::Exited(0));
     ToolOutcome { ok, whole, ..ToolOutcome::done(text, details) }

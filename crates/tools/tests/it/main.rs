@@ -5,6 +5,7 @@
 mod apply_patch;
 mod diagram;
 mod edit_file;
+mod effects;
 mod escapes;
 mod fixture;
 mod git_status;
@@ -18,6 +19,7 @@ mod process_sandbox;
 mod process_terminal;
 mod protected;
 mod read_file;
+mod read_proof;
 mod registry;
 mod repo_map;
 mod repo_tree;

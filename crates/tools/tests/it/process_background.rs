@@ -199,3 +199,14 @@ async fn what_holds_a_place_for_a_process_is_not_shown() {
     assert_eq!(tree.text, ".claude/\n  settings.json\n");
     act(tools, &context, &id, "kill").await;
 }
+
+/// Nothing holds the settings of git while a command runs there, so none may run without an end.
+#[tokio::test]
+async fn nothing_runs_in_the_background_where_settings_cannot_be_held() {
+    let world = Sandboxed::with(ostler_sandbox::Choice::Landlock, |_| {}).await;
+    let input = json!({"command": "touch made; sleep 1000", "background": true});
+    let outcome = call(&world.tools, &world.context(), "shell", input).await;
+    assert!(!outcome.ok && outcome.text.contains("install bubblewrap"), "{}", outcome.text);
+    let outcome = call(&world.tools, &world.context(), "shell", json!({"command": "ls"})).await;
+    assert!(outcome.ok && !outcome.text.contains("made"), "{}", outcome.text);
+}

@@ -96,9 +96,13 @@ async fn a_repository_that_a_command_has_armed_is_told() {
                    git -C sub config core.fsmonitor 'touch /tmp/ran' && git add sub";
     let outcome = world.call("shell", json!({"command": command})).await;
     assert!(outcome.ok, "{}", outcome.text);
-    let warning = outcome.details.unwrap()["notes"][0].as_str().unwrap().to_owned();
+    let details = outcome.details.unwrap();
+    let warning = details["notes"][0].as_str().unwrap().to_owned();
     assert!(warning.starts_with("[sandbox] warning: ") && warning.contains("core.fsmonitor"), "{warning}");
     assert!(warning.contains("/sub ") && outcome.text.contains(&warning), "{}", outcome.text);
+    // People are told apart from what the model is told.
+    let warning = details["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("core.fsmonitor") && warning.contains("before you use git"), "{warning}");
     let text = world.ok("ls sub").await;
     assert!(!text.contains("warning"), "it is told once: {text}");
 }

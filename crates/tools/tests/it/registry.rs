@@ -17,7 +17,8 @@ fn the_tools_have_names_kinds_and_a_fixed_order() {
             ("repo_map", ToolKind::Read),
             ("read_file", ToolKind::Read),
             ("search", ToolKind::Read),
-            ("git_status", ToolKind::Read),
+            // Nothing confines git here.
+            ("git_status", ToolKind::Exec),
             ("apply_patch", ToolKind::Write),
             ("edit_file", ToolKind::Write),
             ("write_file", ToolKind::Write),

@@ -51,8 +51,12 @@ impl Sandboxed {
             home,
             scratch: data_dir.join("scratch"),
             data_dir,
-            helper: vec![helper().into()],
+            helper: ostler_process::Program::at(helper()),
+            helper_arguments: Vec::new(),
             hidden: Vec::new(),
+            hides_home: true,
+            readable: Vec::new(),
+            search_path: Vec::new(),
             choice,
             anew: true,
         })

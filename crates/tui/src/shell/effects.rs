@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use ostler_client::{ClientError, SessionFilter};
+use ostler_process::{Invocation, PreparedCommand, Program};
 use ostler_types::SessionId;
 use tokio::io::AsyncReadExt;
-use tokio::process::Command;
 
 use super::network::Outgoing;
 use super::{Shell, files, history};
@@ -281,8 +282,9 @@ async fn edited(editor: &str, text: &str) -> io::Result<String> {
         Ok(()) => {
             // What is set as editor may have arguments.
             let line = format!("{editor} \"$1\"");
-            let status = Command::new("sh").args(["-c", &line, "sh"]).arg(&path).status().await;
-            match status {
+            let mut command = own_shell(&["-c", &line, "sh"], Some(&path));
+            let status = async { command.stdin(Stdio::inherit()).spawn()?.wait().await };
+            match status.await {
                 Ok(status) if status.success() => std::fs::read_to_string(&path),
                 Ok(status) => Err(io::Error::other(status.to_string())),
                 Err(error) => Err(error),
@@ -294,17 +296,27 @@ async fn edited(editor: &str, text: &str) -> io::Result<String> {
     read
 }
 
+/// A shell of the person's own, at this terminal.
+fn own_shell(arguments: &[&str], file: Option<&Path>) -> PreparedCommand {
+    let shell = Invocation::new(shell_program()).args(arguments).args(file);
+    shell.with_own_environment().in_own_directory().prepare()
+}
+
+fn shell_program() -> Program {
+    Program::of_system("sh").unwrap_or_else(|| Program::at(PathBuf::from("/bin/sh")))
+}
+
 /// Runs a command as the person would, and says what it printed and how it ended.
 async fn shell(workspace: &str, command: &str) -> String {
     let line = format!("exec 2>&1\n{command}");
-    let child = Command::new("sh")
+    let child = Invocation::new(shell_program())
         .args(["-c", &line])
+        .with_own_environment()
         .current_dir(workspace)
-        .stdin(Stdio::null())
+        .prepare()
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .process_group(0)
+        .own_group()
         .spawn();
     let mut child = match child {
         Ok(child) => child,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ostler_client::{Client, EventStream};
+use ostler_types::EventName;
 use tokio::sync::mpsc;
 
 use super::Reach;
@@ -13,20 +14,20 @@ use crate::input::{Input, News};
 use crate::line::Line;
 
 /// What of all sessions is worth hearing for whoever does not look at them.
-const HEARD: [&str; 13] = [
-    "session_created",
-    "session_updated",
-    "session_completed",
-    "session_failed",
-    "session_canceled",
-    "turn_started",
-    "turn_completed",
-    "turn_failed",
-    "turn_canceled",
-    "approval_requested",
-    "approval_granted",
-    "approval_denied",
-    "patch_review_requested",
+const HEARD: [EventName; 13] = [
+    EventName::SessionCreated,
+    EventName::SessionUpdated,
+    EventName::SessionCompleted,
+    EventName::SessionFailed,
+    EventName::SessionCanceled,
+    EventName::TurnStarted,
+    EventName::TurnCompleted,
+    EventName::TurnFailed,
+    EventName::TurnCanceled,
+    EventName::ApprovalRequested,
+    EventName::ApprovalGranted,
+    EventName::ApprovalDenied,
+    EventName::PatchReviewRequested,
 ];
 /// How long to wait between tries, at first and at most.
 const FIRST: Duration = Duration::from_millis(100);

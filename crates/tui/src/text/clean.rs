@@ -1,5 +1,7 @@
 //! Takes out of a text whatever a terminal would act on, or would hide from the reader.
 
+use ostler_types::is_printable;
+
 /// How wide a tab is drawn.
 const TAB: usize = 4;
 
@@ -21,7 +23,7 @@ pub fn clean(text: &str) -> String {
                 let column = out[line_start..].chars().count();
                 out.extend(std::iter::repeat_n(' ', TAB - column % TAB));
             }
-            c if is_safe(c) => out.push(c),
+            c if is_printable(c) => out.push(c),
             _ => {}
         }
     }
@@ -64,16 +66,6 @@ fn after_escape(text: &str) -> &str {
         }
         Some(c) if c.is_ascii() && !c.is_control() => chars.as_str(),
         Some(_) | None => text,
-    }
-}
-
-/// Characters that reverse the direction of a line or cannot be seen at all would show a reader another command
-/// than the one that runs.
-fn is_safe(c: char) -> bool {
-    match c {
-        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => false,
-        '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e0fff}' => false,
-        c => !c.is_control(),
     }
 }
 

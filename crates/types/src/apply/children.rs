@@ -1,7 +1,13 @@
 //! What a session hears of others, folded: the sessions that it has started, someone else's agent, and what
 //! is left of its conversation.
 
-use crate::{AgentState, Child, ChildStatus, Compaction, Event, PendingApproval, Record, State, TurnId};
+use jiff::Timestamp;
+
+use super::Asked;
+use crate::{
+    AgentState, Child, ChildCall, ChildOutcome, ChildStatus, Compaction, PendingApproval, SessionId, State,
+    ToolCallId, TurnId,
+};
 
 impl State {
     /// What someone else's agent says of itself. It keeps its own count of its conversation.
@@ -20,56 +26,30 @@ impl State {
         }
     }
 
-    /// The sessions that this one has started: which there are, what they ask, how they ended.
-    pub(super) fn apply_to_children(&mut self, record: &Record) {
+    /// A session that this one has started is over.
+    pub(super) fn end_child(&mut self, session_id: SessionId, outcome: &ChildOutcome) {
         let open = self.turn.as_ref().map(|turn| turn.id);
-        match &record.event {
-            Event::SubagentStarted { session_id, tool_call_id, subtask, description, background } => {
-                let Some(turn_id) = record.turn_id else { return };
-                self.children.push(Child {
-                    session_id: *session_id,
-                    turn_id,
-                    tool_call_id: tool_call_id.clone(),
-                    subtask: subtask.clone(),
-                    description: description.clone(),
-                    background: *background,
-                    outcome: None,
-                    approvals: Vec::new(),
-                });
-            }
-            Event::SubagentCompleted { session_id, outcome } => {
-                self.children_usage += outcome.usage;
-                if let Some(child) = self.children.iter_mut().find(|c| c.session_id == *session_id) {
-                    child.outcome = Some(outcome.clone());
-                    child.approvals.clear();
-                }
-                self.children.retain(|child| child.is_of_interest(open));
-            }
-            Event::ApprovalRequested { tool_call, kind, summary, rule, options, child: Some(asks) } => {
-                let child = self.children.iter_mut().find(|child| child.session_id == asks.via);
-                child.into_iter().for_each(|child| {
-                    child.approvals.push(PendingApproval {
-                        session_id: asks.session_id,
-                        turn_id: asks.turn_id,
-                        tool_call_id: tool_call.id.clone(),
-                        tool: tool_call.name.clone(),
-                        input: tool_call.input.clone(),
-                        kind: *kind,
-                        summary: summary.clone(),
-                        rule: rule.clone(),
-                        options: options.clone(),
-                        requested_at: record.ts,
-                    });
-                });
-            }
-            Event::ApprovalGranted { tool_call_id, child: Some(asked), .. }
-            | Event::ApprovalDenied { tool_call_id, child: Some(asked), .. } => {
-                let other =
-                    |a: &PendingApproval| a.session_id != asked.session_id || a.tool_call_id != *tool_call_id;
-                self.children.iter_mut().for_each(|child| child.approvals.retain(other));
-            }
-            _ => unreachable!("State::apply hands only children to apply_to_children"),
+        self.children_usage += outcome.usage;
+        if let Some(child) = self.children.iter_mut().find(|child| child.session_id == session_id) {
+            child.outcome = Some(outcome.clone());
+            child.approvals.clear();
         }
+        self.children.retain(|child| child.is_of_interest(open));
+    }
+
+    /// A session that this one has started, or one below it, asks something.
+    pub(super) fn hear_question(&mut self, asks: &ChildCall, asked: &Asked<'_>, at: Timestamp) {
+        if let Some(child) = self.children.iter_mut().find(|child| child.session_id == asks.via) {
+            child.approvals.push(asked.pending(asks.session_id, asks.turn_id, at));
+        }
+    }
+
+    /// That was answered.
+    pub(super) fn hear_answer(&mut self, asked: &ChildCall, tool_call_id: &ToolCallId) {
+        let is_other = |approval: &PendingApproval| {
+            approval.session_id != asked.session_id || approval.tool_call_id != *tool_call_id
+        };
+        self.children.iter_mut().for_each(|child| child.approvals.retain(is_other));
     }
 }
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::{label, of_turn};
 use crate::{
     Accepted, ApprovalOption, CallStatus, Command, Decision, Event, Limits, OpenTurn, OptionKind,
-    PATCH_REVIEW, PendingApproval, Refusal, ReviewAnswer, Rule, Scope, State, ToolCall, ToolCallId, ToolKind,
-    TurnId, Verdict,
+    PATCH_REVIEW, PendingApproval, ReadProof, Refusal, ReviewAnswer, Rule, Scope, State, ToolCall,
+    ToolCallId, ToolKind, TurnId, Verdict,
 };
 
 /// Takes a client's answer.
@@ -112,7 +112,7 @@ pub(super) fn propose(
     turn: &OpenTurn,
     (tool_call, kind, summary, options): (ToolCall, ToolKind, String, Vec<ApprovalOption>),
     standing: bool,
-    (risk, trusted): (Option<String>, bool),
+    (risk, trusted, proof): (Option<String>, bool, &ReadProof),
 ) -> Result<Decision, Refusal> {
     let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
     match &open.status {
@@ -126,7 +126,7 @@ pub(super) fn propose(
         CallStatus::Started | CallStatus::Done { .. } => return Err(already_started(&tool_call.id)),
     }
     let must_ask = risk.is_some() || !options.is_empty();
-    if !must_ask && !state.session.policy.approval.asks(&tool_call, kind, trusted) {
+    if !must_ask && !state.session.policy.approval.asks(&tool_call, kind, trusted, proof) {
         return Ok(answered(Accepted::Allowed));
     }
     let (event, accepted) = if standing && !must_ask {
@@ -147,7 +147,7 @@ pub(super) fn propose(
             Some(risk) => format!("{summary}\n{risk}"),
             None => summary,
         };
-        let rule = Rule::of(&tool_call).within(&state.session.workspace_path);
+        let rule = Rule::beyond(&tool_call, proof).within(&state.session.workspace_path);
         (Event::ApprovalRequested { tool_call, kind, summary, rule, options, child: None }, Accepted::Waiting)
     };
     Ok(Decision { events: vec![of_turn(turn.id, event)], accepted })
@@ -169,8 +169,12 @@ pub(super) fn may_start(
         CallStatus::Granted => Ok(()),
         // Someone else's agent runs its calls itself, and says so: there is nothing here to hold back.
         CallStatus::Proposed if state.agent.is_some() => Ok(()),
-        // Whether the workspace is trusted was asked about when the call was proposed.
-        CallStatus::Proposed if !state.session.policy.approval.asks(call, kind, true) => Ok(()),
+        // Whether the workspace is trusted, and what the call reads, counted when the call was proposed.
+        CallStatus::Proposed
+            if !state.session.policy.approval.asks(call, kind, true, &ReadProof::Earlier) =>
+        {
+            Ok(())
+        }
         CallStatus::Proposed | CallStatus::Waiting { .. } | CallStatus::Denied { .. } => {
             Err(Refusal::conflict("call_not_approved", format!("call {} has not been approved", call.id)))
         }
@@ -200,7 +204,6 @@ fn not_waiting(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Ref
         }
         None if state.turns.iter().any(|turn| turn.id == turn_id) => {
             Refusal::conflict("not_waiting", format!("call {tool_call_id} does not wait for an answer"))
-                .hint("GET /v1/approvals lists those that do")
         }
         None => Refusal::not_found("turn_not_found", format!("turn {turn_id} is not a turn of this session")),
     }
@@ -217,6 +220,6 @@ fn for_tool(input: &Value) -> Value {
             let kept = fields.iter().filter(|(name, _)| !name.starts_with('_'));
             Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
         }
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => input.clone(),
     }
 }

@@ -33,8 +33,8 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
         Report::BatchStarted { parallel } => one(Event::ToolBatchStarted { tool_calls: ids(open), parallel }),
         Report::BatchHalted { tool_call_id } => one(Event::ToolBatchHalted { tool_call_id }),
         Report::BatchCompleted => refuse_open_calls(open).and_then(|()| one(Event::ToolBatchCompleted {})),
-        Report::CallProposed { tool_call, kind, summary, standing, risk, trusted, options } => {
-            propose(state, open, (tool_call, kind, summary, options), standing, (risk, trusted))
+        Report::CallProposed { tool_call, kind, summary, standing, risk, trusted, proof, options } => {
+            propose(state, open, (tool_call, kind, summary, options), standing, (risk, trusted, &proof))
         }
         Report::CallStarted { tool_call, kind } => {
             may_start(state, open, &tool_call, kind)?;
@@ -95,16 +95,16 @@ fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event>
     {
         return None;
     }
-    match report.clone() {
-        Report::CheckpointCreated { checkpoint_id, moment: Moment::After, files, bytes, left_out } => {
-            let moment = Moment::After;
-            Some(Event::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out })
-        }
-        Report::CheckpointFailed { moment: Moment::After, reason } => {
-            Some(Event::CheckpointFailed { moment: Moment::After, reason })
-        }
-        _ => None,
+    if let Report::CheckpointCreated { checkpoint_id, moment: Moment::After, files, bytes, left_out } = report
+    {
+        let (checkpoint_id, moment) = (checkpoint_id.clone(), Moment::After);
+        let (files, bytes, left_out) = (*files, *bytes, *left_out);
+        return Some(Event::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out });
     }
+    if let Report::CheckpointFailed { moment: Moment::After, reason } = report {
+        return Some(Event::CheckpointFailed { moment: Moment::After, reason: reason.clone() });
+    }
+    None
 }
 
 /// Moves the messages that steer from the queue into the conversation.
@@ -151,13 +151,13 @@ fn step(
 }
 
 fn reasoning(message: &Message) -> impl Iterator<Item = Event> + '_ {
-    message.parts.iter().enumerate().filter_map(|(index, part)| match part {
-        Part::Reasoning { text, .. } => Some(Event::ReasoningCompleted {
+    message.parts.iter().enumerate().filter_map(|(index, part)| {
+        let Part::Reasoning { text, .. } = part else { return None };
+        Some(Event::ReasoningCompleted {
             message_id: message.id,
             part: u32::try_from(index).unwrap_or(u32::MAX),
             bytes: text.len() as u64,
-        }),
-        _ => None,
+        })
     })
 }
 

@@ -4,8 +4,8 @@
 use std::collections::{HashSet, VecDeque};
 
 use ostler_types::{
-    ApprovalPolicy, Delivery, Event, Limits, MessageId, Record, Rule, Scope, SessionStatus, State, ToolCall,
-    ToolCallId, ToolKind, TurnId,
+    ApprovalPolicy, Delivery, Event, Limits, MessageId, ReadProof, Record, Rule, Scope, SessionStatus, State,
+    ToolCall, ToolCallId, ToolKind, TurnId,
 };
 
 /// The laws, one for each property test.
@@ -114,7 +114,7 @@ impl Audit {
 
     /// Reads one more record.
     pub(crate) fn observe(&mut self, record: &Record) {
-        let (name, next) = (record.event.name(), self.seq + 1);
+        let (name, next) = (record.event.name().as_str(), self.seq + 1);
         self.demand(Law::Fold, record.seq == next, || format!("seq {} where {next} was due", record.seq));
         self.seq = record.seq;
         if let Some(owed) = self.owed.take() {
@@ -239,7 +239,7 @@ impl Audit {
     }
 
     fn observe_in_turn(&mut self, record: &Record) {
-        let name = record.event.name();
+        let name = record.event.name().as_str();
         let inside = self.open.is_some() && record.turn_id == self.open;
         self.demand(Law::Terminals, inside, || format!("{name} outside its turn"));
         match &record.event {
@@ -290,7 +290,7 @@ impl Audit {
         let id = &started.id;
         let first = self.begun.insert(id.clone());
         self.demand(Law::Starts, first, || format!("{id} started twice"));
-        let asks = self.policy.asks(started, kind, true);
+        let asks = self.policy.asks(started, kind, true, &ReadProof::Earlier);
         let free = self.open_call(id, |call| call.asked.is_none() && call.answer.is_none() && !asks);
         let granted = self.open_call(id, |call| call.answer == Some(true));
         self.demand(Law::Starts, free || granted, || format!("{id} started without leave"));

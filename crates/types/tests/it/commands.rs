@@ -1,12 +1,12 @@
 //! Command lines: what runs without asking, what a remembered answer covers, and what never does.
 
-use ostler_types::{ApprovalPolicy, CommandPattern, Policy, Rule, ToolKind, create};
+use ostler_types::{ApprovalPolicy, CommandPattern, Policy, ReadProof, Rule, ToolKind, create};
 use serde_json::json;
 
 use crate::world::{call, new_session, shell};
 
 fn asks(policy: &ApprovalPolicy, line: &str) -> bool {
-    policy.asks(&shell("c", line), ToolKind::Exec, true)
+    policy.asks(&shell("c", line), ToolKind::Exec, true, &ReadProof::Earlier)
 }
 
 /// A policy that remembers the answer `session` to these lines.
@@ -58,9 +58,12 @@ fn an_answer_covers_its_commands_in_other_lines_and_no_other_commands() {
 fn another_directory_is_another_question() {
     let policy = remembering(&["cargo test"]);
     let elsewhere = call("c", "shell", json!({"command": "cargo test", "cwd": "other"}));
-    assert!(policy.asks(&elsewhere, ToolKind::Exec, true));
+    assert!(policy.asks(&elsewhere, ToolKind::Exec, true, &ReadProof::Earlier));
     let reads = call("c", "shell", json!({"command": "ls", "background": true}));
-    assert!(policy.asks(&reads, ToolKind::Exec, true), "what stays behind is asked about");
+    assert!(
+        policy.asks(&reads, ToolKind::Exec, true, &ReadProof::Earlier),
+        "what stays behind is asked about"
+    );
 }
 
 #[test]
@@ -95,8 +98,8 @@ fn a_rule_that_allows_anything_is_refused() {
 fn git_only_counts_as_reading_where_the_workspace_is_trusted() {
     let policy = ApprovalPolicy::default();
     let status = shell("c", "git status | head");
-    assert!(!policy.asks(&status, ToolKind::Exec, true));
-    assert!(policy.asks(&status, ToolKind::Exec, false));
-    assert!(!policy.asks(&shell("c", "ls | head"), ToolKind::Exec, false));
-    assert!(!remembering(&["git status | head"]).asks(&status, ToolKind::Exec, false));
+    assert!(!policy.asks(&status, ToolKind::Exec, true, &ReadProof::Earlier));
+    assert!(policy.asks(&status, ToolKind::Exec, false, &ReadProof::Earlier));
+    assert!(!policy.asks(&shell("c", "ls | head"), ToolKind::Exec, false, &ReadProof::Earlier));
+    assert!(!remembering(&["git status | head"]).asks(&status, ToolKind::Exec, false, &ReadProof::Earlier));
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use ostler_types::{
     Accepted, CallStatus, Change, Command, Decision, Delivery, Event, Message, MessageId, OpenCall, Part,
-    Policy, Refusal, Report, Role, SessionStatus, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
+    Policy, ReadProof, Refusal, Report, Role, SessionStatus, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
 };
 use serde_json::json;
 
@@ -178,12 +178,13 @@ impl Play {
 
     /// The turn ended there, with what was written before the terminal and the session's word after it.
     fn stopped(&mut self, decision: &Decision, turn: TurnId, partial: Option<&Message>, terminal: &str) {
-        let is_terminal =
-            |event: &ostler_types::EventFor| event.turn_id == Some(turn) && event.event.name() == terminal;
+        let is_terminal = |event: &ostler_types::EventFor| {
+            event.turn_id == Some(turn) && event.event.name().as_str() == terminal
+        };
         let place = decision.events.iter().position(is_terminal);
         self.demand(Law::Cancel, place.is_some(), "the turn ends");
         let place = place.unwrap_or(0);
-        let follows = decision.events.get(place + 1).map(|event| event.event.name());
+        let follows = decision.events.get(place + 1).map(|event| event.event.name().as_str());
         let word = if terminal == "turn_failed" { "session_failed" } else { "session_canceled" };
         self.demand(Law::Cancel, follows == Some(word), "the session's word follows the terminal");
         let kept = |partial: &Message| {
@@ -264,7 +265,12 @@ impl Play {
         };
         let turn_id = self.last_turn();
         let call = as_tool_sees(&call);
-        let asks = self.world.state.session.policy.approval.asks(&call, kind_of(&call.name), true);
+        let asks = self.world.state.session.policy.approval.asks(
+            &call,
+            kind_of(&call.name),
+            true,
+            &ReadProof::Earlier,
+        );
         let report = match status {
             CallStatus::Proposed if asks => propose(&call),
             CallStatus::Proposed | CallStatus::Granted => start(&call),
@@ -309,6 +315,7 @@ impl Play {
                     standing,
                     risk: None,
                     trusted: true,
+                    proof: ReadProof::Earlier,
                     options: Vec::new(),
                 }
             }

@@ -188,7 +188,6 @@ fn an_answer_needs_a_call_that_waits() {
     world.step(std::slice::from_ref(&made));
     let refusal = world.refused(answer(turn, "a", Verdict::Approve, "ann"));
     expect(&refusal, RefusalKind::Conflict, "not_waiting");
-    assert!(refusal.hint.is_some());
     world.report(propose(&made));
     let refusal = world.refused(answer(other, "a", Verdict::Approve, "ann"));
     expect(&refusal, RefusalKind::NotFound, "turn_not_found");

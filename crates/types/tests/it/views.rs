@@ -106,7 +106,7 @@ fn examples() -> Vec<Record> {
     records.sort_by_key(|record| record.seq);
     records.dedup_by_key(|record| record.seq);
     // The examples leave out the message whose calls these are about.
-    records.retain(|record| !record.event.name().starts_with("approval_"));
+    records.retain(|record| !record.event.name().as_str().starts_with("approval_"));
     records
 }
 
@@ -124,7 +124,7 @@ fn longest_history() -> Vec<Record> {
 }
 
 fn kinds(log: &[Record]) -> usize {
-    let mut names: Vec<&str> = log.iter().map(|record| record.event.name()).collect();
+    let mut names: Vec<&str> = log.iter().map(|record| record.event.name().as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names.len()

@@ -410,7 +410,7 @@ fn a_refusal_keeps_its_words() {
 
 /// The event has this name and these data, and comes back as it was.
 fn expect(event: &Event, name: &str, data: &Value) {
-    assert_eq!(event.name(), name);
+    assert_eq!(event.name().as_str(), name);
     let shape = serde_json::to_value(event).expect("an event can be written");
     assert_eq!(shape, json!({"type": name, "data": data}));
     let read: Event = serde_json::from_value(shape).expect("an event can be read");

@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use ostler_types::{
     Accepted, CallStatus, Command, Decision, Delivery, Event, Failure, Message, MessageId, NewSession,
-    OpenCall, Part, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCall, ToolCallId, ToolKind,
-    ToolResult, TurnId, Usage, Verdict, create, decide,
+    OpenCall, Part, ReadProof, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCall, ToolCallId,
+    ToolKind, ToolResult, TurnId, Usage, Verdict, create, decide,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -273,6 +273,7 @@ pub(crate) fn propose(call: &ToolCall) -> Report {
         standing: false,
         risk: None,
         trusted: true,
+        proof: ReadProof::Earlier,
         options: Vec::new(),
     }
 }
@@ -322,7 +323,7 @@ pub(crate) fn answer(turn_id: TurnId, id: &str, verdict: Verdict, by: &str) -> C
 }
 
 pub(crate) fn names(decision: &Decision) -> Vec<&'static str> {
-    decision.events.iter().map(|event| event.event.name()).collect()
+    decision.events.iter().map(|event| event.event.name().as_str()).collect()
 }
 
 /// The texts of the tool results among these events, by call.

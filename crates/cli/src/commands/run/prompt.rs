@@ -148,7 +148,7 @@ async fn read_stdin() -> anyhow::Result<String> {
     let read = match tokio::time::timeout(SILENCE, &mut reading).await {
         Ok(read) => read,
         Err(_) => {
-            eprintln!("note: reading stdin to its end; `< /dev/null` if nothing is to come from there");
+            aside!("note: reading stdin to its end; `< /dev/null` if nothing is to come from there");
             reading.await
         }
     };

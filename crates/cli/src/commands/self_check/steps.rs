@@ -3,7 +3,7 @@
 use anyhow::{Context, bail, ensure};
 use futures_util::StreamExt;
 use ostler_client::{Approve, Client, CreateSession, SendMessage, UndoTurn};
-use ostler_types::{Event, Policy, Record, SessionId, TurnId, Verdict};
+use ostler_types::{Event, EventName, Policy, Record, SessionId, TurnId, Verdict};
 
 use super::{Place, Report, Running};
 
@@ -106,10 +106,10 @@ async fn restarted(
     };
     daemon.client.approve(id, &answer).await?;
     while let Some(line) = events.next().await {
-        match line?.name.as_str() {
-            "turn_completed" => break,
-            "turn_failed" | "turn_canceled" => bail!("the turn did not go on"),
-            _ => {}
+        match line?.name.parse::<EventName>() {
+            Ok(EventName::TurnCompleted) => break,
+            Ok(name) if name.ends_turn() => bail!("the turn did not go on"),
+            Ok(_) | Err(_) => {}
         }
     }
     ensure!(place.work.join("second.txt").is_file(), "what was allowed was not done");

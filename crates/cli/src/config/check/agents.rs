@@ -26,12 +26,12 @@ pub(super) fn check(loaded: &Loaded, name: &str, agent: &AgentCommand) -> Result
         return Err(loaded.error(&key("command"), message));
     }
     for (member, paths) in [("writable", &agent.writable), ("readable", &agent.readable)] {
-        if paths.iter().any(|path| !path.starts_with('/')) {
-            return Err(loaded.error(&key(member), "expected absolute paths"));
+        if paths.iter().any(|path| !path.starts_with('/') && !path.starts_with("~/")) {
+            return Err(loaded.error(&key(member), "expected absolute paths, or such as begin with `~/`"));
         }
     }
     if agent.network.is_some() && agent.sandbox == Confinement::Off {
-        let message = "only an agent with `sandbox = \"on\"` can be kept from the network";
+        let message = "an agent with `sandbox = \"off\"` cannot be kept from the network";
         return Err(loaded.error(&key("network"), message));
     }
     let unknown = agent.mcp_servers.iter().find(|server| !loaded.config.mcp.contains_key(*server));

@@ -31,10 +31,11 @@ pub struct AgentCommand {
     pub mcp_servers: Vec<String>,
     /// Whether its process is confined.
     pub sandbox: Confinement,
-    /// Directories beside the workspace that it may change when it is confined.
+    /// Directories and files beside the workspace and its own state that it may change when it is confined; `~/` is the
+    /// home directory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
-    /// Places that it may read though others may not, such as its login, when it is confined.
+    /// Places in the home directory, and others that are hidden, that it may read when it is confined.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readable: Vec<String>,
     /// Whether it has the network when it is confined. It does where nothing is said, since it has to reach its
@@ -63,10 +64,10 @@ pub enum AgentKind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confinement {
-    /// It has the rights of the daemon's user.
+    /// It writes nothing but the workspace, its own login and state, and what is named; it sees nothing of the home
+    /// directory but these and what it is installed in. It has the network unless that is taken away.
     #[default]
-    Off,
-    /// It writes nothing but the workspace and what is named, and sees no secrets but what is named. It has the
-    /// network unless that is taken away.
     On,
+    /// It has the rights of the daemon's user, and so has what a repository makes it run.
+    Off,
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use ostler_models::{Fresh, Key, ModelError, Secret};
+use ostler_process::{Invocation, ProgramFinder};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
@@ -20,8 +21,8 @@ use super::{MAX_KEY, missing_key};
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The key that this program prints, with these arguments.
-pub(super) fn key(name: String, command: Vec<String>) -> Key {
-    let printed = Arc::new(Printed { name, command, key: Mutex::default() });
+pub(super) fn key(name: String, command: Vec<String>, programs: ProgramFinder) -> Key {
+    let printed = Arc::new(Printed { name, command, programs, key: Mutex::default() });
     Key::Found(Arc::new(move |fresh| {
         let printed = printed.clone();
         async move { printed.find(&fresh).await }.boxed()
@@ -31,6 +32,7 @@ pub(super) fn key(name: String, command: Vec<String>) -> Key {
 struct Printed {
     name: String,
     command: Vec<String>,
+    programs: ProgramFinder,
     /// Replaced when the key in it was refused. Whoever waits for one waits for the same.
     key: Mutex<Arc<OnceCell<Secret>>>,
 }
@@ -56,15 +58,11 @@ impl Printed {
                 self.name
             ))
         };
-        let mut command = Command::new(program);
-        command
-            .args(self.command.iter().skip(1))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .current_dir("/")
-            .process_group(0)
-            .kill_on_drop(true);
+        let found = self.programs.find(program).map_err(|error| fail(format!("is not run: {error}")))?;
+        // It may need whatever its owner has set for it, but starts nothing from a workspace.
+        let invocation = Invocation::new(found).args(self.command.iter().skip(1)).with_own_environment();
+        let mut command = invocation.envs([("PATH", self.programs.path())]).prepare();
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).own_group();
         let child = command.spawn().map_err(|error| fail(format!("cannot be started: {error}")))?;
         let mut running = Running(child);
         let ended = timeout(LIMIT, running.output()).await;

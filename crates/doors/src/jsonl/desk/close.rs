@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ostler_engine::{Engine, EngineError, Item};
 use ostler_types::{
-    Command, Compaction, CompactionTrigger, Message, MessageId, Part, Queued, Record, Role, SessionId,
-    SessionView,
+    Command, Compaction, CompactionTrigger, EventName, Message, MessageId, Part, Queued, Record, Role,
+    SessionId, SessionView,
 };
 use tokio::time::{Instant, timeout};
 
@@ -187,7 +187,7 @@ async fn first_message(engine: &Engine, id: SessionId) -> Result<Option<MessageI
     let mut subscription = engine.subscribe(id, 0).await?;
     while let Some(item) = subscription.ready().await? {
         let Item::Record(line) = item else { continue };
-        if let ("message_added", Ok(Record { event, ts, .. })) = (line.name(), line.record()) {
+        if let (Some(EventName::MessageAdded), Ok(Record { event, ts, .. })) = (line.name(), line.record()) {
             return Ok(event.message(ts).map(|message| message.id));
         }
     }

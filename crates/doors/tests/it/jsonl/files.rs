@@ -87,8 +87,13 @@ async fn damaged_files_are_refused_and_left_as_they_are() {
     }
     rpc.send(json!({"type": "start_session", "session_file": "no/such/place.jsonl"})).await;
     assert!(rpc.next().await["message"].as_str().unwrap().contains("cannot be written"));
-    rpc.send(json!({"type": "start_session", "session_file": "."})).await;
+    std::fs::create_dir(path.with_file_name("dir.jsonl")).unwrap();
+    rpc.send(json!({"type": "start_session", "session_file": "dir.jsonl"})).await;
     assert!(rpc.next().await["message"].as_str().unwrap().contains("is not a file"));
+    for other in [".bash_profile", "authorized_keys", "a.jsonl.sh", "..", "x/"] {
+        rpc.send(json!({"type": "start_session", "session_file": other})).await;
+        assert!(rpc.next().await["message"].as_str().unwrap().contains("has to end in"), "{other}");
+    }
     // An empty file is one that is yet to be written.
     std::fs::write(&path, b"").unwrap();
     rpc.send(json!({"type": "start_session", "session_file": path})).await;

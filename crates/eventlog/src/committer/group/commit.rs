@@ -25,11 +25,24 @@ const MAX_SYNCS: usize = if cfg!(target_os = "linux") { 8 } else { usize::MAX };
 impl Committer {
     /// Commits a group. Each session fails or succeeds by itself.
     pub(in super::super) fn commit(&mut self, mut group: Group) {
+        if !group.sessions.is_empty() && !self.shared.lock.holds() {
+            return self.refuse(group);
+        }
         self.mark(&mut group);
         self.write(&mut group);
         let drafts = self.write_drafts(&group);
         self.sync(&mut group, &drafts);
         self.publish(group);
+    }
+
+    /// Somebody replaced the data directory or its lock, so that another process may write there: nothing is written
+    /// to what is not ours any more.
+    fn refuse(&mut self, group: Group) {
+        tracing::error!("the data directory or its lock was replaced: this daemon writes nothing any more");
+        for mut staged in group.sessions {
+            staged.failed = Some(LogError::Fenced);
+            staged.answer();
+        }
     }
 
     /// Makes sure that each session has its folder and its marker on disk before a record is written.

@@ -1,0 +1,112 @@
+//! Watches, from outside, that the repository at the top of a writable directory stays one, and that no directory becomes
+//! one itself. Where git finds no repository in `.git`, it looks at the directory around it: a command that breaks the one
+//! and makes the other would have git obey settings that nothing protects.
+//!
+//! What a command did is put right when it has ended; this ends one that runs for longer. Whoever watches a directory has
+//! to wait for the kernel when he stops, longer than a short command takes, so that short ones are not watched.
+
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ostler_files::Tree;
+use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
+use rustix::io::Errno;
+use tokio::sync::oneshot;
+
+use crate::git_state;
+
+const MARKER: &str = ".git";
+const HEAD: &str = "HEAD";
+/// How many bytes of events are read at a time.
+const BUFFER: usize = 4096;
+
+/// After how long a command is watched.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Directories that are to be watched.
+pub(crate) struct RepositoryWatch(Vec<Top>);
+
+struct Top {
+    path: PathBuf,
+    tree: Tree,
+    has_repository: bool,
+}
+
+impl RepositoryWatch {
+    /// Looks at them, before the command starts.
+    pub(crate) fn of(tops: &[PathBuf]) -> RepositoryWatch {
+        RepositoryWatch(tops.iter().filter_map(|top| Top::look(top)).collect())
+    }
+
+    /// Waits until a repository is broken, and says why its command ends. Where the kernel has no room for it, what is put
+    /// right at the end counts.
+    pub(crate) async fn broken(self) -> String {
+        tokio::time::sleep(PATIENCE).await;
+        let (tell, told) = oneshot::channel();
+        let watch = move || drop(tell.send(self.watch()));
+        let waiting = std::thread::Builder::new().name("repositories".to_owned()).spawn(watch);
+        let broken = match waiting {
+            Ok(_) => told.await.ok().flatten(),
+            Err(_) => None,
+        };
+        match broken {
+            Some(top) => format!(
+                "ended by Ostler: it changed {} so that git would obey settings which are not protected",
+                top.display()
+            ),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The first that is broken.
+    fn watch(&self) -> Option<PathBuf> {
+        let events = inotify::init(CreateFlags::CLOEXEC).ok().filter(|_| !self.0.is_empty())?;
+        for top in &self.0 {
+            let (path, flags) = match top.has_repository {
+                true => {
+                    (top.path.join(MARKER), WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::MOVE_SELF)
+                }
+                false => (top.path.clone(), WatchFlags::empty()),
+            };
+            let flags =
+                flags | WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE | WatchFlags::ONLYDIR;
+            // One that is gone is broken, as is seen below.
+            let _ = inotify::add_watch(&events, path, flags);
+        }
+        let mut buffer = [MaybeUninit::uninit(); BUFFER];
+        let mut reader = Reader::new(&events, &mut buffer);
+        let mut counts = true;
+        loop {
+            if let Some(top) = self.0.iter().find(|top| counts && top.is_broken()) {
+                return Some(top.path.clone());
+            }
+            counts = match reader.next() {
+                // One without a name is about the directory itself, or says that some were lost.
+                Ok(event) => event
+                    .file_name()
+                    .is_none_or(|name| [&b"HEAD"[..], b"objects", b"refs"].contains(&name.to_bytes())),
+                Err(Errno::INTR) => true,
+                Err(_) => return None,
+            };
+        }
+    }
+}
+
+impl Top {
+    /// None where git looks no further, or would take the directory for a repository already.
+    fn look(path: &Path) -> Option<Top> {
+        let tree = Tree::open(path).ok()?;
+        let has_repository = git_state::is_repository(&tree, Path::new(MARKER));
+        let top = Top { path: path.to_owned(), tree, has_repository };
+        let is_elsewhere = !has_repository && path.join(MARKER).is_file();
+        (!is_elsewhere && !top.is_broken()).then_some(top)
+    }
+
+    fn is_broken(&self) -> bool {
+        match self.has_repository {
+            true => !git_state::is_repository(&self.tree, Path::new(MARKER)),
+            false => self.tree.stat(Path::new(HEAD)).is_ok_and(|found| found.is_some()),
+        }
+    }
+}

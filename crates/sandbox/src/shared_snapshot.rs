@@ -1,0 +1,139 @@
+//! One snapshot for all commands that run in a workspace at the same time.
+//!
+//! It is taken when no command runs there, and given up when none does any more: a command that starts
+//! meanwhile joins it. So what one command plants is never taken for what another one found. Restoring happens
+//! whenever one of them ends, because others may run for hours, and once more when the last one does.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::modes::Modes;
+use crate::protected::Protected;
+use crate::run::{self, Journal, Run};
+use crate::snapshot::Snapshot;
+
+/// The snapshots of all sandboxes of this process: a workspace has one, whoever runs commands there.
+static SNAPSHOTS: Mutex<Snapshots> = Mutex::new(Snapshots { taken: 0, active: Vec::new() });
+
+struct Snapshots {
+    /// How many were ever taken.
+    taken: u64,
+    active: Vec<Active>,
+}
+
+#[derive(Debug)]
+struct Active {
+    /// How many were taken up to this one.
+    number: u64,
+    users: usize,
+    /// The writable directories of the command that it was taken for.
+    roots: Vec<PathBuf>,
+    /// What mounts hold for that command.
+    mounted: Vec<Protected>,
+    snapshot: Snapshot,
+    _journal: Journal,
+}
+
+/// A command's share in snapshots. To be ended when no process of the command is left.
+#[derive(Debug, Default)]
+pub(crate) struct Shares(Vec<u64>);
+
+/// What a command wants to be restored.
+pub(crate) struct Wanted<'a> {
+    /// Directories that the command may write to.
+    pub(crate) roots: &'a [PathBuf],
+    /// Paths in them.
+    pub(crate) protected: Vec<&'a Protected>,
+    /// Paths in them that mounts hold.
+    pub(crate) mounted: &'a [Protected],
+    /// Repository directories, each after the root that it is in.
+    pub(crate) repositories: &'a [(PathBuf, PathBuf)],
+    pub(crate) modes: Modes,
+}
+
+impl Shares {
+    /// Joins the snapshots of commands that run in these directories, and takes one of what is in none of them.
+    pub(crate) fn take(run: &Arc<Run>, wanted: Wanted<'_>) -> io::Result<Shares> {
+        let mut snapshots = lock();
+        let meets = |roots: &[PathBuf]| {
+            roots.iter().any(|one| wanted.roots.iter().any(|other| is_related(one, other)))
+        };
+        let mut shares = Shares::default();
+        let mut known: Vec<PathBuf> = Vec::new();
+        for one in snapshots.active.iter_mut().filter(|one| meets(&one.roots)) {
+            one.users += 1;
+            shares.0.push(one.number);
+            known.extend(one.snapshot.paths());
+        }
+        let joined = !shares.0.is_empty();
+        // Above and below what others keep, a command of theirs may have changed everything.
+        let is_new = |path: &Path| !known.iter().any(|known| is_related(known, path));
+        let protected: Vec<&Protected> =
+            wanted.protected.into_iter().filter(|protected| is_new(&protected.path)).collect();
+        // Of a rebase too, only the state before the first command counts.
+        let repositories = if joined { &[] } else { wanted.repositories };
+        let modes = if joined { Modes::default() } else { wanted.modes };
+        let taken = Snapshot::take(&protected, repositories, modes).and_then(|snapshot| {
+            if snapshot.is_empty() {
+                return Ok(());
+            }
+            let journal = Journal::write(run, run::SNAPSHOT, &snapshot.to_bytes()?)?;
+            snapshots.taken += 1;
+            let (number, roots, mounted) = (snapshots.taken, wanted.roots.to_vec(), wanted.mounted.to_vec());
+            snapshots.active.push(Active { number, users: 1, roots, mounted, snapshot, _journal: journal });
+            shares.0.push(number);
+            Ok(())
+        });
+        drop(snapshots);
+        match taken {
+            Ok(()) => Ok(shares),
+            Err(error) => {
+                shares.end();
+                Err(error)
+            }
+        }
+    }
+
+    /// Restores what has changed, and says what that was.
+    pub(crate) fn end(self) -> Vec<PathBuf> {
+        let active = &mut lock().active;
+        let mut restored = Vec::new();
+        for number in self.0 {
+            let Some(place) = active.iter().position(|one| one.number == number) else { continue };
+            let one = &mut active[place];
+            one.users -= 1;
+            if one.users == 0 {
+                restored.extend(one.snapshot.restore_for_good());
+                active.remove(place);
+            } else {
+                restored.extend(one.snapshot.restore());
+            }
+        }
+        restored
+    }
+}
+
+/// What is known of the commands that run with a snapshot.
+pub(crate) struct Beside {
+    /// How many snapshots were ever taken.
+    pub(crate) taken: u64,
+    /// What mounts hold for these commands. Where links led when they began, nobody may write later either,
+    /// wherever the links lead by then.
+    pub(crate) mounted: Vec<Protected>,
+}
+
+pub(crate) fn beside() -> Beside {
+    let snapshots = lock();
+    let mounted = snapshots.active.iter().flat_map(|one| one.mounted.iter().cloned()).collect();
+    Beside { taken: snapshots.taken, mounted }
+}
+
+fn lock() -> MutexGuard<'static, Snapshots> {
+    SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether one is the other, or in it.
+fn is_related(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}

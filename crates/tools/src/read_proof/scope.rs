@@ -1,0 +1,207 @@
+//! What may be read unasked: the workspace, and what the system shows to everybody.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use ostler_command_line::Extent;
+
+use super::resolve::resolve;
+use crate::confine::{Confines, search_path};
+use crate::hidden::Closed;
+
+/// How many entries of directories, and files that they lead to, are looked at for one line.
+const MAX_LOOKS: usize = 2048;
+
+/// Directories that hold what the system's packages brought, and that are public as a whole.
+const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
+/// Directories of which single files and listings are public, but not everything below.
+const PARTLY_PUBLIC: &[&str] = &["/etc", "/opt"];
+/// Names of what is private although it may be readable by mistake.
+const PRIVATE: &[&str] = &[
+    "shadow",
+    "shadow-",
+    "gshadow",
+    "gshadow-",
+    "sudoers",
+    "sudoers.d",
+    "private",
+    "krb5.keytab",
+    "system-connections",
+    "wireguard",
+    "chap-secrets",
+    "pap-secrets",
+    ".env",
+];
+/// Files that the kernel makes, and that are the same for every process or say little about it. They are known
+/// by their whole name only: a link on the way to another one is never followed.
+const MADE_BY_KERNEL: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/stdin",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/loadavg",
+    "/proc/uptime",
+    "/proc/version",
+    "/proc/self/status",
+    "/proc/self/limits",
+];
+
+/// What one workspace may read.
+pub(super) struct Scope {
+    root: PathBuf,
+    home: Option<PathBuf>,
+    /// Where confined programs may write besides the workspace.
+    writable: Vec<PathBuf>,
+    closed: Closed,
+    search_path: Vec<PathBuf>,
+    looks: usize,
+}
+
+impl Scope {
+    /// None where the workspace cannot be opened or is hidden.
+    pub(super) fn of(workspace: &Path, confines: &Confines) -> Option<Scope> {
+        let root = workspace.canonicalize().ok()?;
+        let closed = confines.hidden.close(&root)?;
+        let temporary = [std::env::temp_dir(), PathBuf::from("/dev/shm"), PathBuf::from("/var/tmp")];
+        let writable = confines.writable.iter().chain(&temporary);
+        let writable = writable.filter_map(|place| place.canonicalize().ok()).collect();
+        let home = confines.hidden.home();
+        Some(Scope { root, home, writable, closed, search_path: search_path(), looks: 0 })
+    }
+
+    /// The workspace, without links.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether git finds its repository in the workspace, rather than above it.
+    pub(super) fn has_repository(&self) -> bool {
+        self.root.join(".git").symlink_metadata().is_ok()
+    }
+
+    /// Counts a look at the disk. False when there were too many.
+    pub(super) fn may_look(&mut self) -> bool {
+        self.looks += 1;
+        self.looks <= MAX_LOOKS
+    }
+
+    /// Whether a directory without links may be listed.
+    pub(super) fn is_public_directory(&self, real: &Path) -> bool {
+        self.is_real_public(real, Extent::Itself)
+    }
+
+    /// Whether this much of an absolute path may be read, wherever links lead.
+    pub(super) fn is_public(&mut self, path: &Path, extent: Extent) -> bool {
+        if !self.may_look() {
+            return false;
+        }
+        if path.to_str().is_some_and(|path| MADE_BY_KERNEL.contains(&path)) {
+            return matches!(extent, Extent::Itself | Extent::File);
+        }
+        resolve(path).is_some_and(|real| self.is_real_public(&real, extent))
+    }
+
+    fn is_real_public(&self, real: &Path, extent: Extent) -> bool {
+        if self.closed.covers(real) || (extent == Extent::File && real.is_dir()) {
+            return false;
+        }
+        if real.starts_with(&self.root) {
+            return true;
+        }
+        let is_below = |places: &[&str]| places.iter().any(|place| real.starts_with(place));
+        let is_known = is_below(SYSTEM) || (extent != Extent::Below && is_below(PARTLY_PUBLIC));
+        is_known && !self.is_personal(real) && !is_private(real) && is_readable_by_all(real)
+    }
+
+    /// Whether a path lies where the user or a confined program keeps files.
+    fn is_personal(&self, real: &Path) -> bool {
+        let home = self.home.as_deref().filter(|home| home.parent().is_some());
+        home.is_some_and(|home| real.starts_with(home))
+            || self.writable.iter().any(|place| real.starts_with(place))
+    }
+
+    /// Whether a program is found where only the system can have put it. One that is not found at all cannot
+    /// run. Whether the file can be executed does not matter, because that may change.
+    pub(super) fn is_system_program(&self, program: &str) -> bool {
+        if program.contains('/') {
+            return Path::new(program).is_absolute() && self.is_system_file(Path::new(program));
+        }
+        let mut candidates = self.search_path.iter().map(|place| place.join(program));
+        match candidates.find(|candidate| candidate.symlink_metadata().is_ok()) {
+            Some(found) => self.is_system_file(&found),
+            None => true,
+        }
+    }
+
+    fn is_system_file(&self, path: &Path) -> bool {
+        let Ok(real) = path.canonicalize() else { return false };
+        let is_system = SYSTEM.iter().chain(&["/opt"]).any(|place| real.starts_with(place));
+        is_system && !real.starts_with(&self.root) && !self.is_personal(&real)
+    }
+}
+
+fn is_private(real: &Path) -> bool {
+    let is_private_name = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        PRIVATE.contains(&name.as_ref()) || (name.starts_with("ssh_host_") && !name.ends_with(".pub"))
+    };
+    real.starts_with("/etc") && real.components().any(|part| is_private_name(part.as_os_str()))
+}
+
+/// Whether every user of the machine could read it, however many rights this one has. What does not exist has
+/// nothing to be read.
+fn is_readable_by_all(real: &Path) -> bool {
+    real.ancestors().all(|path| {
+        let Ok(metadata) = path.symlink_metadata() else { return true };
+        let wanted = match (metadata.is_dir(), path == real) {
+            (true, true) => 0o005,
+            (true, false) => 0o001,
+            (false, _) => 0o004,
+        };
+        metadata.permissions().mode() & wanted == wanted
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+
+    use super::Scope;
+    use crate::confine::Confines;
+
+    fn executable(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_program_counts_only_where_the_system_has_put_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (workspace, elsewhere) = (folder.path().join("workspace"), folder.path().join("elsewhere"));
+        executable(&workspace.join("bin/ls"));
+        executable(&elsewhere.join("cat"));
+        symlink("/usr/bin/env", elsewhere.join("head")).unwrap();
+        symlink(workspace.join("bin/ls"), elsewhere.join("tail")).unwrap();
+        let mut scope = Scope::of(&workspace, &Confines::default()).unwrap();
+        let system = Path::new("/usr/bin").to_owned();
+        scope.search_path = vec![system.clone()];
+        assert!(scope.is_system_program("ls") && scope.is_system_program("/usr/bin/cat"));
+        assert!(scope.is_system_program("no-such-program"), "nothing runs");
+        assert!(!scope.is_system_program("bin/ls"));
+        assert!(!scope.is_system_program(workspace.join("bin/ls").to_str().unwrap()));
+        scope.search_path = vec![workspace.join("bin"), elsewhere, system];
+        assert!(!scope.is_system_program("ls"), "the workspace's comes first");
+        assert!(!scope.is_system_program("cat"), "anybody may have put it there");
+        assert!(scope.is_system_program("head"), "a link to one of the system's");
+        assert!(!scope.is_system_program("tail"), "a link into the workspace");
+        assert!(scope.is_system_program("wc"));
+    }
+}

@@ -1,0 +1,96 @@
+//! The running turn, folded: its calls, what waits for an answer, and its review.
+
+use super::{Asked, short};
+use crate::{
+    Accepted, CallStatus, OpenCall, OpenTurn, PATCH_REVIEW, Patch, Record, Rule, ToolCall, ToolCallId,
+    ToolKind,
+};
+
+impl OpenTurn {
+    /// Lets a call wait for an answer. What was shown to the one who answers is what may run.
+    pub(super) fn wait(&mut self, record: &Record, asked: &Asked<'_>) {
+        let turn_id = self.id;
+        let Some(open) = self.call_mut(&asked.tool_call.id) else { return };
+        open.call = asked.tool_call.clone();
+        let approval = Box::new(asked.pending(record.session_id, turn_id, record.ts));
+        open.status = CallStatus::Waiting { approval };
+    }
+
+    pub(super) fn end_batch(&mut self) {
+        self.calls.clear();
+        self.batch = None;
+    }
+
+    /// Shows the change of the turn, and lets it wait for an answer if it has to.
+    pub(super) fn show_patch(&mut self, record: &Record, id: &ToolCallId, patch: &Patch, waits: bool) {
+        self.reviewed = None;
+        if waits {
+            self.review(record, id, patch);
+        }
+    }
+
+    /// Lets the whole change of the turn wait for an answer, like a call.
+    fn review(&mut self, record: &Record, id: &ToolCallId, patch: &Patch) {
+        let mut input = serde_json::json!({ "files": patch.files, "more": patch.more });
+        let named = [("checkpoint_id", &patch.checkpoint_id), ("note", &patch.note)];
+        for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
+            input[name] = serde_json::Value::from(value.as_str());
+        }
+        let call = ToolCall { id: id.clone(), name: PATCH_REVIEW.to_owned(), input };
+        let rule = Rule {
+            tool: PATCH_REVIEW.to_owned(),
+            subject: id.0.clone(),
+            whole: true,
+            workspace: None,
+            commands: Vec::new(),
+        };
+        self.calls = vec![OpenCall::proposed(call.clone())];
+        let (kind, summary) = (ToolKind::Write, review_summary(patch));
+        self.wait(record, &Asked { tool_call: &call, kind, summary: &summary, rule: &rule, options: &[] });
+    }
+
+    pub(super) fn choose(&mut self, id: &ToolCallId, status: CallStatus, option: Option<&String>) {
+        if let Some(open) = self.call_mut(id) {
+            open.chosen = option.cloned();
+            open.status = status;
+        }
+    }
+
+    pub(super) fn set(&mut self, id: &ToolCallId, status: CallStatus) {
+        if let Some(open) = self.call_mut(id) {
+            open.status = status;
+        }
+    }
+}
+
+impl OpenCall {
+    pub(super) fn proposed(call: crate::ToolCall) -> OpenCall {
+        OpenCall { call, status: CallStatus::Proposed, chosen: None }
+    }
+
+    /// The answer as the agent hears it: one of those that it offered, if it did.
+    pub fn answered(&self, plain: Accepted, allowed: bool) -> Accepted {
+        match &self.chosen {
+            Some(option) => Accepted::Chosen { option: option.clone(), allowed },
+            None => plain,
+        }
+    }
+
+    /// The rule that was shown to whoever answers.
+    pub(super) fn offered_rule(&self) -> Option<Rule> {
+        if let CallStatus::Waiting { approval } = &self.status { Some(approval.rule.clone()) } else { None }
+    }
+}
+
+/// A review in a line.
+fn review_summary(Patch { files, more, note, .. }: &Patch) -> String {
+    if let Some(note) = note {
+        return format!("keep the change of this turn, which cannot be shown: {}", short(note));
+    }
+    let (added, removed) =
+        files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
+    let count = files.len() as u64 + more;
+    let noun = if count == 1 { "file" } else { "files" };
+    let shown = if *more == 0 { String::new() } else { format!(" in the {} that are shown", files.len()) };
+    format!("keep the change of this turn: {count} {noun}, +{added} −{removed} lines{shown}")
+}
