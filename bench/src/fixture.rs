@@ -110,7 +110,7 @@ impl Writer {
     async fn append(&self, history: &mut History) -> Result<()> {
         let (first, new, records) = history.take();
         let session = history.state().session.clone();
-        let epoch = self.log.lease(session.id, "bench", std::time::Duration::MAX).await?;
+        let epoch = self.log.claim(session.id).await?.epoch;
         self.log.append(session.id, epoch, first, new).await?;
         let texts = records.iter().filter_map(text).collect();
         let uses = records.iter().filter_map(used).collect();
@@ -126,7 +126,8 @@ impl Writer {
         let dir = self.data.join("sessions").join(state.session.id.to_string());
         ostler_recorder::write_snapshot(&dir, state, None)?;
         ostler_recorder::write_session(&dir, &state.view())?;
-        Ok(self.log.settle(state.session.id).await?)
+        let epoch = self.log.claim(state.session.id).await?.epoch;
+        Ok(self.log.release(state.session.id, epoch, true).await?)
     }
 }
 

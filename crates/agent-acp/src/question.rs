@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{Error, RequestId, RequestPermissionReque
 use futures_util::FutureExt;
 use ostler_acp::{call_kind, from_call, from_options, summary, to_permission_answer};
 use ostler_agent::{Failed, ReportError};
-use ostler_types::{Accepted, ApprovalOption, ReadProof, Report, ToolResult};
+use ostler_types::{Accepted, ApprovalOption, ProposedCall, ReadProof, Report, ToolResult};
 use serde_json::Value;
 
 use crate::calls::{CallKey, Standing};
@@ -131,16 +131,15 @@ impl Turn<'_> {
         known.call = from_call(&self.agent.program.name, known.call.id.clone(), told);
         known.kind = call_kind(told);
         known.standing = Standing::Asking;
-        let report = Report::CallProposed {
+        let report = Report::CallProposed(ProposedCall {
             tool_call: known.call.clone(),
             kind: known.kind,
             summary: summary(told),
-            standing: false,
             risk: None,
             trusted: self.context.trusted,
             proof: ReadProof::Missing,
             options: options.clone(),
-        };
+        });
         let (context, question) = (self.context.clone(), Question::Agents { request, options });
         let asking = async move { Answered { key, question, answer: context.report(report).await } };
         self.questions.push(asking.boxed());
@@ -161,16 +160,15 @@ impl Turn<'_> {
                 Some(tool) => tool.read_proof(&tool_call.input, workspace).await,
                 None => ReadProof::Missing,
             };
-            let report = Report::CallProposed {
+            let report = Report::CallProposed(ProposedCall {
                 kind,
                 summary: format!("{summary}\nThe agent {agent} wants this done."),
-                standing: false,
                 risk: tool.as_ref().and_then(|tool| tool.warning(&tool_call.input)),
                 trusted: context.trusted,
                 proof,
                 options: Vec::new(),
                 tool_call,
-            };
+            });
             Answered { key, question, answer: context.report(report).await }
         };
         self.questions.push(asking.boxed());

@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::ToolCallUpdate;
 use ostler_acp::{Outcome, Piece, call_kind, from_call, from_outcome, has_ended, plain};
 use ostler_agent::{Failed, ReportError, TurnContext};
 use ostler_tools::ToolOutcome;
-use ostler_types::{Limits, Message, Part, Report, Role, ToolCallId, ToolResult, Usage};
+use ostler_types::{Limits, Message, Part, RefusalCode, Report, Role, ToolCallId, ToolResult, Usage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -263,7 +263,7 @@ impl Turn<'_> {
         }
         let report = Report::CallStarted { tool_call: known.call.clone(), kind: known.kind };
         match self.context.report(report).await {
-            Err(ReportError::Refused(refusal)) if refusal.code == "call_not_approved" => Ok(()),
+            Err(ReportError::Refused(refusal)) if refusal.code == RefusalCode::CallNotApproved => Ok(()),
             started => Ok(started.map(drop)?),
         }
     }

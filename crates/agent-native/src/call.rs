@@ -10,8 +10,8 @@ use futures_util::FutureExt;
 use ostler_agent::{Failed, ReportError, TurnContext};
 use ostler_tools::{OutputSink, Tool, ToolContext, ToolOutcome, Tools};
 use ostler_types::{
-    Delta, DeltaKind, MessageId, Part, ReadProof, Report, Secrets, ToolCall, ToolCallId, ToolKind,
-    ToolResult, Verdict,
+    Delta, DeltaKind, MessageId, Part, ReadProof, RefusalCode, Report, Secrets, ToolCall, ToolCallId,
+    ToolKind, ToolResult, Verdict,
 };
 use serde_json::Value;
 
@@ -202,7 +202,7 @@ async fn start(
         }
         match turn.context.report(Report::CallStarted { tool_call: call.clone(), kind }).await {
             // The policy was tightened after the call was let through: it has to be asked about after all.
-            Err(ReportError::Refused(refusal)) if refusal.code == "call_not_approved" => {}
+            Err(ReportError::Refused(refusal)) if refusal.code == RefusalCode::CallNotApproved => {}
             Ok(_) => return Ok(None),
             Err(error) => return Err(error.into()),
         }

@@ -15,7 +15,7 @@ use ostler_context::{
     Estimate, Limits, Plan, compose, prompt_for_summary, redact, summary_of, user_messages,
 };
 use ostler_models::{ModelError, ModelEvent, ModelRequest};
-use ostler_types::{Compaction, CompactionTrigger, Conversation, Message, Part, Report, Role};
+use ostler_types::{CompactionTrigger, Conversation, Message, NewCompaction, Part, Report, Role};
 
 use crate::bundle;
 use crate::step::{HAND_OVER_AFTER, cut, report_waiting};
@@ -65,17 +65,14 @@ pub(crate) async fn compact(turn: &mut Turn<'_>, trigger: CompactionTrigger) -> 
         None => None,
     };
     let tokens_before = turn.tokens();
-    let mut compaction = Compaction {
+    let mut compaction = NewCompaction {
         from_message_id: plan.from_message_id,
         to_message_id: plan.to_message_id,
-        summary_message_id: summary.as_ref().map(|summary| summary.id),
         tokens_before,
         tokens_after: 0,
         trigger,
         summary,
         pruned: plan.pruned,
-        // The one who writes it down knows where in the log that is.
-        first_kept_seq: 0,
     };
     let shorter = folded(&turn.conversation, &compaction);
     compaction.tokens_after = turn.tokens_with(&shorter);
@@ -124,10 +121,11 @@ impl Room {
 }
 
 /// The conversation after a compaction, by the rule by which the log is read.
-fn folded(messages: &[Arc<Message>], compaction: &Compaction) -> Vec<Arc<Message>> {
+fn folded(messages: &[Arc<Message>], compaction: &NewCompaction) -> Vec<Arc<Message>> {
     let mut conversation = Conversation::default();
     messages.iter().for_each(|message| conversation.push(0, Arc::clone(message)));
-    conversation.compact(compaction, 0);
+    let NewCompaction { to_message_id, summary, pruned, .. } = compaction;
+    conversation.compact(0, *to_message_id, summary.as_ref(), pruned);
     conversation.messages()
 }
 

@@ -10,8 +10,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use ostler_agent::{Completed, Failed, NewChild, ReportError, TurnContext};
 use ostler_types::{
-    ChildOutcome, ChildStatus, Failure, Limits, Message, Part, Plan, Refusal, Report, Role, SessionId,
-    Subtask,
+    ChildOutcome, ChildStatus, Failure, Limits, Message, Part, Plan, Refusal, RefusalCode, Report, Role,
+    SessionId, Subtask,
 };
 
 use crate::spending::Spending;
@@ -44,7 +44,9 @@ pub(crate) async fn carry_out(
         work.stands[index] = match ended? {
             Ended::Outcome(session_id, outcome) => Stands::Ended(session_id, outcome),
             // Sessions that run in the background take up places, too; with fewer at once there is room.
-            Ended::Refused(refusal) if refusal.code == "too_many_children" && !running.is_empty() => {
+            Ended::Refused(refusal)
+                if refusal.code == RefusalCode::TooManyChildren && !running.is_empty() =>
+            {
                 at_once = running.len();
                 Stands::Open
             }

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use ostler_types::{
-    Accepted, ApprovalOption, Clock, Delta, Message, MessageId, OpenTurn, Patch, RawLine, ReadProof, Refusal,
-    Report, Reviewed, Session, ToolCall, ToolKind, Verdict,
+    Accepted, ApprovalOption, Clock, Delta, Message, MessageId, OpenTurn, Patch, ProposedCall, RawLine,
+    ReadProof, Refusal, Report, Reviewed, Session, ToolCall, ToolKind, Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -135,16 +135,15 @@ impl TurnContext {
         risk: Option<String>,
         proof: ReadProof,
     ) -> Result<(Verdict, Option<String>), ReportError> {
-        let report = Report::CallProposed {
+        let report = Report::CallProposed(ProposedCall {
             tool_call: call,
             kind,
             summary,
-            standing: false,
             risk,
             trusted: self.trusted,
             proof,
             options: Vec::new(),
-        };
+        });
         match self.report(report).await? {
             Accepted::Denied { reason } => Ok((Verdict::Deny, reason)),
             _ => Ok((Verdict::Approve, None)),
@@ -161,16 +160,15 @@ impl TurnContext {
         options: Vec<ApprovalOption>,
     ) -> Result<Option<String>, ReportError> {
         let trusted = self.trusted;
-        let report = Report::CallProposed {
+        let report = Report::CallProposed(ProposedCall {
             tool_call: call,
             kind,
             summary,
-            standing: false,
             risk: None,
             trusted,
             proof: ReadProof::Missing,
             options,
-        };
+        });
         match self.report(report).await? {
             Accepted::Chosen { option, .. } => Ok(Some(option)),
             _ => Ok(None),

@@ -10,8 +10,8 @@ use std::time::Duration;
 use ostler_agent::{ReportError, TurnRequest};
 use ostler_eventlog::LogError;
 use ostler_types::{
-    Accepted, Command, Decision, Delivery, Message, PATCH_REVIEW, Refusal, Report, Scope, SessionView,
-    TurnId, Verdict, decide,
+    Accepted, AnswerApproval, Command, Decision, Delivery, Facts, Message, PATCH_REVIEW, ProposedCall,
+    Refusal, RefusalCode, Report, Scope, SessionView, TurnId, Verdict, decide,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -52,6 +52,14 @@ pub(crate) enum Input {
     Stop,
 }
 
+/// How an actor ended.
+pub(crate) enum End {
+    /// The session sleeps or was removed, or the daemon stops.
+    Over,
+    /// Another owner has the session.
+    Lost,
+}
+
 /// Runs one session.
 pub(crate) struct Actor {
     pub(crate) session: Session,
@@ -59,7 +67,7 @@ pub(crate) struct Actor {
     pub(crate) children: Children,
     inputs: mpsc::Receiver<Input>,
     /// A turn's end that the disk would not take yet.
-    unrecorded: Option<Command>,
+    unrecorded: Option<(Command, Facts)>,
     idle_since: Instant,
     tick_at: Option<Instant>,
     /// Came while the session was about to sleep.
@@ -81,15 +89,17 @@ impl Actor {
         }
     }
 
-    /// Lives until the session sleeps, is removed, or the daemon stops.
-    pub(crate) async fn run(mut self) {
+    /// Lives until the session sleeps, is removed or lost to another owner, or the daemon stops. One that is lost ends at
+    /// once: dropping the actor drops its agent, and nothing is recorded, settled or written.
+    pub(crate) async fn run(mut self) -> End {
         Box::pin(self.follow_turn()).await;
-        loop {
+        while !self.session.is_lost() {
             let input = self.next_input().await;
             if self.handle(input).await.is_break() {
-                return;
+                return End::Over;
             }
         }
+        End::Lost
     }
 
     async fn next_input(&mut self) -> Input {
@@ -142,27 +152,20 @@ impl Actor {
     }
 
     /// What a client asked for: decide, record, answer.
-    async fn command(&mut self, mut command: Command) -> Result<Accepted, EngineError> {
+    async fn command(&mut self, command: Command) -> Result<Accepted, EngineError> {
         self.record_what_is_due().await?;
         self.remember_rule(&command).await?;
-        match &mut command {
-            Command::Cancel { partial, .. } | Command::Close { partial, .. } => {
-                *partial = self.session.hub.hold();
-            }
-            Command::Submit { delivery: Delivery::Interrupt, partial, .. } => {
-                *partial = self.session.hub.hold();
-            }
-            _ => {}
-        }
+        let partial = if ends_turn(&command) { self.session.hub.hold() } else { None };
+        let facts = Facts { partial, ..Facts::default() };
         let (cancels, names_turn) = match &command {
-            Command::Cancel { turn_id, .. } => {
-                self.force_agent(*turn_id);
-                (true, turn_id.is_some())
+            Command::Cancel(cancel) => {
+                self.force_agent(cancel.turn_id);
+                (true, cancel.turn_id.is_some())
             }
             _ => (false, false),
         };
         let changes_policy = matches!(&command, Command::Update(change) if change.policy.is_some());
-        let accepted = self.decide_and_record(command).await;
+        let accepted = self.decide_and_record(command, &facts).await;
         // Nothing is held any more once the turn has ended; if it did not, the text comes late.
         self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
         let accepted = accepted?;
@@ -186,8 +189,12 @@ impl Actor {
         }
     }
 
-    pub(crate) async fn decide_and_record(&mut self, command: Command) -> Result<Accepted, EngineError> {
-        let Decision { events, accepted } = decide(&self.session.state, command)?;
+    pub(crate) async fn decide_and_record(
+        &mut self,
+        command: Command,
+        facts: &Facts,
+    ) -> Result<Accepted, EngineError> {
+        let Decision { events, accepted } = decide(&self.session.state, command, facts)?;
         self.session.record(events).await?;
         Ok(accepted)
     }
@@ -213,30 +220,19 @@ impl Actor {
     async fn turn_request(&mut self, turn_id: TurnId, request: TurnRequest) {
         match request {
             TurnRequest::Report { mut report, reply } => {
-                if let Report::CallProposed { tool_call, kind, standing, risk, trusted, proof, .. } =
-                    &mut report
-                {
-                    let (shared, session) = (&self.session.shared, &self.session.state.session);
-                    let trusted = *trusted && shared.trust.is_trusted(&session.workspace_path);
-                    let stands = shared.rules.stands(session, (tool_call, *kind), trusted, proof).await;
-                    *standing = stands.is_allowed;
-                    *risk = risk.take().or(stands.asked_because);
-                }
+                let facts = self.facts_for(&report).await;
                 // The same before and after an approval, so that what was agreed to is what starts.
-                if let Report::CallProposed { tool_call, .. } | Report::CallStarted { tool_call, .. } =
-                    &mut report
+                if let Report::CallProposed(ProposedCall { tool_call, .. })
+                | Report::CallStarted { tool_call, .. } = &mut report
                 {
                     self.session.shared.secrets.mask_value(&mut tool_call.input);
                 }
-                if let Report::Compacted(compaction) = &mut report {
-                    compaction.first_kept_seq = self.session.seq_after(compaction.to_message_id);
-                }
                 let (asked, reviews) = match &report {
-                    Report::CallProposed { tool_call, .. } => (Some(tool_call.id.clone()), false),
+                    Report::CallProposed(proposed) => (Some(proposed.tool_call.id.clone()), false),
                     Report::ReviewRequested { .. } => (None, true),
                     _ => (None, false),
                 };
-                let answer = self.decide_and_record(Command::Report { turn_id, report }).await;
+                let answer = self.decide_and_record(Command::Report { turn_id, report }, &facts).await;
                 let review = || self.session.state.own_approvals().next().map(|a| a.tool_call_id.clone());
                 let asked = if reviews { review() } else { asked };
                 match (answer, asked, &mut self.running) {
@@ -264,28 +260,41 @@ impl Actor {
         }
     }
 
+    /// What the engine knows of a report and its agent does not.
+    async fn facts_for(&self, report: &Report) -> Facts {
+        let mut facts = Facts::default();
+        if let Report::CallProposed(ProposedCall { tool_call, kind, trusted, proof, .. }) = report {
+            let (shared, session) = (&self.session.shared, &self.session.state.session);
+            let trusted = *trusted && shared.trust.is_trusted(&session.workspace_path);
+            let stands = shared.rules.stands(session, (tool_call, *kind), trusted, proof).await;
+            facts.allowed_by_rule = stands.is_allowed;
+            facts.asked_because = stands.asked_because;
+        }
+        if let Report::Compacted(compaction) = report {
+            facts.first_kept_seq = self.session.seq_after(compaction.to_message_id);
+        }
+        facts
+    }
+
     /// The agent has returned: the turn ends, unless somebody ended it before.
     async fn returned(&mut self, returned: Returned) {
         self.running = None;
         let open = self.session.state.turn.as_ref().map(|turn| turn.id);
         if open == Some(returned.turn_id) {
-            let command = returned.into_command(self.session.hub.partial());
-            self.end_turn(command).await;
+            let facts = Facts { partial: self.session.hub.partial(), ..Facts::default() };
+            self.end_turn(returned.into_command(), facts).await;
         }
         self.follow_turn().await;
     }
 
     /// Records a turn's end. When the disk refuses, it is kept and tried again.
-    async fn end_turn(&mut self, command: Command) {
-        match self.decide_and_record(command.clone()).await {
+    async fn end_turn(&mut self, command: Command, facts: Facts) {
+        match self.decide_and_record(command.clone(), &facts).await {
             Ok(_) => {}
             Err(EngineError::Refused(refusal)) => {
-                let failed = Returned::refused(&command, &refusal);
-                if let Err(error) = self.decide_and_record(failed.clone()).await {
-                    self.keep_unrecorded(failed, &error);
-                }
+                self.record_or_keep(Returned::refused(&command, &refusal), Facts::default()).await;
             }
-            Err(error) => self.keep_unrecorded(command, &error),
+            Err(error) => self.keep_unrecorded(command, facts, &error),
         }
     }
 
@@ -294,14 +303,24 @@ impl Actor {
         self.unrecorded.is_some()
     }
 
-    pub(crate) fn keep_unrecorded(&mut self, command: Command, error: &EngineError) {
+    /// Records a turn's end, or keeps it until the disk takes it.
+    pub(crate) async fn record_or_keep(&mut self, command: Command, facts: Facts) {
+        if let Err(error) = self.decide_and_record(command.clone(), &facts).await {
+            self.keep_unrecorded(command, facts, &error);
+        }
+    }
+
+    fn keep_unrecorded(&mut self, command: Command, facts: Facts, error: &EngineError) {
+        if self.session.is_lost() {
+            return;
+        }
         tracing::error!(id = %self.session.id, %error, "a turn's end could not be recorded yet");
-        self.unrecorded = Some(command);
+        self.unrecorded = Some((command, facts));
     }
 
     async fn record_what_is_due(&mut self) -> Result<(), EngineError> {
-        let Some(command) = self.unrecorded.clone() else { return Ok(()) };
-        match self.decide_and_record(command).await {
+        let Some((command, facts)) = self.unrecorded.clone() else { return Ok(()) };
+        match self.decide_and_record(command, &facts).await {
             Ok(_) | Err(EngineError::Refused(_)) => self.unrecorded = None,
             Err(error) => return Err(error),
         }
@@ -324,9 +343,10 @@ impl Actor {
     }
 
     fn save_drafts(&self, least: usize) {
+        let Some(epoch) = self.session.epoch() else { return };
         if let Some((turn_id, deltas)) = self.session.hub.unsaved(least) {
             for delta in deltas {
-                self.session.shared.log.save_draft(self.session.id, turn_id, delta);
+                self.session.shared.log.save_draft(self.session.id, epoch, turn_id, delta);
             }
         }
     }
@@ -334,13 +354,17 @@ impl Actor {
     /// Keeps the rule of an answer with scope `always`, before the answer is recorded: what the client
     /// is told must hold after a crash.
     async fn remember_rule(&self, command: &Command) -> Result<(), EngineError> {
-        let Command::Answer {
-            turn_id, tool_call_id, verdict: Verdict::Approve, scope: Scope::Always, ..
-        } = command
+        let Command::Answer(AnswerApproval {
+            turn_id,
+            tool_call_id,
+            verdict: Verdict::Approve,
+            scope: Scope::Always,
+            ..
+        }) = command
         else {
             return Ok(());
         };
-        decide(&self.session.state, command.clone())?;
+        decide(&self.session.state, command.clone(), &Facts::default())?;
         let mut pending = self.session.state.own_approvals();
         let asked = pending.find(|a| a.turn_id == *turn_id && a.tool_call_id == *tool_call_id);
         // A review is of one change; there is nothing to remember for others.
@@ -357,9 +381,18 @@ impl Actor {
     }
 }
 
+/// Whether a command may end the running turn, so that what the model has written must be kept with it.
+fn ends_turn(command: &Command) -> bool {
+    match command {
+        Command::Cancel(_) | Command::Close { .. } => true,
+        Command::Submit(submit) => submit.delivery == Delivery::Interrupt,
+        _ => false,
+    }
+}
+
 pub(crate) fn report_error(error: EngineError) -> ReportError {
     match error {
-        EngineError::Refused(refusal) if refusal.code == "turn_over" => ReportError::Over,
+        EngineError::Refused(refusal) if refusal.code == RefusalCode::TurnOver => ReportError::Over,
         EngineError::Refused(refusal) => ReportError::Refused(refusal),
         EngineError::Log(LogError::TooLarge { size, limit }) => {
             let message = format!("what was to be recorded has {size} bytes, and {limit} is the limit");

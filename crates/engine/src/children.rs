@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use ostler_agent::{ChildRequest, NewChild, ReportError};
 use ostler_types::{
-    Child, ChildOutcome, Command, Refusal, Report, SessionId, SessionStatus, State, TurnId, TurnStatus,
+    Child, ChildOutcome, Command, Facts, Refusal, Report, SessionId, SessionStatus, State, TurnId, TurnStatus,
 };
 use tokio::sync::{Notify, oneshot};
 use tokio::task::{self, JoinSet};
@@ -96,7 +96,7 @@ impl Actor {
             description: child.description.clone(),
             background: child.background,
         };
-        match self.decide_and_record(Command::Report { turn_id, report }).await {
+        match self.decide_and_record(Command::Report { turn_id, report }, &Facts::default()).await {
             Ok(_) => {
                 let parent = self.session.state.session.clone();
                 self.attend(session_id, |attendant| attendant.start(parent, child, reply));

@@ -4,12 +4,12 @@
 
 use ostler_eventlog::{Epoch, LogError};
 use ostler_types::{
-    ChildNews, ChildOutcome, ChildStatus, Command, EventFor, NewRecord, Record, Session, SessionId, State,
-    Usage, decide,
+    CancelTurn, ChildNews, ChildOutcome, ChildStatus, Command, EventFor, Facts, NewRecord, Record, Session,
+    SessionId, State, Usage, decide,
 };
 
 use crate::catalogue;
-use crate::engine::{Engine, LEASE, NODE};
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::recovery::{self, Origin};
 
@@ -34,7 +34,7 @@ impl<'a> Copy<'a> {
     pub(crate) async fn begin(engine: &'a Engine, id: SessionId) -> Result<Copy<'a>, EngineError> {
         let log = &engine.shared.log;
         log.begin(id).await?;
-        let epoch = log.lease(id, NODE, LEASE).await?;
+        let epoch = log.claim(id).await?.epoch;
         Ok(Copy { engine, id, epoch, state: None, page: Vec::new(), page_bytes: 0, next_seq: 1 })
     }
 
@@ -66,7 +66,7 @@ impl<'a> Copy<'a> {
         loop {
             let Some(state) = &self.state else { return Ok(()) };
             let Some(command) = next_to_end(state) else { return Ok(()) };
-            let events = decide(state, command)?.events;
+            let events = decide(state, command, &Facts::default())?.events;
             if events.is_empty() {
                 return Ok(());
             }
@@ -128,7 +128,7 @@ fn next_to_end(state: &State) -> Option<Command> {
     }
     if state.turn.is_some() {
         let reason = Some("it was still running when the session was copied".to_owned());
-        return Some(Command::Cancel { turn_id: None, by: by(), reason, partial: None });
+        return Some(Command::Cancel(CancelTurn { turn_id: None, by: by(), reason }));
     }
     let open = state.children.iter().find(|child| child.outcome.is_none())?;
     let outcome = ChildOutcome {

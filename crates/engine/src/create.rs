@@ -2,11 +2,11 @@
 
 use ostler_eventlog::Epoch;
 use ostler_types::{
-    Command, Decision, EventFor, NewRecord, NewSession, Record, Refusal, Session, SessionId, State, create,
-    decide,
+    Command, Decision, EventFor, Facts, NewRecord, NewSession, Record, Refusal, RefusalCode, Session,
+    SessionId, State, create, decide,
 };
 
-use crate::engine::{Engine, LEASE, NODE};
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::recovery::{self, Origin};
 
@@ -62,12 +62,12 @@ impl Engine {
         self.place(id, events.collect(), &mut records);
         let mut state = State::fold(&records).expect("the first event was session_created");
         if let Some(prompt) = prompt {
-            let Decision { events, .. } = decide(&state, prompt)?;
+            let Decision { events, .. } = decide(&state, prompt, &Facts::default())?;
             let first = records.len();
             self.place(id, events, &mut records);
             records[first..].iter().for_each(|record| state.apply(record));
         }
-        let epoch = self.shared.log.lease(id, NODE, LEASE).await?;
+        let epoch = self.shared.log.claim(id).await?.epoch;
         self.append_first(id, epoch, &records).await?;
         crate::catalogue::write_session(self.shared.session_dir(id), &state).await;
         crate::catalogue::follow(&self.shared, &state, &records, &mut 0).await;
@@ -101,7 +101,7 @@ impl Engine {
             Some(why) => {
                 let message = format!("`{workspace}` cannot be a workspace: {why}");
                 let hint = "name a directory of your own, such as that of a project";
-                Err(Refusal::invalid("bad_workspace", message).hint(hint).into())
+                Err(Refusal::invalid(RefusalCode::BadWorkspace, message).hint(hint).into())
             }
         }
     }

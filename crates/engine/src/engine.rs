@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -11,7 +11,8 @@ use ostler_eventlog::{FeedPosition, Log, LogError};
 use ostler_git::Worktrees;
 use ostler_index::{Filter, Index, Listing};
 use ostler_types::{
-    Accepted, Clock, Command, PendingApproval, Refusal, Secrets, SessionId, SessionView, TurnId,
+    Accepted, AnswerApproval, Clock, Command, PendingApproval, Refusal, Secrets, SessionId, SessionView,
+    TurnId,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -43,10 +44,6 @@ const CROWDED: Duration = Duration::from_millis(100);
 const BEDS: usize = 4;
 /// How often a session is woken for one request.
 const TRIES: u32 = 10;
-/// This process's name in leases.
-pub(crate) const NODE: &str = "local";
-/// How long a lease holds; the data directory's lock makes it moot for files.
-pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
 /// Keeps sessions going. Cheap to clone.
 #[derive(Clone)]
@@ -76,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) deltas: Arc<Deltas>,
     data_dir: PathBuf,
     awake: Mutex<HashMap<SessionId, Handle>>,
+    /// The fan-outs of sessions that were lost to another owner while somebody looked on.
+    kept_hubs: Mutex<HashMap<SessionId, Weak<Hub>>>,
     stopping: watch::Sender<bool>,
     /// Whether the sessions that were left open have been looked after.
     pub(crate) revived: watch::Sender<bool>,
@@ -120,6 +119,7 @@ impl Engine {
             deltas: Arc::default(),
             data_dir: config.data_dir,
             awake: Mutex::default(),
+            kept_hubs: Mutex::default(),
             stopping: watch::Sender::new(false),
             revived: watch::Sender::new(false),
             recovered: watch::Sender::new(false),
@@ -139,7 +139,7 @@ impl Engine {
         let accepted = self.ask(id, input).await??;
         let Accepted::Forward { session_id, turn_id: asked } = accepted else { return Ok(accepted) };
         let mut answer = command;
-        if let Command::Answer { turn_id, .. } = &mut answer {
+        if let Command::Answer(AnswerApproval { turn_id, .. }) = &mut answer {
             *turn_id = asked;
         }
         self.ask(session_id, |reply| Input::Command { command: Box::new(answer.clone()), reply }).await?
@@ -384,7 +384,9 @@ impl Shared {
             return Err(handle.clone());
         }
         let (inputs, receiver) = mpsc::channel(INPUTS);
-        let handle = Handle { inputs, hub: Arc::new(Hub::new(id, 0, self.clock.clone())) };
+        let kept = self.kept_hubs().remove(&id).and_then(|hub| hub.upgrade());
+        let hub = kept.unwrap_or_else(|| Arc::new(Hub::new(id, 0, self.clock.clone())));
+        let handle = Handle { inputs, hub };
         if *self.stopping.borrow() {
             // Nobody is woken any more, or it would start what is queued: this handle leads nowhere.
             return Err(handle);
@@ -409,6 +411,18 @@ impl Shared {
         if awake.get(&id).is_some_and(|handle| Arc::ptr_eq(&handle.hub, hub)) {
             awake.remove(&id);
         }
+    }
+
+    /// Keeps the fan-out of an actor that has lost its session, for as long as it has subscribers: the next actor here
+    /// goes on with it.
+    pub(crate) fn keep_hub(&self, id: SessionId, hub: &Arc<Hub>) {
+        let mut kept = self.kept_hubs();
+        kept.retain(|_, hub| hub.strong_count() > 0);
+        kept.insert(id, Arc::downgrade(hub));
+    }
+
+    fn kept_hubs(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<Hub>>> {
+        self.kept_hubs.lock().expect("no code panics while it holds the list of hubs")
     }
 
     /// The fan-out of a session that is awake.

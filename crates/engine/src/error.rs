@@ -35,7 +35,10 @@ impl From<LogError> for EngineError {
         match error {
             LogError::NotFound => EngineError::NotFound,
             LogError::Conflict { .. }
+            | LogError::Owned { .. }
             | LogError::Fenced
+            | LogError::Lost
+            | LogError::Taken { .. }
             | LogError::TooLarge { .. }
             | LogError::Damaged { .. }
             | LogError::Full

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use ostler_eventlog::{Line, LogError};
 use ostler_types::{
-    Event, EventName, ForkedFrom, Limits, Message, NewRecord, Part, Record, Refusal, Session, SessionId,
-    SessionStatus, SessionView, ToolResult, TurnId, TurnStatus, Usage,
+    Event, EventName, ForkedFrom, Limits, Message, NewRecord, Part, Record, Refusal, RefusalCode, Session,
+    SessionId, SessionStatus, SessionView, ToolResult, TurnId, TurnStatus, Usage,
 };
 
 use crate::copy::Copy;
@@ -140,7 +140,7 @@ impl Shift {
 fn shared_turn(view: &SessionView, wanted: Option<TurnId>) -> Result<Option<TurnId>, Refusal> {
     match wanted {
         Some(turn_id) if view.running_turn_id == Some(turn_id) => {
-            Err(Refusal::conflict("turn_running", format!("turn {turn_id} is running"))
+            Err(Refusal::conflict(RefusalCode::TurnRunning, format!("turn {turn_id} is running"))
                 .hint("wait for it to end, cancel it, or fork at an earlier turn"))
         }
         Some(turn_id) => Ok(Some(turn_id)),

@@ -122,11 +122,14 @@ impl Hub {
         }
     }
 
-    /// Says what was written before the session woke.
+    /// Says what was written before the session woke. Subscribers of an actor before this one read from the log what
+    /// they have missed.
     pub(crate) fn start_from(&self, last_seq: u64, approvals: Vec<PendingApproval>) {
         let mut inner = self.lock();
-        inner.last_seq = last_seq;
-        inner.approvals = approvals;
+        (inner.last_seq, inner.approvals) = (last_seq, approvals);
+        (inner.turn_id, inner.held) = (None, None);
+        inner.streams.clear();
+        inner.queues.iter().for_each(|queue| queue.overflow());
     }
 
     /// Says which turn the deltas belong to from now on.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
-use ostler_types::{Refusal, SessionId, SessionStatus};
+use ostler_types::{Refusal, RefusalCode, SessionId, SessionStatus};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -131,6 +131,6 @@ impl Engine {
 
 /// A name that cannot be given.
 pub(crate) fn name_taken(name: &str) -> Refusal {
-    Refusal::conflict("name_taken", format!("another open session is called `{name}`"))
+    Refusal::conflict(RefusalCode::NameTaken, format!("another open session is called `{name}`"))
         .hint("choose another name, or close that session")
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use ostler_eventlog::LogError;
-use ostler_types::{Refusal, RefusalKind};
+use ostler_types::{Refusal, RefusalCode, RefusalKind};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -83,7 +83,8 @@ impl Engine {
 
     /// The path of a directory that can be a project, as it really is: sessions know theirs in the same way.
     async fn project_path(&self, path: &str) -> Result<String, Refusal> {
-        let missing = || Refusal::invalid("bad_workspace", format!("Directory does not exist: {path}"));
+        let missing =
+            || Refusal::invalid(RefusalCode::BadWorkspace, format!("Directory does not exist: {path}"));
         if !Path::new(path).is_absolute() || path.contains('\0') {
             return Err(missing().hint("name it by an absolute path"));
         }
@@ -95,10 +96,12 @@ impl Engine {
             tokio::fs::canonicalize(self.data_dir()).await.unwrap_or_else(|_| self.data_dir().to_owned());
         if real.starts_with(data) {
             let message = format!("`{path}` lies in the daemon's own data directory");
-            return Err(Refusal::invalid("bad_workspace", message).hint("name a directory of your own"));
+            return Err(
+                Refusal::invalid(RefusalCode::BadWorkspace, message).hint("name a directory of your own")
+            );
         }
         real.into_os_string().into_string().map_err(|_| {
-            Refusal::invalid("bad_workspace", "the directory's path is not UTF-8").hint("rename it")
+            Refusal::invalid(RefusalCode::BadWorkspace, "the directory's path is not UTF-8").hint("rename it")
         })
     }
 

@@ -15,7 +15,7 @@ impl Engine {
         let children = self.shared.log.placed_under(id).await?;
         if !children.is_empty() {
             // Once it is closed it starts no more. That it cannot be recorded is no reason to keep it.
-            _ = self.submit(id, Command::Close { by: "purge".to_owned(), partial: None }).await;
+            _ = self.submit(id, Command::Close { by: "purge".to_owned() }).await;
         }
         for child in children {
             match Box::pin(self.purge(child)).await {

@@ -97,6 +97,14 @@ impl Queue {
         self.changed.notified().await;
     }
 
+    /// Has the subscriber read from the log.
+    pub(crate) fn overflow(&self) {
+        let mut waiting = self.lock();
+        *waiting = Waiting { overflowed: true, closed: waiting.closed, ..Waiting::default() };
+        drop(waiting);
+        self.changed.notify_one();
+    }
+
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();

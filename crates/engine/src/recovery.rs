@@ -7,12 +7,12 @@ use futures_util::{FutureExt, StreamExt, stream};
 use ostler_eventlog::{Epoch, LogError};
 use ostler_git::WorktreeName;
 use ostler_index::Opened;
-use ostler_types::{Command, SessionId, State};
+use ostler_types::{Command, Facts, SessionId, State};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::actor::{Actor, Input};
+use crate::actor::{Actor, End, Input};
 use crate::catalogue;
-use crate::engine::{Handle, LEASE, NODE, Shared};
+use crate::engine::{Handle, Shared};
 use crate::error::EngineError;
 use crate::hub::Hub;
 use crate::session::Session;
@@ -84,14 +84,21 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
         // What only the beginning needs is boxed, so that an actor at rest stays small.
         let life = async {
             let started = Box::pin(start(Arc::clone(&shared), id, Arc::clone(&hub), inputs, origin)).await;
-            if let Some(actor) = started {
-                actor.run().await;
+            match started {
+                Some(actor) => actor.run().await,
+                None => End::Over,
             }
         };
-        let panicked = AssertUnwindSafe(life).catch_unwind().await.is_err();
+        let ended = AssertUnwindSafe(life).catch_unwind().await;
+        let panicked = ended.is_err();
         // An actor that slept has taken itself off the list already, and may have a successor.
         shared.forget_hub(id, &hub);
-        hub.close();
+        if matches!(ended, Ok(End::Lost)) {
+            // Its subscribers stay, and see what the next actor here publishes.
+            shared.keep_hub(id, &hub);
+        } else {
+            hub.close();
+        }
         if panicked {
             tracing::error!(%id, "the session's actor panicked; it is recovered from its log");
             if again {
@@ -134,8 +141,9 @@ async fn start(
 }
 
 async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(Woken, Epoch), LogError> {
+    // Claimed before anything is read: nobody can append between the two.
+    let epoch = shared.log.claim(id).await?.epoch;
     let woken = wake::read_state(shared, id).await?;
-    let epoch = shared.log.lease(id, NODE, LEASE).await?;
     catalogue::catch_up(shared, &woken.state).await?;
     Ok((woken, epoch))
 }
@@ -149,10 +157,8 @@ async fn set_right(actor: &mut Actor) {
         Some(turn) => wake::read_partial(&actor.session.shared, actor.session.id, turn).await,
         None => None,
     };
-    let command = Command::Recover { resumable: actor.agent_resumes(), partial };
-    if let Err(error) = actor.decide_and_record(command.clone()).await {
-        actor.keep_unrecorded(command, &error);
-    }
+    let command = Command::Recover { resumable: actor.agent_resumes() };
+    actor.record_or_keep(command, Facts { partial, ..Facts::default() }).await;
 }
 
 /// Says why an actor did not answer: `Err` when the session cannot be woken, `Ok` to try again.

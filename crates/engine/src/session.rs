@@ -20,7 +20,7 @@ pub(crate) struct Session {
     pub(crate) state: State,
     pub(crate) hub: Arc<Hub>,
     pub(crate) shared: Arc<Shared>,
-    epoch: Epoch,
+    ownership: Ownership,
     /// What the model is shown of the conversation, once a turn has needed it.
     conversation: Option<Conversation>,
     snapshot_seq: u64,
@@ -30,6 +30,16 @@ pub(crate) struct Session {
     told: u64,
     /// Whether the views and the log's marker are as they should be for a session that sleeps.
     pub(crate) rested: bool,
+}
+
+/// Whether this process may write to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ownership {
+    Held(Epoch),
+    /// Given up when the session came to rest; the next record claims it again.
+    Released,
+    /// Another owner has it, or may have it. Nothing is written any more.
+    Lost,
 }
 
 impl Session {
@@ -48,7 +58,8 @@ impl Session {
         if !rested {
             shared.views.note(id, &[]);
         }
-        Session { id, state, hub, shared, epoch, conversation: None, snapshot_seq, chain, told, rested }
+        let (ownership, conversation) = (Ownership::Held(epoch), None);
+        Session { id, state, hub, shared, ownership, conversation, snapshot_seq, chain, told, rested }
     }
 
     /// Append, apply, publish: the only place where anything becomes true. On an error nothing has
@@ -62,8 +73,10 @@ impl Session {
         let new = |EventFor { turn_id, event }| NewRecord { ts, turn_id, event: secrets.mask_event(event) };
         let records: Vec<NewRecord> = events.into_iter().map(new).collect();
         let next_seq = self.state.last_seq + 1;
+        let epoch = self.own().await?;
         self.rested = false;
-        let lines = self.shared.log.append(self.id, self.epoch, next_seq, records.clone()).await?;
+        let appended = self.shared.log.append(self.id, epoch, next_seq, records.clone()).await;
+        let lines = appended.inspect_err(|error| self.lose_if_fenced(error))?;
         self.chain = lines.last().map(|line| line.chain().to_owned());
         let records = self.apply(&lines, records);
         let finished: Vec<Finished> = records.iter().filter_map(finished).collect();
@@ -76,6 +89,52 @@ impl Session {
         catalogue::follow(&self.shared, &self.state, &records, &mut self.told).await;
         self.snapshot_if_due().await;
         Ok(())
+    }
+
+    /// The epoch to write with. Claims the session again if it was released, unless somebody has written since.
+    async fn own(&mut self) -> Result<Epoch, LogError> {
+        match self.ownership {
+            Ownership::Held(epoch) => Ok(epoch),
+            Ownership::Lost => Err(LogError::Fenced),
+            Ownership::Released => {
+                let claim = self.shared.log.claim(self.id).await?;
+                let is_ours = claim.last_seq == self.state.last_seq;
+                self.ownership = if is_ours { Ownership::Held(claim.epoch) } else { Ownership::Lost };
+                if is_ours { Ok(claim.epoch) } else { Err(LogError::Fenced) }
+            }
+        }
+    }
+
+    fn lose_if_fenced(&mut self, error: &LogError) {
+        if matches!(error, LogError::Fenced | LogError::Lost) {
+            tracing::warn!(id = %self.id, %error, "the session is lost to another owner");
+            self.ownership = Ownership::Lost;
+        }
+    }
+
+    /// Whether somebody else owns the session. Whoever finds it lost ends without a word.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.ownership == Ownership::Lost
+    }
+
+    /// The epoch of drafts; none where nothing may be written.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        match self.ownership {
+            Ownership::Held(epoch) => Some(epoch),
+            Ownership::Released | Ownership::Lost => None,
+        }
+    }
+
+    /// Gives the session up, once the views hold all of it.
+    pub(crate) async fn release_rested(&mut self) {
+        let Ownership::Held(epoch) = self.ownership else { return };
+        match self.shared.log.release(self.id, epoch, true).await {
+            Ok(()) => (self.ownership, self.rested) = (Ownership::Released, true),
+            Err(error) => {
+                self.lose_if_fenced(&error);
+                tracing::warn!(id = %self.id, %error, "the session could not be released");
+            }
+        }
     }
 
     /// The conversation so far, read from the log the first time.
@@ -126,6 +185,9 @@ impl Session {
 
     /// Writes the state down, so that waking need not fold the whole log.
     pub(crate) async fn snapshot(&mut self) {
+        if self.is_lost() {
+            return;
+        }
         self.snapshot_seq = self.state.last_seq;
         catalogue::write_snapshot(self.dir(), self.state.clone(), self.chain.clone()).await;
     }

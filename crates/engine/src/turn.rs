@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink, TurnRequest};
+use ostler_eventlog::Epoch;
 use ostler_recorder::RawWriter;
 use ostler_types::{
-    Accepted, CallStatus, Command, Delta, Failure, Message, OpenTurn, Refusal, Report, ToolCallId, TurnId,
+    Accepted, CallStatus, Command, Delta, Facts, Failure, OpenTurn, Refusal, Report, ToolCallId, TurnId,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -57,7 +58,7 @@ impl Actor {
     /// never touch a workspace at once.
     pub(crate) async fn follow_turn(&mut self) {
         let open = self.session.state.turn.as_ref().map(|turn| turn.id);
-        let owes = self.owes_a_record() || self.session.shared.at_rest;
+        let is_held_back = self.owes_a_record() || self.session.shared.at_rest || self.session.is_lost();
         match &mut self.running {
             Some(running) if Some(running.turn_id) == open => {
                 let state = &self.session.state;
@@ -70,10 +71,13 @@ impl Actor {
                 self.session.hub.set_turn(None);
                 running.cancel();
             }
-            None if owes => {}
+            None if is_held_back => {}
             // A turn that cannot start fails, and the next one may have begun by that.
             None if open.is_some() => {
                 while self.session.state.turn.is_some() && self.running.is_none() && !self.owes_a_record() {
+                    if self.session.is_lost() {
+                        return;
+                    }
                     self.start_turn().await;
                 }
             }
@@ -108,7 +112,7 @@ impl Actor {
             let context = TurnContext::new(session, Arc::new(open), history, canceled, clock, link);
             context.trusted(trusted).charged(Arc::new(AtomicU64::new(spent)))
         };
-        self.running = Some(Running::start(agent, open, context, hub, shared, raw));
+        self.running = Some(Running::start(agent, open, context, hub, (shared, self.session.epoch()), raw));
     }
 
     /// Keeps the traffic with providers. That it cannot be kept is no reason not to work.
@@ -120,11 +124,8 @@ impl Actor {
 
     async fn fail_to_start(&mut self, turn_id: TurnId, error: Failure) {
         let reason = error.code.clone();
-        let report = Report::Failed { error, reason, partial: None };
-        let command = Command::Report { turn_id, report };
-        if let Err(error) = self.decide_and_record(command.clone()).await {
-            self.keep_unrecorded(command, &error);
-        }
+        let report = Report::Failed { error, reason };
+        self.record_or_keep(Command::Report { turn_id, report }, Facts::default()).await;
     }
 
     /// Whether this session's agent can pick up a turn that waited.
@@ -140,7 +141,7 @@ impl Running {
         open: OpenTurn,
         context: impl FnOnce(OpenTurn, CancellationToken, TurnLink) -> TurnContext,
         hub: Arc<Hub>,
-        shared: Arc<Shared>,
+        (shared, epoch): (Arc<Shared>, Option<Epoch>),
         raw: Option<RawWriter>,
     ) -> Running {
         let (turn_id, canceled) = (open.id, CancellationToken::new());
@@ -149,7 +150,7 @@ impl Running {
         let streams = MaskedStreams::default();
         let deltas = Arc::new(move |delta: Delta| {
             if let Some(delta) = streams.pass(&shared.secrets, delta) {
-                show(&hub, &shared, turn_id, delta);
+                show(&hub, &shared, (turn_id, epoch), delta);
             }
         });
         let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas, raw: sink });
@@ -253,12 +254,12 @@ impl Drop for Running {
 
 impl Returned {
     /// The report that ends the turn.
-    pub(crate) fn into_command(self, partial: Option<Message>) -> Command {
+    pub(crate) fn into_command(self) -> Command {
         let report = match self.result {
             Ok(Completed { stop_reason, verified, verification }) => {
                 Report::Completed { stop_reason, verified, verification }
             }
-            Err(Failed { error, reason }) => Report::Failed { error, reason, partial },
+            Err(Failed { error, reason }) => Report::Failed { error, reason },
         };
         Command::Report { turn_id: self.turn_id, report }
     }
@@ -271,18 +272,18 @@ impl Returned {
             message: format!("the agent ended its turn too early: {refusal}"),
             hint: Some("this is a fault of the agent; retry the turn".to_owned()),
         };
-        let report = Report::Failed { error, reason: "agent_error".to_owned(), partial: None };
+        let report = Report::Failed { error, reason: "agent_error".to_owned() };
         Command::Report { turn_id: *turn_id, report }
     }
 }
 
 /// Shows a delta to those who look at this session or at all, and keeps it in a draft now and then.
-fn show(hub: &Hub, shared: &Shared, turn_id: TurnId, delta: Delta) {
+fn show(hub: &Hub, shared: &Shared, (turn_id, epoch): (TurnId, Option<Epoch>), delta: Delta) {
     let Some(line) = hub.delta(turn_id, delta) else { return };
     shared.deltas.publish(&line);
-    if let Some((turn_id, deltas)) = hub.unsaved(DRAFT_BYTES) {
+    if let (Some(epoch), Some((turn_id, deltas))) = (epoch, hub.unsaved(DRAFT_BYTES)) {
         for delta in deltas {
-            shared.log.save_draft(hub.session_id(), turn_id, delta);
+            shared.log.save_draft(hub.session_id(), epoch, turn_id, delta);
         }
     }
 }

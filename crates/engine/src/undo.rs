@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use ostler_checkpoint::{Checkpoint, LeftOut, ProtectedPath, Reason, RestoreOptions, Restored, Span, Store};
 use ostler_types::{
-    Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionStatus, SessionView, TurnId,
+    Command, Delivery, Message, MessageId, Part, Refusal, RefusalCode, Role, SessionId, SessionStatus,
+    SessionView, SubmitMessage, TurnId,
 };
 
 use crate::engine::Engine;
@@ -104,15 +105,14 @@ impl Engine {
         };
         let turn_id = TurnId::new(clock.uuid());
         let (delivery, auto_run) = (Delivery::Queue, Some(false));
-        let submit = Command::Submit {
+        let submit = Command::Submit(SubmitMessage {
             message,
             turn_id,
             delivery,
             auto_run,
             idempotency_key: None,
             by,
-            partial: None,
-        };
+        });
         self.submit(id, submit).await.map(drop)
     }
 }
@@ -227,7 +227,7 @@ fn why_left_out(reason: Reason) -> &'static str {
 
 fn refuse_if_running(view: &SessionView) -> Result<(), Refusal> {
     match view.running_turn_id {
-        Some(turn) => Err(Refusal::conflict("turn_running", format!("turn {turn} is running"))
+        Some(turn) => Err(Refusal::conflict(RefusalCode::TurnRunning, format!("turn {turn} is running"))
             .hint("wait for it to end, or cancel it")),
         None => Ok(()),
     }

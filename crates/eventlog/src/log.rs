@@ -2,8 +2,6 @@
 //!
 //! Nothing here knows of files. [`crate::FileLog`] is the implementation for one machine.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ostler_types::{Delta, EventName, NewRecord, Record, SessionId, TurnId};
@@ -17,8 +15,15 @@ use crate::line::{Chain, Header};
 /// any task. Futures may be dropped: what was handed to [`Log::append`] is then written or not, but
 /// never in part.
 pub trait Log: Send + Sync + 'static {
-    /// Takes the right to append to a session. A later lease makes the epochs before it void.
-    fn lease(&self, session: SessionId, node: &str, ttl: Duration) -> BoxFuture<'_, Result<Epoch, LogError>>;
+    /// Takes ownership of a session, which may not exist yet. A later claim makes the epochs before it void.
+    ///
+    /// Claim first and read afterwards: what was read before the claim may be behind what another owner
+    /// appended in between.
+    fn claim(&self, session: SessionId) -> BoxFuture<'_, Result<Claim, LogError>>;
+
+    /// Gives ownership up. `rested` says that no turn is open and the views hold all of the session, so that
+    /// nobody has to look at it after a crash. Void when the epoch is.
+    fn release(&self, session: SessionId, epoch: Epoch, rested: bool) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Appends records as `expected_seq` and after, all or nothing, and returns once they are on disk.
     /// The first append makes the session (`expected_seq` 1).
@@ -57,8 +62,8 @@ pub trait Log: Send + Sync + 'static {
     fn last_seq(&self, session: SessionId) -> BoxFuture<'_, Result<u64, LogError>>;
 
     /// Keeps text that streams, so that a crash loses little of it. Returns at once; a draft that
-    /// cannot be written is lost and said so in the daemon's own log.
-    fn save_draft(&self, session: SessionId, turn: TurnId, delta: Delta);
+    /// cannot be written is lost and said so in the daemon's own log. One of a void epoch is dropped.
+    fn save_draft(&self, session: SessionId, epoch: Epoch, turn: TurnId, delta: Delta);
 
     /// The drafts kept since the session's last record that finished a message, oldest first.
     fn drafts(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(TurnId, Delta)>, LogError>>;
@@ -81,11 +86,8 @@ pub trait Log: Send + Sync + 'static {
     /// Every session there is, in no order.
     fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
 
-    /// The sessions that were appended to and not settled: after a crash, those that need a look.
+    /// The sessions that were appended to and not released as rested: after a crash, those that need a look.
     fn unsettled(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
-
-    /// Says that a session rests: no turn is open, and the views hold all of it.
-    fn settle(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Removes a session and all that lies beside it.
     fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
@@ -98,9 +100,18 @@ pub trait Log: Send + Sync + 'static {
     fn feed_end(&self) -> watch::Receiver<FeedPosition>;
 }
 
-/// Whose turn it is to append. Fences out an owner that has lost its lease.
+/// The number of a claim. Fences out an owner that has lost the session to a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
+
+/// Ownership of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// Goes with everything that the owner writes.
+    pub epoch: Epoch,
+    /// The newest record when it was claimed; 0 when the session does not exist.
+    pub last_seq: u64,
+}
 
 /// A place in the order of all records of all sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,9 +177,25 @@ pub enum LogError {
         /// What would be next.
         next: u64,
     },
-    /// Somebody else owns the session now.
+    /// Another node owns the session and is alive, so it cannot be claimed.
+    #[error("the session is owned by node {node}")]
+    Owned {
+        /// That node.
+        node: String,
+    },
+    /// This process owned the session, and another owner has claimed it since. Nothing was written.
     #[error("this process no longer owns the session")]
     Fenced,
+    /// It is not known whether the records were written: the connection to the storage was lost. The owner must give the
+    /// session up and read it again.
+    #[error("the connection to the storage was lost while writing")]
+    Lost,
+    /// Another session has the same name or idempotency key.
+    #[error("session {by} has it already")]
+    Taken {
+        /// That session.
+        by: SessionId,
+    },
     /// A record is larger than a log takes.
     #[error("a record of {size} bytes is larger than the limit of {limit}")]
     TooLarge {

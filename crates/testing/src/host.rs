@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use ostler_agent::{Agent, Completed, Failed, RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
 use ostler_types::{
-    Accepted, Change, Clock, Command, Conversation, Delivery, Delta, DeltaKind, Event, EventFor, Message,
-    MessageId, NewSession, Part, PendingApproval, Plan, Policy, RawLine, Record, Refusal, Report,
-    ReviewAnswer, Role, Scope, SessionId, State, ToolCallId, TurnId, Verdict, create, decide,
+    Accepted, AnswerApproval, CancelTurn, Change, Clock, Command, Conversation, Delivery, Delta, DeltaKind,
+    Event, EventFor, Facts, Message, MessageId, NewSession, Part, PendingApproval, Plan, Policy,
+    ProposedCall, RawLine, Record, Refusal, RefusalCode, Report, ReviewAnswer, Role, Scope, SessionId, State,
+    SubmitMessage, ToolCallId, TurnId, Verdict, create, decide,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -106,9 +107,9 @@ impl TurnHost {
             parts,
             created_at: self.clock.now(),
         };
-        let (idempotency_key, partial, by) = (None, None, "test".to_owned());
-        let auto_run = None;
-        let submit = Command::Submit { message, turn_id, delivery, auto_run, idempotency_key, by, partial };
+        let (idempotency_key, auto_run, by) = (None, None, "test".to_owned());
+        let submit =
+            Command::Submit(SubmitMessage { message, turn_id, delivery, auto_run, idempotency_key, by });
         self.command(submit).expect("the message is accepted");
         turn_id
     }
@@ -127,8 +128,7 @@ impl TurnHost {
 
     /// Does what a new process does with a turn that nobody runs any more, and says whether it goes on.
     pub fn recover(&self) -> bool {
-        let command = Command::Recover { resumable: true, partial: self.partial() };
-        self.command(command).expect("recovering is never refused");
+        self.command_with_partial(Command::Recover { resumable: true }).expect("recovering is never refused");
         self.state().turn.is_some()
     }
 
@@ -159,17 +159,17 @@ impl TurnHost {
             Ok(Completed { stop_reason, verified, verification }) => {
                 Report::Completed { stop_reason, verified, verification }
             }
-            Err(Failed { error, reason }) => Report::Failed { error, reason, partial: self.partial() },
+            Err(Failed { error, reason }) => Report::Failed { error, reason },
         };
         // A turn that was canceled is over already, and the report of its end is refused.
-        let _ = self.command(Command::Report { turn_id, report });
+        let _ = self.command_with_partial(Command::Report { turn_id, report });
         ended
     }
 
     /// Stops the running turn, as a person would.
     pub fn cancel(&self) {
-        let (by, reason, partial) = ("test".to_owned(), None, self.partial());
-        self.command(Command::Cancel { turn_id: None, by, reason, partial })
+        let (by, reason) = ("test".to_owned(), None);
+        self.command_with_partial(Command::Cancel(CancelTurn { turn_id: None, by, reason }))
             .expect("canceling is never refused");
         let mut held = self.held();
         held.canceled.cancel();
@@ -192,7 +192,7 @@ impl TurnHost {
         let turn_id = self.state().turn.map_or(TurnId::new(self.clock.uuid()), |turn| turn.id);
         let (tool_call_id, by) = (ToolCallId(id.to_owned()), "test".to_owned());
         let (scope, reason) = (Scope::Once, reason.map(str::to_owned));
-        self.command(Command::Answer {
+        self.command(Command::Answer(AnswerApproval {
             review,
             option: None,
             turn_id,
@@ -201,7 +201,7 @@ impl TurnHost {
             scope,
             reason,
             by,
-        })?;
+        }))?;
         self.wake(turn_id, &tool_call_id);
         Ok(())
     }
@@ -331,7 +331,7 @@ impl TurnHost {
 
     fn take_report(&self, turn_id: TurnId, report: Report, reply: Reply) {
         let (proposed, reviews) = match &report {
-            Report::CallProposed { tool_call, .. } => (Some(tool_call.id.clone()), false),
+            Report::CallProposed(ProposedCall { tool_call, .. }) => (Some(tool_call.id.clone()), false),
             Report::ReviewRequested { .. } => (None, true),
             _ => (None, false),
         };
@@ -375,8 +375,18 @@ impl TurnHost {
     }
 
     fn command(&self, command: Command) -> Result<Accepted, Refusal> {
+        self.decide_and_record(command, &Facts::default())
+    }
+
+    /// For commands that may end the turn.
+    fn command_with_partial(&self, command: Command) -> Result<Accepted, Refusal> {
+        let facts = Facts { partial: self.partial(), ..Facts::default() };
+        self.decide_and_record(command, &facts)
+    }
+
+    fn decide_and_record(&self, command: Command, facts: &Facts) -> Result<Accepted, Refusal> {
         let mut held = self.held();
-        let decision = decide(&held.state, command)?;
+        let decision = decide(&held.state, command, facts)?;
         for EventFor { turn_id, event } in decision.events {
             let (seq, session_id) = (held.state.last_seq + 1, held.state.session.id);
             let record = Record { seq, ts: self.clock.now(), session_id, turn_id, event };
@@ -431,5 +441,5 @@ impl TurnHost {
 }
 
 fn report_error(refusal: Refusal) -> ReportError {
-    if refusal.code == "turn_over" { ReportError::Over } else { ReportError::Refused(refusal) }
+    if refusal.code == RefusalCode::TurnOver { ReportError::Over } else { ReportError::Refused(refusal) }
 }

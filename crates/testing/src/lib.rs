@@ -1,4 +1,4 @@
-//! Scripted model and agent, fixed clock and ids, fault-injecting disk; for tests only.
+//! Scripted model and agent, fixed clock and ids, fault-injecting disk, a log that engines share; for tests only.
 
 pub mod agent;
 pub mod clock;
@@ -6,3 +6,4 @@ pub mod disk;
 pub mod fault_agent;
 pub mod host;
 pub mod model;
+pub mod shared_log;

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentState, ApprovalOption, ChildNews, CommandResult, Compaction, Effort, Event, Failure, Message,
-    MessageId, Moment, Part, Patch, Plan, Policy, ReadProof, Resolution, ReviewAnswer, Reviewed, Scope,
+    AgentState, ApprovalOption, ChildNews, CommandResult, Effort, Event, Failure, Message, MessageId, Moment,
+    NewCompaction, Part, Patch, Plan, Policy, ReadProof, Resolution, ReviewAnswer, Reviewed, Scope,
     SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
@@ -16,22 +16,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Add a message and, unless told otherwise, answer it.
-    Submit {
-        /// The message.
-        message: Message,
-        /// The id of the turn that will answer it, if it needs one of its own.
-        turn_id: TurnId,
-        /// What to do when a turn is running.
-        delivery: Delivery,
-        /// Whether to answer now; the session's own setting when absent.
-        auto_run: Option<bool>,
-        /// The caller's key: asking twice with one key adds one message.
-        idempotency_key: Option<String>,
-        /// Who asks.
-        by: String,
-        /// What the model had written of its current message, for an interrupt.
-        partial: Option<Message>,
-    },
+    Submit(SubmitMessage),
     /// Start a turn on the messages that have not been answered.
     Run {
         /// The new turn's id.
@@ -45,51 +30,11 @@ pub enum Command {
         by: String,
     },
     /// Change a queued message, its place or its delivery; what is absent stays.
-    Requeue {
-        /// The message.
-        message_id: MessageId,
-        /// The turn that will answer it, should its delivery change.
-        turn_id: TurnId,
-        /// What it says now.
-        parts: Option<Vec<Part>>,
-        /// How it is to be delivered.
-        delivery: Option<Delivery>,
-        /// The waiting message that it is to stand before; `Some(None)` puts it last.
-        before: Option<Option<MessageId>>,
-        /// Who asks.
-        by: String,
-    },
+    Requeue(RequeueMessage),
     /// Answer an approval.
-    Answer {
-        /// The turn that the call belongs to.
-        turn_id: TurnId,
-        /// The call.
-        tool_call_id: ToolCallId,
-        /// Yes or no.
-        verdict: Verdict,
-        /// For how long.
-        scope: Scope,
-        /// Why; the model sees it when the answer is no.
-        reason: Option<String>,
-        /// The particulars, when a review is answered.
-        review: Option<ReviewAnswer>,
-        /// Which of the offered answers, when the call's agent offers some.
-        option: Option<String>,
-        /// Who answers.
-        by: String,
-    },
+    Answer(AnswerApproval),
     /// Stop the running turn.
-    Cancel {
-        /// The turn that is meant, by whoever knows it; whichever runs when absent. Another one than the running
-        /// turn is not touched: by the time that a wish arrives, the next may have begun.
-        turn_id: Option<TurnId>,
-        /// Who asks.
-        by: String,
-        /// Why.
-        reason: Option<String>,
-        /// What the model had written of its current message.
-        partial: Option<Message>,
-    },
+    Cancel(CancelTurn),
     /// Repeat the last turn, which failed or was canceled.
     Retry {
         /// The turn to repeat.
@@ -105,7 +50,7 @@ pub enum Command {
     /// Begin the conversation anew: nothing that was said so far is shown to the model any more.
     Reset {
         /// What takes the place of it, up to its last message.
-        compaction: Box<Compaction>,
+        compaction: Box<NewCompaction>,
     },
     /// Have other sessions work on a plan, in a turn of its own.
     RunPlan {
@@ -127,22 +72,16 @@ pub enum Command {
     Close {
         /// Who asks.
         by: String,
-        /// What the model had written of its current message.
-        partial: Option<Message>,
     },
     /// The daemon stops: end the turn unless it only waits, and leave the queue for the next start.
     Suspend {
         /// Whether the agent can go on with calls that have not started.
         resumable: bool,
-        /// What the model had written of its current message.
-        partial: Option<Message>,
     },
     /// The session was read back from disk with a turn open, and nobody runs that turn.
     Recover {
         /// Whether the agent can go on with calls that have not started.
         resumable: bool,
-        /// What the model had written of its current message, as far as it was kept.
-        partial: Option<Message>,
     },
     /// The agent of the running turn reports.
     Report {
@@ -151,6 +90,105 @@ pub enum Command {
         /// What it says.
         report: Report,
     },
+}
+
+/// A message for a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubmitMessage {
+    /// The message.
+    pub message: Message,
+    /// The id of the turn that will answer it, if it needs one of its own.
+    pub turn_id: TurnId,
+    /// What to do when a turn is running.
+    pub delivery: Delivery,
+    /// Whether to answer now; the session's own setting when absent.
+    pub auto_run: Option<bool>,
+    /// The caller's key: asking twice with one key adds one message.
+    pub idempotency_key: Option<String>,
+    /// Who asks.
+    pub by: String,
+}
+
+/// A change of a queued message; what is absent stays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequeueMessage {
+    /// The message.
+    pub message_id: MessageId,
+    /// The turn that will answer it, should its delivery change.
+    pub turn_id: TurnId,
+    /// Its new content.
+    pub parts: Option<Vec<Part>>,
+    /// How it is to be delivered.
+    pub delivery: Option<Delivery>,
+    /// The queued message to put it before; `Some(None)` puts it last.
+    pub before: Option<Option<MessageId>>,
+    /// Who asks.
+    pub by: String,
+}
+
+/// An answer to an approval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnswerApproval {
+    /// The turn that the call belongs to.
+    pub turn_id: TurnId,
+    /// The call.
+    pub tool_call_id: ToolCallId,
+    /// Yes or no.
+    pub verdict: Verdict,
+    /// For how long.
+    pub scope: Scope,
+    /// Why; the model sees it when the answer is no.
+    pub reason: Option<String>,
+    /// The rejected files and the comments, when a review is answered.
+    pub review: Option<ReviewAnswer>,
+    /// Which of the offered answers, when the call's agent offers some.
+    pub option: Option<String>,
+    /// Who answers.
+    pub by: String,
+}
+
+/// A request to stop a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CancelTurn {
+    /// The turn to stop; whichever runs when absent. A turn that is named but no longer runs leaves the
+    /// running one alone: the next may have begun before the request arrived.
+    pub turn_id: Option<TurnId>,
+    /// Who asks.
+    pub by: String,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// A call that an agent wants to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProposedCall {
+    /// The call, as the tool will see it.
+    pub tool_call: ToolCall,
+    /// What it touches.
+    pub kind: ToolKind,
+    /// What it will do, for people.
+    pub summary: String,
+    /// Why the tool wants a person to be asked whatever the policy says.
+    pub risk: Option<String>,
+    /// Whether the workspace was trusted when the turn began.
+    pub trusted: bool,
+    /// Which commands of a shell call only read.
+    pub proof: ReadProof,
+    /// The answers that the call's agent offers. One that offers some wants to be answered by a person.
+    pub options: Vec<ApprovalOption>,
+}
+
+/// What only the engine knows when it decides a command. No client and no agent can set it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// The text that the model has written of its current message, for a command that ends the turn.
+    pub partial: Option<Message>,
+    /// Whether a rule outside this session allows the proposed call.
+    pub allowed_by_rule: bool,
+    /// Why a rule outside this session wants a person to be asked about the proposed call.
+    pub asked_because: Option<String>,
+    /// The first record that is still shown to the model beside the summary of a compaction.
+    pub first_kept_seq: u64,
 }
 
 /// What an agent can say about its turn.
@@ -204,24 +242,7 @@ pub enum Report {
     /// Every call has its result.
     BatchCompleted,
     /// May this call run? Leads to an approval where the policy wants one.
-    CallProposed {
-        /// The call, as the tool will see it.
-        tool_call: ToolCall,
-        /// What it touches.
-        kind: ToolKind,
-        /// What it will do, for people.
-        summary: String,
-        /// Whether a rule outside this session allows it.
-        standing: bool,
-        /// Why somebody must be asked whatever the policy says.
-        risk: Option<String>,
-        /// Whether the workspace is trusted.
-        trusted: bool,
-        /// Which commands of a shell call only read.
-        proof: ReadProof,
-        /// The answers that the call's agent offers. One that offers some wants to be answered by a person.
-        options: Vec<ApprovalOption>,
-    },
+    CallProposed(ProposedCall),
     /// The call is about to take effect.
     CallStarted {
         /// The call, as the tool will see it.
@@ -271,7 +292,7 @@ pub enum Report {
         message: Message,
     },
     /// The conversation was made shorter.
-    Compacted(Box<Compaction>),
+    Compacted(Box<NewCompaction>),
     /// This is how the agent stands: what can be chosen, what it plans.
     AgentUpdated(Box<AgentState>),
     /// Another session is about to be started.
@@ -320,8 +341,6 @@ pub enum Report {
         error: Failure,
         /// A stable word for why.
         reason: String,
-        /// What the model had written of its current message.
-        partial: Option<Message>,
     },
 }
 

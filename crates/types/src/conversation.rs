@@ -45,6 +45,42 @@ pub struct Compaction {
     pub first_kept_seq: u64,
 }
 
+/// A compaction before it is recorded: what an agent knows of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewCompaction {
+    /// The first message that it touches.
+    pub from_message_id: MessageId,
+    /// The last message that it touches.
+    pub to_message_id: MessageId,
+    /// Roughly how many tokens the conversation had.
+    pub tokens_before: u64,
+    /// Roughly how many it has now.
+    pub tokens_after: u64,
+    /// Why it was done.
+    pub trigger: CompactionTrigger,
+    /// The message that takes the place of the range; none when only output was left out.
+    pub summary: Option<Message>,
+    /// The calls whose output is left out from now on.
+    pub pruned: Vec<ToolCallId>,
+}
+
+impl NewCompaction {
+    /// What is recorded of it.
+    pub(crate) fn kept_from(self, first_kept_seq: u64) -> Compaction {
+        Compaction {
+            from_message_id: self.from_message_id,
+            to_message_id: self.to_message_id,
+            summary_message_id: self.summary.as_ref().map(|summary| summary.id),
+            tokens_before: self.tokens_before,
+            tokens_after: self.tokens_after,
+            trigger: self.trigger,
+            summary: self.summary,
+            pruned: self.pruned,
+            first_kept_seq,
+        }
+    }
+}
+
 /// What is shown of a conversation, each message with the record that brought it.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
@@ -55,22 +91,23 @@ impl Conversation {
     /// Folds one more record. The records may begin at the `first_kept_seq` of the newest summary.
     pub fn apply(&mut self, record: &Record) {
         if let Event::ContextCompacted { compaction } = &record.event {
-            self.compact(compaction, record.seq);
+            let Compaction { to_message_id, summary, pruned, .. } = compaction;
+            self.compact(record.seq, *to_message_id, summary.as_ref(), pruned);
         } else if let Some(message) = record.event.message(record.ts) {
             self.messages.push((record.seq, Arc::new(message)));
         }
     }
 
-    /// Makes it shorter, as it was recorded.
-    pub fn compact(&mut self, compaction: &Compaction, seq: u64) {
-        if let Some(summary) = &compaction.summary {
-            let last = self.messages.iter().position(|(_, message)| message.id == compaction.to_message_id);
+    /// Makes it shorter: the summary, recorded as `seq`, takes the place of all messages up to `to`.
+    pub fn compact(&mut self, seq: u64, to: MessageId, summary: Option<&Message>, pruned: &[ToolCallId]) {
+        if let Some(summary) = summary {
+            let last = self.messages.iter().position(|(_, message)| message.id == to);
             self.messages.drain(..last.map_or(0, |last| last + 1));
             self.messages.insert(0, (seq, Arc::new(summary.clone())));
         }
-        if !compaction.pruned.is_empty() {
+        if !pruned.is_empty() {
             for (_, message) in &mut self.messages {
-                prune(message, &compaction.pruned);
+                prune(message, pruned);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The rules. [`decide`] looks at the state and a command, and says what is to be recorded.
+//! The rules. [`decide`] looks at the state, a command and what the engine knows besides, and says what is to be recorded.
 //!
 //! The submodules group the rules by what they are about: [`message`] (what people say), [`turn`]
 //! (how turns begin and end), [`approval`] (questions and answers), [`child`] (sessions that it has started), [`report`] (what an agent says).
@@ -12,21 +12,21 @@ mod turn;
 pub(crate) use child::note_id;
 
 use crate::{
-    Accepted, Change, Command, Decision, Event, EventFor, Limits, NewSession, Policy, Refusal, RefusalKind,
-    Session, SessionStatus, State, TurnId, Usage,
+    Accepted, Change, Command, Decision, Event, EventFor, Facts, Limits, NewSession, Policy, Refusal,
+    RefusalKind, Session, SessionStatus, State, TurnId, Usage,
 };
 
-/// What a command leads to, or why it is refused. Pure: the same state and command, the same answer.
-pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
+/// What a command leads to, or why it is refused. Pure: the same state, command and facts, the same answer.
+pub fn decide(state: &State, command: Command, facts: &Facts) -> Result<Decision, Refusal> {
     match command {
-        Command::Submit { .. } => message::submit(state, command),
+        Command::Submit(submit) => message::submit(state, submit, facts),
         Command::Run { turn_id } => turn::run(state, turn_id),
         Command::Withdraw { message_id, by } => message::withdraw(state, message_id, by),
-        Command::Requeue { .. } => message::requeue(state, command),
-        Command::Answer { .. } => approval::answer(state, command),
-        Command::Cancel { turn_id, by, reason, partial } => {
-            label("reason", reason.as_deref())?;
-            Ok(turn::cancel(state, turn_id, by, reason, partial))
+        Command::Requeue(requeue) => message::requeue(state, requeue),
+        Command::Answer(answer) => approval::answer(state, answer),
+        Command::Cancel(cancel) => {
+            label("reason", cancel.reason.as_deref())?;
+            Ok(turn::cancel(state, cancel, facts))
         }
         Command::Retry { retry_of, turn_id } => turn::retry(state, retry_of, turn_id),
         Command::Compact { turn_id } => turn::compact(state, turn_id),
@@ -34,10 +34,10 @@ pub fn decide(state: &State, command: Command) -> Result<Decision, Refusal> {
         Command::RunPlan { turn_id, plan } => turn::run_plan(state, turn_id, plan),
         Command::Child { session_id, news } => Ok(child::hear(state, session_id, news)),
         Command::Update(change) => update(state, change),
-        Command::Close { by, partial } => Ok(turn::close(state, by, partial)),
-        Command::Suspend { resumable, partial } => Ok(turn::suspend(state, resumable, partial)),
-        Command::Recover { resumable, partial } => Ok(turn::recover(state, resumable, partial)),
-        Command::Report { turn_id, report } => report::report(state, turn_id, report),
+        Command::Close { by } => Ok(turn::close(state, by, facts)),
+        Command::Suspend { resumable } => Ok(turn::suspend(state, resumable, facts)),
+        Command::Recover { resumable } => Ok(turn::recover(state, resumable, facts)),
+        Command::Report { turn_id, report } => report::report(state, turn_id, report, facts),
     }
 }
 

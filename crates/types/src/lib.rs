@@ -38,8 +38,11 @@ pub use child::{
     Subtask, Worktree,
 };
 pub use clock::Clock;
-pub use command::{Accepted, Change, Command, Decision, Delivery, EventFor, Report, Verdict};
-pub use conversation::{Compaction, CompactionTrigger, Conversation};
+pub use command::{
+    Accepted, AnswerApproval, CancelTurn, Change, Command, Decision, Delivery, EventFor, Facts, ProposedCall,
+    Report, RequeueMessage, SubmitMessage, Verdict,
+};
+pub use conversation::{Compaction, CompactionTrigger, Conversation, NewCompaction};
 pub use decide::{create, decide};
 pub use delta::{Delta, DeltaKind};
 pub use event::{CallName, CommandResult, Event, Failure};
@@ -58,7 +61,7 @@ pub use policy::{
 pub use printable::{is_printable, printable};
 pub use raw::RawLine;
 pub use record::{NewRecord, Record};
-pub use refusal::{Refusal, RefusalKind};
+pub use refusal::{Refusal, RefusalCode, RefusalKind};
 pub use review::{
     ChangeKind, FileChange, Moment, PATCH_REVIEW, Patch, RejectedFile, ReviewAnswer, ReviewComment, Reviewed,
 };

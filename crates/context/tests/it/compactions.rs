@@ -7,7 +7,7 @@ use ostler_context::{
     Estimate, Limits, Plan, compose, is_due, is_summary, prompt_for_summary, summary_of, user_messages,
     validate,
 };
-use ostler_types::{Compaction, CompactionTrigger, Conversation, Message, MessageId, Part, Role, results};
+use ostler_types::{Conversation, Message, MessageId, Part, Role, results};
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 use uuid::Uuid;
 
@@ -29,18 +29,7 @@ fn carried_out(messages: &[Arc<Message>], plan: &Plan, notes: &str) -> Vec<Arc<M
             created_at: Timestamp::UNIX_EPOCH,
         }
     });
-    let compaction = Compaction {
-        from_message_id: plan.from_message_id,
-        to_message_id: plan.to_message_id,
-        summary_message_id: summary.as_ref().map(|summary| summary.id),
-        tokens_before: plan.tokens_before,
-        tokens_after: plan.tokens_after,
-        trigger: CompactionTrigger::Threshold,
-        summary,
-        pruned: plan.pruned.clone(),
-        first_kept_seq: 0,
-    };
-    conversation.compact(&compaction, messages.len() as u64 + 1);
+    conversation.compact(messages.len() as u64 + 1, plan.to_message_id, summary.as_ref(), &plan.pruned);
     conversation.messages()
 }
 

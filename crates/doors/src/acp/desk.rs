@@ -10,7 +10,7 @@ use agent_client_protocol::v1::schema::{
 };
 use futures_util::future::join_all;
 use ostler_acp::{BadLine, Incoming, parse};
-use ostler_types::{AgentState, Command, MessageId, SessionId, SessionView, TurnId};
+use ostler_types::{AgentState, CancelTurn, Command, MessageId, SessionId, SessionView, TurnId};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -429,7 +429,7 @@ impl Desk {
         if let Some(turn_id) = running {
             let reason = (what == Stop::Unattended).then(|| "its editor has gone".to_owned());
             let turn_id = Some(turn_id);
-            self.submit(id, Command::Cancel { turn_id, by: BY.to_owned(), reason, partial: None }).await;
+            self.submit(id, Command::Cancel(CancelTurn { turn_id, by: BY.to_owned(), reason })).await;
         }
     }
 

@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{
     ToolCallContent, ToolCallUpdate, ToolCallUpdateFields,
 };
 use ostler_acp::{from_permission_answer, to_diffs, to_options};
-use ostler_types::{ApprovalOption, Command, OptionKind, Scope, SessionId, TurnId, Verdict};
+use ostler_types::{AnswerApproval, ApprovalOption, Command, OptionKind, Scope, SessionId, TurnId, Verdict};
 use serde_json::Value;
 use std::path::Path;
 
@@ -174,7 +174,15 @@ fn command(question: Question, chosen: Option<&str>) -> Option<(SessionId, Comma
     };
     let QuestionKey { session_id, turn_id, call } = question.key;
     let by = BY.to_owned();
-    let command =
-        Command::Answer { turn_id, tool_call_id: call, verdict, scope, reason, review: None, option, by };
+    let command = Command::Answer(AnswerApproval {
+        turn_id,
+        tool_call_id: call,
+        verdict,
+        scope,
+        reason,
+        review: None,
+        option,
+        by,
+    });
     Some((session_id, command))
 }

@@ -12,8 +12,8 @@ use agent_client_protocol::v1::schema::{
 use ostler_engine::EngineError;
 use ostler_index::Filter;
 use ostler_types::{
-    Accepted, Change, Command, Delivery, Message, MessageId, Role, SessionId, SessionStatus, SessionView,
-    TurnId,
+    Accepted, CancelTurn, Change, Command, Delivery, Message, MessageId, RefusalCode, Role, SessionId,
+    SessionStatus, SessionView, SubmitMessage, TurnId,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -99,7 +99,7 @@ impl Desk {
                     let (id, turn_id, by) = (prompt.session_id, Some(prompt.turn_id), BY.to_owned());
                     self.submit(id, Command::Withdraw { message_id: prompt.message_id, by: by.clone() })
                         .await;
-                    self.submit(id, Command::Cancel { turn_id, by, reason: None, partial: None }).await;
+                    self.submit(id, Command::Cancel(CancelTurn { turn_id, by, reason: None })).await;
                 }
             }
             other => tracing::debug!(method = ostler_acp::plain(other, 100), "a notification is not known"),
@@ -130,7 +130,11 @@ impl Desk {
         let policy = self.door.settings.policy.clone();
         let session = make(&self.door, body, policy).await.map_err(|error| {
             let failure = failure(error);
-            if failure.code == "bad_workspace" { invalid(failure.message) } else { of_failure(&failure) }
+            if failure.code == RefusalCode::BadWorkspace.as_str() {
+                invalid(failure.message)
+            } else {
+                of_failure(&failure)
+            }
         })?;
         let view = self.door.engine.view(session.id).await.map_err(of_engine)?;
         let shown = Shown::of(&view);
@@ -240,15 +244,14 @@ impl Desk {
         if let Some(open) = self.sessions.iter().find(|open| open.id == session_id) {
             open.own.add(message_id);
         }
-        let command = Command::Submit {
+        let command = Command::Submit(SubmitMessage {
             message,
             turn_id: TurnId::new(clock.uuid()),
             delivery: Delivery::Queue,
             auto_run: Some(true),
             idempotency_key: None,
             by: BY.to_owned(),
-            partial: None,
-        };
+        });
         match self.door.engine.submit(session_id, command).await.map_err(of_engine)? {
             Accepted::Message { turn_id: Some(turn_id), .. } => {
                 self.prompts.push(Prompt { request: id.clone(), session_id, turn_id, message_id });

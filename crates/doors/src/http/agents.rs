@@ -248,7 +248,7 @@ fn no_settings() -> Refusal {
 
 /// What is said of an agent that could not do what it was asked.
 fn not_there(Failure { code, message, hint }: Failure) -> ApiError {
-    let refusal = Refusal::conflict(&code, message);
+    let refusal = Refusal::conflict(code, message);
     match hint {
         Some(hint) => refusal.hint(hint).into(),
         None => refusal.into(),

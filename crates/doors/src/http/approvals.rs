@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use ostler_types::{
-    Command, FileChange, PendingApproval, ReviewAnswer, Scope, SessionId, ToolCallId, TurnId, Verdict,
+    AnswerApproval, Command, FileChange, PendingApproval, ReviewAnswer, Scope, SessionId, ToolCallId, TurnId,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,7 @@ pub(super) async fn answer(
     Body(body): Body<AnswerBody>,
 ) -> Result<Json<Answered>, ApiError> {
     let AnswerBody { turn_id, tool_call_id, action, scope, reason, review, option } = body;
-    let command = Command::Answer {
+    let command = Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id: tool_call_id.clone(),
         verdict: action,
@@ -57,7 +58,7 @@ pub(super) async fn answer(
         review,
         option,
         by: by(&headers),
-    };
+    });
     door.engine.submit(id, command).await?;
     Ok(Json(Answered { tool_call_id, action }))
 }

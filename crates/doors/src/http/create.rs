@@ -9,7 +9,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use ostler_engine::EngineError;
 use ostler_types::{
-    Budget, Effort, MAX_DEPTH, NewSession, Policy, Refusal, Resolution, Session, SessionId, SessionView,
+    Budget, Effort, MAX_DEPTH, NewSession, Policy, Refusal, RefusalCode, Resolution, Session, SessionId,
+    SessionView,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -229,14 +230,16 @@ pub(super) async fn existing_directory(field: &str, path: &str) -> Result<String
     // Links are followed now: trust and rules hold for the directory, not for a name that can be moved.
     let Ok(tidy) = tokio::fs::canonicalize(given).await else {
         return Err(Refusal::invalid(
-            "bad_workspace",
+            RefusalCode::BadWorkspace,
             format!("`{path}` cannot be used: there is no such directory"),
         ));
     };
     match tokio::fs::metadata(&tidy).await {
         Ok(metadata) if metadata.is_dir() => Ok(tidy.to_string_lossy().into_owned()),
-        Ok(_) => Err(Refusal::invalid("bad_workspace", format!("`{path}` is not a directory"))),
-        Err(error) => Err(Refusal::invalid("bad_workspace", format!("`{path}` cannot be used: {error}"))),
+        Ok(_) => Err(Refusal::invalid(RefusalCode::BadWorkspace, format!("`{path}` is not a directory"))),
+        Err(error) => {
+            Err(Refusal::invalid(RefusalCode::BadWorkspace, format!("`{path}` cannot be used: {error}")))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use ostler_engine::EngineError;
 use ostler_eventlog::LogError;
-use ostler_types::{Failure, Refusal, RefusalKind};
+use ostler_types::{Failure, Refusal, RefusalCode, RefusalKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -58,8 +58,8 @@ impl From<Refusal> for ApiError {
             RefusalKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
         };
-        let hint = refusal.hint.or_else(|| route_for(&refusal.code).map(str::to_owned));
-        let error = Failure { code: refusal.code, message: refusal.message, hint };
+        let hint = refusal.hint.or_else(|| route_for(refusal.code.as_str()).map(str::to_owned));
+        let error = Failure { code: refusal.code.into(), message: refusal.message, hint };
         ApiError { status, body: ErrorBody { error } }
     }
 }
@@ -105,6 +105,12 @@ fn from_log(error: &LogError) -> ApiError {
         }
         LogError::Full => unavailable("disk_full", "nothing was recorded; free some space and try again"),
         LogError::Io(_) => unavailable("disk_failed", "nothing was recorded; look at the disk and try again"),
-        LogError::Conflict { .. } | LogError::Fenced => unavailable("not_owner", "try again"),
+        LogError::Conflict { .. } | LogError::Owned { .. } | LogError::Fenced => {
+            unavailable("not_owner", "try again")
+        }
+        LogError::Lost => unavailable("not_known", "read the session to see whether it was recorded"),
+        LogError::Taken { .. } => {
+            ApiError::new(StatusCode::CONFLICT, RefusalCode::NameTaken.as_str(), message.clone())
+        }
     }
 }

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use ostler_engine::EngineError;
 use ostler_recorder::import::{Archive, ImportError, Imported, read_ndjson, read_transcript};
-use ostler_types::{Event, NewRecord, NewSession, Record, Refusal, Session, SessionId, create};
+use ostler_types::{Event, NewRecord, NewSession, Record, Refusal, RefusalCode, Session, SessionId, create};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::runtime::Handle;
@@ -224,7 +224,7 @@ async fn from_transcript(
     workspace: Option<String>,
 ) -> Result<Vec<NewRecord>, ApiError> {
     let workspace = workspace.ok_or_else(|| {
-        Refusal::invalid("bad_workspace", "a transcript does not say where its session works")
+        Refusal::invalid(RefusalCode::BadWorkspace, "a transcript does not say where its session works")
             .hint("name a directory as `workspace_path`")
     })?;
     refuse_own_data(door, "workspace_path", &workspace)?;

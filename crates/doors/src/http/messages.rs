@@ -5,7 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use ostler_engine::EngineError;
 use ostler_types::{
-    Accepted, Command, Delivery, Message, MessageId, Part, Queued, Refusal, Role, SessionId, TurnId,
+    Accepted, CancelTurn, Command, Delivery, Message, MessageId, Part, Queued, Refusal, RequeueMessage, Role,
+    SessionId, SubmitMessage, TurnId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,15 +87,14 @@ pub(super) async fn send(
     for part in body.parts {
         parts.push(checked(&door, id, part).await?);
     }
-    let command = Command::Submit {
+    let command = Command::Submit(SubmitMessage {
         message: Message { id: message_id, role, parts, created_at },
         turn_id,
         delivery: body.delivery.unwrap_or_default(),
         auto_run: body.auto_run,
         idempotency_key: body.idempotency_key,
         by: by(&headers),
-        partial: None,
-    };
+    });
     let sent = match door.engine.submit(id, command).await? {
         Accepted::Message { message_id, turn_id } => Sent { message_id, turn_id },
         _ => Sent { message_id, turn_id: None },
@@ -194,7 +194,9 @@ pub(super) async fn requeue(
     });
     let turn_id = TurnId::new(door.engine.clock().uuid());
     let (before, by) = (body.before, by(&headers));
-    door.engine.submit(id, Command::Requeue { message_id, turn_id, parts, delivery, before, by }).await?;
+    door.engine
+        .submit(id, Command::Requeue(RequeueMessage { message_id, turn_id, parts, delivery, before, by }))
+        .await?;
     queue(State(door), Ids(id)).await
 }
 
@@ -260,7 +262,7 @@ pub(super) async fn cancel(
     OptionalBody(body): OptionalBody<CancelBody>,
 ) -> Result<Json<Canceled>, ApiError> {
     let CancelBody { turn_id, reason } = body;
-    let command = Command::Cancel { turn_id, by: by(&headers), reason, partial: None };
+    let command = Command::Cancel(CancelTurn { turn_id, by: by(&headers), reason });
     let accepted = door.engine.submit(id, command).await?;
     Ok(Json(Canceled { canceled: accepted != Accepted::Unchanged }))
 }

@@ -216,7 +216,7 @@ pub(super) async fn close(
     if purged {
         door.engine.purge(session_id).await?;
     } else {
-        door.engine.submit(session_id, Command::Close { by: by(&headers), partial: None }).await?;
+        door.engine.submit(session_id, Command::Close { by: by(&headers) }).await?;
     }
     Ok(Json(Closed { session_id, purged }))
 }

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use ostler_engine::EngineError;
 use ostler_index::Filter;
 use ostler_types::{
-    Change, Command, Delivery, Message, MessageId, Part, Role, Session, SessionId, SessionView, TurnId,
+    CancelTurn, Change, Command, Delivery, Message, MessageId, Part, Role, Session, SessionId, SessionView,
+    SubmitMessage, TurnId,
 };
 
 use super::entries::history;
@@ -220,15 +221,14 @@ async fn send(door: &HttpDoor, asked: &Asked, name: &str, content: &str) -> Done
     let clock = door.engine.clock();
     let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
     let parts = vec![Part::text(content)];
-    let command = Command::Submit {
+    let command = Command::Submit(SubmitMessage {
         message: Message { id: message_id, role: Role::User, parts, created_at: clock.now() },
         turn_id,
         delivery: Delivery::Queue,
         auto_run: Some(true),
         idempotency_key: None,
         by: BY.to_owned(),
-        partial: None,
-    };
+    });
     // The title comes first, so that it is this one and not what the engine would make of the message.
     let title = if view.session.title.is_none() { title(content) } else { String::new() };
     if !title.is_empty() {
@@ -256,7 +256,7 @@ async fn entitle(door: &HttpDoor, id: SessionId, title: String) {
 /// Stops the running turn, which is told by its end. Where none runs, nothing is said.
 async fn cancel(door: &HttpDoor, name: &str) -> Done {
     let view = find(&door.engine, name).await.map_err(words)?;
-    let command = Command::Cancel { turn_id: None, by: BY.to_owned(), reason: None, partial: None };
+    let command = Command::Cancel(CancelTurn { turn_id: None, by: BY.to_owned(), reason: None });
     door.engine.submit(view.session.id, command).await.map_err(words)?;
     Ok(Outcome::default())
 }

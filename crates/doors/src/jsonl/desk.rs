@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use ostler_types::{
-    Accepted, Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionView, TurnId,
+    Accepted, Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionView,
+    SubmitMessage, TurnId,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -232,15 +233,14 @@ impl Desk {
             parts: vec![Part::text(text)],
             created_at: clock.now(),
         };
-        let command = Command::Submit {
+        let command = Command::Submit(SubmitMessage {
             message,
             turn_id: TurnId::new(clock.uuid()),
             delivery: delivery.unwrap_or_default(),
             auto_run: Some(true),
             idempotency_key: None,
             by: BY.to_owned(),
-            partial: None,
-        };
+        });
         match self.door.engine.submit(id, command).await {
             Ok(Accepted::Message { turn_id: Some(turn_id), .. }) => {
                 if let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) {

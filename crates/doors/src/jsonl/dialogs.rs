@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use ostler_types::{Command, Limits, Scope, SessionId, TurnId, Verdict};
+use ostler_types::{AnswerApproval, Command, Limits, Scope, SessionId, TurnId, Verdict};
 use serde_json::Value;
 
 use super::BY;
@@ -80,7 +80,7 @@ impl Dialogs {
         open.is_answered = true;
         let QuestionKey { session_id, turn_id, call } = open.question.key.clone();
         let by = BY.to_owned();
-        let command = Command::Answer {
+        let command = Command::Answer(AnswerApproval {
             turn_id,
             tool_call_id: call,
             verdict,
@@ -89,7 +89,7 @@ impl Dialogs {
             review: None,
             option: None,
             by,
-        };
+        });
         Response::Submit(session_id, Box::new(command))
     }
 
@@ -140,7 +140,7 @@ impl Dialogs {
 /// The answer that nobody can give, for a client without anybody to ask.
 pub(super) fn nobody(key: QuestionKey) -> (SessionId, Command) {
     let QuestionKey { session_id, turn_id, call } = key;
-    let command = Command::Answer {
+    let command = Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id: call,
         verdict: Verdict::Deny,
@@ -149,7 +149,7 @@ pub(super) fn nobody(key: QuestionKey) -> (SessionId, Command) {
         review: None,
         option: None,
         by: BY.to_owned(),
-    };
+    });
     (session_id, command)
 }
 
@@ -207,7 +207,7 @@ fn fitting(reason: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ostler_types::{Command, Scope, SessionId, ToolCallId, TurnId, Verdict};
+    use ostler_types::{AnswerApproval, Command, Scope, SessionId, ToolCallId, TurnId, Verdict};
     use serde_json::{Value, json};
     use uuid::Uuid;
 
@@ -230,7 +230,9 @@ mod tests {
         let response = UiResponse { id: id.to_owned(), result, error: error.map(str::to_owned) };
         match dialogs.respond(&response) {
             Response::Submit(_, command) => match *command {
-                Command::Answer { verdict, scope, reason, .. } => Some((verdict, scope, reason)),
+                Command::Answer(AnswerApproval { verdict, scope, reason, .. }) => {
+                    Some((verdict, scope, reason))
+                }
                 _ => panic!("not an answer"),
             },
             Response::Late | Response::Wrong { .. } => None,

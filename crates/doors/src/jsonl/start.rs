@@ -154,7 +154,7 @@ pub(super) fn refusal(error: EngineError) -> Refusal {
 }
 
 fn of_failure(Failure { code, message, hint }: Failure) -> Refusal {
-    Refusal { hint, ..Refusal::conflict(&code, message) }
+    Refusal { hint, ..Refusal::conflict(code, message) }
 }
 
 fn closed(id: SessionId) -> Refusal {

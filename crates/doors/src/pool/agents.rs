@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures_util::{StreamExt, stream};
 use ostler_engine::EngineError;
-use ostler_types::{Command, Session, SessionId, SessionView};
+use ostler_types::{Command, RefusalCode, Session, SessionId, SessionView};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ async fn try_create(
 }
 
 fn is_taken(error: &ApiError) -> bool {
-    error.body.error.code == "name_taken"
+    error.body.error.code == RefusalCode::NameTaken.as_str()
 }
 
 async fn find(door: &HttpDoor, name: &str) -> Result<SessionView, RpcError> {
@@ -99,7 +99,7 @@ pub(super) async fn destroy(door: &HttpDoor, call: &Call, by: String) -> Result<
     let DestroyParams { agent_id } = call.params(&["agent_id"])?;
     let success = match door.engine.by_name(&agent_id).await? {
         Some(id) => {
-            door.engine.submit(id, Command::Close { by, partial: None }).await?;
+            door.engine.submit(id, Command::Close { by }).await?;
             true
         }
         None => false,

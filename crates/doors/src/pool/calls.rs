@@ -1,7 +1,9 @@
 //! What can be asked of one agent, `send` aside.
 
 use ostler_engine::{EngineError, Item, Subscription};
-use ostler_types::{Accepted, Command, Event, EventName, RefusalKind, SessionId, TurnId};
+use ostler_types::{
+    Accepted, CancelTurn, Command, Event, EventName, RefusalCode, RefusalKind, SessionId, TurnId,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -46,8 +48,7 @@ pub(super) async fn cancel(door: &HttpDoor, id: SessionId, call: &Call, by: &str
         }
         let running = submitted.turn_id.filter(|_| submitted.is_running);
         let Some(turn_id) = running else { break };
-        let cancel =
-            Command::Cancel { turn_id: Some(turn_id), by: by.to_owned(), reason: None, partial: None };
+        let cancel = Command::Cancel(CancelTurn { turn_id: Some(turn_id), by: by.to_owned(), reason: None });
         if door.engine.submit(id, cancel).await? != Accepted::Unchanged {
             return Ok(json!({"cancelled": true, "request_id": request_id}));
         }
@@ -147,7 +148,9 @@ pub(super) async fn compact(door: &HttpDoor, id: SessionId, call: &Call) -> Resu
         let turn_id = TurnId::new(door.engine.clock().uuid());
         match door.engine.submit(id, Command::Compact { turn_id }).await {
             Ok(_) => return compacted(subscription, turn_id).await,
-            Err(EngineError::Refused(refusal)) if refusal.code == "turn_running" && tries < TRIES => {
+            Err(EngineError::Refused(refusal))
+                if refusal.code == RefusalCode::TurnRunning && tries < TRIES =>
+            {
                 until_turn_ends(&mut subscription).await?;
             }
             Err(error) => return Err(error.into()),
@@ -204,6 +207,6 @@ pub(super) async fn shutdown(
     by: String,
 ) -> Result<Value, RpcError> {
     let NoParams {} = call.params(&[])?;
-    door.engine.submit(id, Command::Close { by, partial: None }).await?;
+    door.engine.submit(id, Command::Close { by }).await?;
     Ok(json!({"success": true}))
 }

@@ -131,10 +131,10 @@ impl From<Refusal> for RpcError {
         let Refusal { kind, code, message, hint } = refusal;
         match kind {
             RefusalKind::Invalid | RefusalKind::TooLarge => {
-                RpcError::invalid_params(message).with("code", code.into()).with("hint", hint.into())
+                RpcError::invalid_params(message).with("code", code.as_str().into()).with("hint", hint.into())
             }
             RefusalKind::NotFound | RefusalKind::Conflict | RefusalKind::TooMany => {
-                RpcError::failed(&Failure { code, message, hint })
+                RpcError::failed(&Failure { code: code.into(), message, hint })
             }
         }
     }

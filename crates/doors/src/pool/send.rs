@@ -3,7 +3,8 @@
 
 use ostler_engine::{EngineError, Item, Subscription};
 use ostler_types::{
-    Accepted, Command, Delivery, Event, EventName, Failure, Message, MessageId, Part, Role, SessionId, TurnId,
+    Accepted, Command, Delivery, Event, EventName, Failure, Message, MessageId, Part, Role, SessionId,
+    SubmitMessage, TurnId,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,15 +66,14 @@ pub(super) async fn submit(
     let after = door.engine.view(id).await?.last_seq;
     let subscription = door.engine.subscribe(id, after).await?;
     let parts = vec![Part::text(text)];
-    let command = Command::Submit {
+    let command = Command::Submit(SubmitMessage {
         message: Message { id: message_id, role: Role::User, parts, created_at: clock.now() },
         turn_id: TurnId::new(clock.uuid()),
         delivery: Delivery::Queue,
         auto_run: Some(true),
         idempotency_key: Some(key),
         by,
-        partial: None,
-    };
+    });
     let (message_id, turn_id, is_new) = match door.engine.submit(id, command).await? {
         Accepted::Message { message_id: known, turn_id: Some(turn_id) } => {
             (known, turn_id, known == message_id)

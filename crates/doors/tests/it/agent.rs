@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_types::{
-    Compaction, CompactionTrigger, Cost, Delta, DeltaKind, Failure, Message, MessageId, Part, Purpose,
+    CompactionTrigger, Cost, Delta, DeltaKind, Failure, Message, MessageId, NewCompaction, Part, Purpose,
     ReadProof, Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult, Usage, Verdict,
 };
 use serde_json::json;
@@ -73,16 +73,14 @@ async fn compact(turn: &TurnContext) -> Result<Completed, Failed> {
     let [first, .., before, _] = turn.history.as_slice() else { return Ok(completed("nothing to compact")) };
     let parts = vec![Part::text("what was said before")];
     let summary = Message { id: turn.message_id(), role: Role::User, parts, created_at: turn.clock.now() };
-    let compaction = Compaction {
+    let compaction = NewCompaction {
         from_message_id: first.id,
         to_message_id: before.id,
-        summary_message_id: Some(summary.id),
         tokens_before: 100,
         tokens_after: 40,
         trigger: CompactionTrigger::Asked,
         summary: Some(summary),
         pruned: Vec::new(),
-        first_kept_seq: 0,
     };
     turn.report(Report::Compacted(Box::new(compaction))).await?;
     Ok(completed("compacted"))

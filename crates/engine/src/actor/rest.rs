@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use ostler_types::Command;
+use ostler_types::{Command, Facts};
 use tokio::time::Instant;
 
 use super::{Actor, Input};
@@ -58,32 +58,29 @@ impl Actor {
 
     /// Brings the rest up to date, once it is known whether the readable files are.
     async fn settle(&mut self, written: bool) {
-        let shared = self.session.shared.clone();
+        if self.session.is_lost() {
+            return;
+        }
         self.session.snapshot().await;
         catalogue::write_session(self.session.dir(), &self.session.state).await;
         let state = &self.session.state;
         let rests = state.turn.is_none() && state.queue.is_empty() && !self.has_open_children();
         if rests && written && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
-            match shared.log.settle(self.session.id).await {
-                Ok(()) => self.session.rested = true,
-                Err(error) => {
-                    tracing::warn!(id = %self.session.id, %error, "the session could not be settled")
-                }
-            }
+            self.session.release_rested().await;
         }
     }
 
     /// The daemon stops: a turn that only waits is left to be picked up, another one is canceled.
     pub(super) async fn stop(&mut self) {
         self.save_drafts(1);
-        if let Some(end) = self.unrecorded.take() {
-            _ = self.decide_and_record(end).await;
+        if let Some((end, facts)) = self.unrecorded.take() {
+            _ = self.decide_and_record(end, &facts).await;
         }
         let resumable = self.agent_resumes();
-        let partial = self.session.hub.hold();
-        let suspend = Command::Suspend { resumable, partial };
+        let facts = Facts { partial: self.session.hub.hold(), ..Facts::default() };
+        let suspend = Command::Suspend { resumable };
         if !self.session.shared.at_rest
-            && let Err(error) = self.decide_and_record(suspend).await
+            && let Err(error) = self.decide_and_record(suspend, &facts).await
         {
             tracing::error!(id = %self.session.id, %error, "the turn is left to be recovered at the next start");
         }
@@ -96,9 +93,9 @@ impl Actor {
     }
 
     pub(super) async fn purge(&mut self) -> Result<(), EngineError> {
-        let close = Command::Close { by: "purge".to_owned(), partial: None };
+        let close = Command::Close { by: "purge".to_owned() };
         // Removing sessions is what one does about a full disk, so it must not need room.
-        if let Err(error) = self.decide_and_record(close).await {
+        if let Err(error) = self.decide_and_record(close, &Facts::default()).await {
             tracing::warn!(id = %self.session.id, %error, "a session is removed without its last record");
         }
         if let Some(running) = self.running.take() {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use ostler_agent::NewChild;
 use ostler_eventlog::{Line, LogError};
 use ostler_types::{
-    ChildNews, ChildOutcome, ChildStatus, Command, Event, EventName, PendingApproval, Scope, Session,
-    SessionId, SessionView, ToolCallId, TurnId,
+    CancelTurn, ChildNews, ChildOutcome, ChildStatus, Command, Event, EventName, PendingApproval, Scope,
+    Session, SessionId, SessionView, ToolCallId, TurnId,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -174,8 +174,8 @@ impl Attendant {
 
     /// Tells the child to stop. `false` when it could not be recorded yet.
     async fn give(&self, Order { by, reason }: &Order) -> bool {
-        let (turn_id, by, reason, partial) = (None, by.clone(), Some(reason.clone()), None);
-        let given = self.engine.submit(self.child, Command::Cancel { turn_id, by, reason, partial }).await;
+        let cancel = CancelTurn { turn_id: None, by: by.clone(), reason: Some(reason.clone()) };
+        let given = self.engine.submit(self.child, Command::Cancel(cancel)).await;
         !matches!(given, Err(EngineError::Log(_)))
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use ostler_agent::NewChild;
 use ostler_types::{
     Budget, ChildOutcome, Command, Delivery, Message, MessageId, NewSession, Part, Policy, Role, Rule,
-    Session, SessionId, TurnId, Worktree,
+    Session, SessionId, SubmitMessage, TurnId, Worktree,
 };
 
 use super::attend::Attendant;
@@ -127,13 +127,12 @@ fn prompt(engine: &Engine, text: &str) -> Command {
         parts: vec![Part::text(text)],
         created_at: clock.now(),
     };
-    Command::Submit {
+    Command::Submit(SubmitMessage {
         message,
         turn_id: TurnId::new(clock.uuid()),
         delivery: Delivery::Queue,
         auto_run: Some(true),
         idempotency_key: None,
         by: "parent".to_owned(),
-        partial: None,
-    }
+    })
 }

@@ -8,8 +8,8 @@ use ostler_agent::{Completed, Failed, NewChild, TurnContext};
 use ostler_eventlog::Log;
 use ostler_testing::agent::{ScriptedAgent, done, failed, propose, run_call, say};
 use ostler_types::{
-    Budget, Change, ChildOutcome, ChildStatus, Command, Event, Policy, Report, Role, Rule, Scope, SessionId,
-    SessionStatus, ToolCall, ToolCallId, ToolKind, ToolResult, Verdict,
+    AnswerApproval, Budget, Change, ChildOutcome, ChildStatus, Command, Event, Policy, Report, Role, Rule,
+    Scope, SessionId, SessionStatus, ToolCall, ToolCallId, ToolKind, ToolResult, Verdict,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
@@ -185,15 +185,17 @@ async fn what_a_child_asks_can_be_answered_at_its_parent() {
     let [listed] = daemon.approvals(1).await.try_into().expect("each is listed once");
     assert_eq!((listed.session_id, listed.tool_call_id), (id, asked.tool_call_id.clone()));
 
-    let answer = |verdict| Command::Answer {
-        turn_id: turn,
-        tool_call_id: ToolCallId("w1".to_owned()),
-        verdict,
-        scope: Scope::Once,
-        reason: None,
-        review: None,
-        option: None,
-        by: "somebody".to_owned(),
+    let answer = |verdict| {
+        Command::Answer(AnswerApproval {
+            turn_id: turn,
+            tool_call_id: ToolCallId("w1".to_owned()),
+            verdict,
+            scope: Scope::Once,
+            reason: None,
+            review: None,
+            option: None,
+            by: "somebody".to_owned(),
+        })
     };
     daemon.engine.submit(parent, answer(Verdict::Approve)).await.unwrap();
     let (_, outcome) = heard.await.unwrap();
@@ -384,7 +386,7 @@ async fn a_session_that_is_closed_or_whose_turn_failed_leaves_none_at_work() {
         daemon.say(parent, "go").await;
         agent.started(before + 2).await;
         if closes {
-            let close = Command::Close { by: "test".to_owned(), partial: None };
+            let close = Command::Close { by: "test".to_owned() };
             daemon.engine.submit(parent, close).await.unwrap();
         }
         release.notify_one();

@@ -14,8 +14,8 @@ use ostler_index::Index;
 use ostler_testing::agent::ScriptedAgent;
 use ostler_testing::clock::FixedClock;
 use ostler_types::{
-    Accepted, Command, Delivery, Message, MessageId, NewSession, Part, PendingApproval, Role, Scope, Secrets,
-    SessionId, TurnId, Verdict,
+    Accepted, AnswerApproval, CancelTurn, Command, Delivery, Message, MessageId, NewSession, Part,
+    PendingApproval, Role, Scope, Secrets, SessionId, SubmitMessage, TurnId, Verdict,
 };
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -146,8 +146,8 @@ impl Daemon {
             created_at: clock.now(),
         };
         let (turn_id, by) = (TurnId::new(clock.uuid()), "test".to_owned());
-        let (auto_run, idempotency_key, partial) = (None, None, None);
-        Command::Submit { message, turn_id, delivery, auto_run, idempotency_key, by, partial }
+        let (auto_run, idempotency_key) = (None, None);
+        Command::Submit(SubmitMessage { message, turn_id, delivery, auto_run, idempotency_key, by })
     }
 
     /// Sends a message, and returns the turn that will answer it.
@@ -163,7 +163,7 @@ impl Daemon {
     }
 
     pub(crate) async fn cancel(&self, id: SessionId) -> Result<Accepted, EngineError> {
-        let cancel = Command::Cancel { turn_id: None, by: "test".to_owned(), reason: None, partial: None };
+        let cancel = Command::Cancel(CancelTurn { turn_id: None, by: "test".to_owned(), reason: None });
         self.engine.submit(id, cancel).await
     }
 
@@ -175,8 +175,16 @@ impl Daemon {
     ) -> Result<Accepted, EngineError> {
         let (turn_id, tool_call_id) = (approval.turn_id, approval.tool_call_id.clone());
         let (reason, by) = (None, "test".to_owned());
-        let answer =
-            Command::Answer { turn_id, tool_call_id, verdict, scope, reason, review: None, option: None, by };
+        let answer = Command::Answer(AnswerApproval {
+            turn_id,
+            tool_call_id,
+            verdict,
+            scope,
+            reason,
+            review: None,
+            option: None,
+            by,
+        });
         self.engine.submit(approval.session_id, answer).await
     }
 
@@ -236,7 +244,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
 /// The words of a refusal, for asserts.
 pub(crate) fn refusal_code(result: Result<Accepted, EngineError>) -> String {
     match result {
-        Err(EngineError::Refused(refusal)) => refusal.code,
+        Err(EngineError::Refused(refusal)) => refusal.code.into(),
         other => panic!("it was not refused: {other:?}"),
     }
 }

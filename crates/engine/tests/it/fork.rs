@@ -7,8 +7,8 @@ use ostler_engine::EngineError;
 use ostler_testing::agent::{ScriptedAgent, done, propose, run_call, say};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 use ostler_types::{
-    Accepted, Command, Compaction, CompactionTrigger, Delivery, Event, ForkedFrom, Message, MessageId, Part,
-    Policy, Report, Role, SessionId, ToolKind, TurnStatus, Usage,
+    Accepted, Command, CompactionTrigger, Delivery, Event, ForkedFrom, Message, MessageId, NewCompaction,
+    Part, Policy, Report, Role, SessionId, ToolKind, TurnStatus, Usage,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -92,7 +92,7 @@ async fn forks_are_made_beside_a_running_turn_and_of_sleeping_and_closed_session
     agent.push_text("answer 4");
     release.notify_one();
     daemon.recorded(id, "turn_completed", 4).await;
-    daemon.engine.submit(id, Command::Close { by: "test".to_owned(), partial: None }).await.unwrap();
+    daemon.engine.submit(id, Command::Close { by: "test".to_owned() }).await.unwrap();
     let of_closed = daemon.engine.fork(id, None).await.unwrap();
     assert_eq!(texts(&daemon, of_closed.id).await.len(), 8);
     agent.push_text("goes on");
@@ -161,16 +161,14 @@ async fn a_conversation_that_was_made_shorter_is_as_short_in_the_fork() {
             parts: vec![Part::text("in short")],
             created_at: turn.clock.now(),
         };
-        let compaction = Compaction {
+        let compaction = NewCompaction {
             from_message_id: first,
             to_message_id: last,
-            summary_message_id: Some(summary.id),
             tokens_before: 100,
             tokens_after: 10,
             trigger: CompactionTrigger::Asked,
             summary: Some(summary),
             pruned: Vec::new(),
-            first_kept_seq: 0,
         };
         turn.report(Report::Compacted(Box::new(compaction))).await?;
         say(&turn, "answer 3").await?;

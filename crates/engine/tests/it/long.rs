@@ -2,7 +2,7 @@
 
 use ostler_agent::{Completed, Failed, TurnContext};
 use ostler_testing::agent::{ScriptedAgent, done, say};
-use ostler_types::{Compaction, CompactionTrigger, Message, MessageId, Part, Report, Role};
+use ostler_types::{CompactionTrigger, Message, MessageId, NewCompaction, Part, Report, Role};
 
 use crate::fixture::Place;
 
@@ -21,16 +21,14 @@ async fn turn(turn: TurnContext) -> Result<Completed, Failed> {
             parts: vec![Part::text("what was said before")],
             created_at: turn.clock.now(),
         };
-        let compaction = Compaction {
+        let compaction = NewCompaction {
             from_message_id: first,
             to_message_id: last,
-            summary_message_id: Some(summary.id),
             tokens_before: 100,
             tokens_after: 10,
             trigger: CompactionTrigger::Threshold,
             summary: Some(summary),
             pruned: Vec::new(),
-            first_kept_seq: 0,
         };
         turn.report(Report::Compacted(Box::new(compaction))).await?;
     }

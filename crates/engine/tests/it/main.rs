@@ -12,6 +12,7 @@ mod feed;
 mod fixture;
 mod fork;
 mod long;
+mod ownership;
 mod readable;
 mod reader;
 mod restarts;

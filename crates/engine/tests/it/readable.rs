@@ -73,7 +73,7 @@ async fn a_name_belongs_to_one_open_session() {
     assert!(matches!(refused, Err(EngineError::Refused(refusal)) if refusal.code == "name_taken"));
     assert_eq!(daemon.engine.by_name("bob").await.unwrap(), Some(id));
     assert_eq!(daemon.engine.by_name("eve").await.unwrap(), None);
-    daemon.engine.submit(id, Command::Close { by: "test".to_owned(), partial: None }).await.unwrap();
+    daemon.engine.submit(id, Command::Close { by: "test".to_owned() }).await.unwrap();
     assert_eq!(daemon.engine.by_name("bob").await.unwrap(), None);
     daemon.engine.create(named()).await.unwrap();
 }

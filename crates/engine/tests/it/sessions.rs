@@ -5,7 +5,7 @@ use std::time::Duration;
 use ostler_engine::EngineError;
 use ostler_index::Filter;
 use ostler_testing::agent::{ScriptedAgent, done, say};
-use ostler_types::{Accepted, Change, Command, SessionStatus, State, TurnStatus};
+use ostler_types::{Accepted, Change, Command, SessionStatus, State, SubmitMessage, TurnStatus};
 
 use crate::fixture::{Place, eventually, refusal_code};
 use crate::reader::Reader;
@@ -113,7 +113,7 @@ async fn one_key_adds_one_message() {
     let id = daemon.create().await;
     let send = || {
         let mut command = daemon.message("hello", ostler_types::Delivery::Queue);
-        let Command::Submit { idempotency_key, .. } = &mut command else { unreachable!() };
+        let Command::Submit(SubmitMessage { idempotency_key, .. }) = &mut command else { unreachable!() };
         *idempotency_key = Some("k".to_owned());
         daemon.engine.submit(id, command)
     };
@@ -177,7 +177,7 @@ async fn settings_change_and_a_closed_session_takes_no_more() {
     assert_eq!(daemon.engine.submit(id, Command::Update(change)).await.unwrap(), Accepted::Unchanged);
     let listed = daemon.engine.list(Filter { archived: Some(true), ..Filter::default() }).await.unwrap();
     assert_eq!(listed.sessions[0].session.title.as_deref(), Some("a name"));
-    daemon.engine.submit(id, Command::Close { by: "test".to_owned(), partial: None }).await.unwrap();
+    daemon.engine.submit(id, Command::Close { by: "test".to_owned() }).await.unwrap();
     assert_eq!(
         refusal_code(daemon.engine.submit(id, daemon.message("x", Default::default())).await),
         "session_closed"

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ostler_engine::Item;
 use ostler_testing::agent::{ScriptedAgent, done, failed, finish, propose, run_call, say, stream};
 use ostler_types::{
-    Accepted, Command, Delivery, Event, Limits, MessageId, Part, ReadProof, Report, SessionStatus, ToolKind,
-    TurnStatus, results,
+    Accepted, CancelTurn, Command, Delivery, Event, Limits, MessageId, Part, ReadProof, Report,
+    SessionStatus, ToolKind, TurnStatus, results,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
@@ -278,7 +278,7 @@ async fn a_second_cancel_does_not_wait_for_an_agent_that_does_not_listen() {
     agent.started(1).await;
     daemon.say(id, "then this").await;
     daemon.cancel(id).await.unwrap();
-    let cancel = |turn_id| Command::Cancel { turn_id, by: "test".to_owned(), reason: None, partial: None };
+    let cancel = |turn_id| Command::Cancel(CancelTurn { turn_id, by: "test".to_owned(), reason: None });
     // Another turn's cancel is none of its business.
     let other = ostler_types::TurnId::new(daemon.engine.clock().uuid());
     daemon.engine.submit(id, cancel(Some(other))).await.unwrap();

@@ -105,7 +105,7 @@ fn protected_name(_: &Path, path: &Path) -> Option<&'static str> {
 
 fn code(result: Result<Undone, EngineError>) -> String {
     match result {
-        Err(EngineError::Refused(refusal)) => refusal.code,
+        Err(EngineError::Refused(refusal)) => refusal.code.into(),
         other => panic!("it was not refused: {other:?}"),
     }
 }
@@ -173,7 +173,7 @@ async fn a_turn_that_was_stopped_is_undone_by_how_it_left_the_workspace() {
 async fn a_session_that_is_closed_can_be_undone_and_hears_nothing_of_it() {
     let scene = Scene::new().await;
     let turn = scene.turn("a", "x").await;
-    let close = Command::Close { by: "test".to_owned(), partial: None };
+    let close = Command::Close { by: "test".to_owned() };
     scene.daemon.engine.submit(scene.session, close).await.unwrap();
     let records = scene.daemon.names(scene.session).await.len();
     assert_eq!(scene.undo(turn, false).await.unwrap().deleted, ["a"]);

@@ -2,7 +2,7 @@
 
 use ostler_index::{Filter, Listing};
 use ostler_testing::agent::{ScriptedAgent, done, say};
-use ostler_types::{Command, Message, Part, Report, Role};
+use ostler_types::{Command, Message, Part, Report, Role, SubmitMessage};
 
 use crate::fixture::{Daemon, Place};
 
@@ -68,7 +68,7 @@ async fn pages_backwards_are_the_conversation_forwards() {
     let id = daemon.create().await;
     for number in 0..300 {
         let mut command = daemon.message(&format!("message {number}"), Default::default());
-        let Command::Submit { auto_run, .. } = &mut command else { unreachable!() };
+        let Command::Submit(SubmitMessage { auto_run, .. }) = &mut command else { unreachable!() };
         *auto_run = Some(false);
         daemon.engine.submit(id, command).await.unwrap();
         if number % 50 == 49 {

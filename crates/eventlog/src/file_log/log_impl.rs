@@ -2,29 +2,34 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use ostler_types::{Delta, Event, EventName, NewRecord, Record, SessionId, TurnId};
+use ostler_types::{Delta, Event, EventName, NewRecord, SessionId, TurnId};
 use tokio::sync::watch;
 
 use super::{FileLog, MAX_WAITING_KIB, stopped};
 use crate::committer::{Append, EPOCH, Request};
-use crate::line::{MAX_APPEND, MAX_LINE, sealed_length};
-use crate::log::{Epoch, FeedPosition, FeedRecord, Line, Log, LogError};
+use crate::log::{Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError};
+use crate::seal::encode;
 use crate::shared::{Shared, disk_error};
 use crate::{blobs, drafts, feed_reader, markers, nested, reader};
 
 impl Log for FileLog {
-    /// The data directory's lock is the lease, so there is one epoch, and it does not run out.
-    fn lease(
-        &self,
-        _session: SessionId,
-        _node: &str,
-        _ttl: Duration,
-    ) -> BoxFuture<'_, Result<Epoch, LogError>> {
-        Box::pin(async { Ok(EPOCH) })
+    /// The data directory's lock makes its holder the owner of all sessions, so there is one epoch, which is
+    /// never void.
+    fn claim(&self, session: SessionId) -> BoxFuture<'_, Result<Claim, LogError>> {
+        Box::pin(async move { Ok(Claim { epoch: EPOCH, last_seq: self.last_seq(session).await? }) })
+    }
+
+    fn release(&self, session: SessionId, epoch: Epoch, rested: bool) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async move {
+            match (epoch == EPOCH, rested) {
+                (false, _) => Err(LogError::Fenced),
+                (true, false) => Ok(()),
+                (true, true) => self.ask(|reply| Request::Settle { session, reply }).await,
+            }
+        })
     }
 
     fn append(
@@ -89,7 +94,10 @@ impl Log for FileLog {
         Box::pin(self.blocking(move |shared| reader::last_seq(shared, session)))
     }
 
-    fn save_draft(&self, session: SessionId, turn: TurnId, delta: Delta) {
+    fn save_draft(&self, session: SessionId, epoch: Epoch, turn: TurnId, delta: Delta) {
+        if epoch != EPOCH {
+            return;
+        }
         let line = match drafts::encode(turn, delta) {
             Ok(line) => line,
             Err(error) => return tracing::warn!(%session, %error, "a draft was lost"),
@@ -149,10 +157,6 @@ impl Log for FileLog {
         }))
     }
 
-    fn settle(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(self.ask(move |reply| Request::Settle { session, reply }))
-    }
-
     fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
             let trash = self.ask(|reply| Request::Remove { session, reply }).await?;
@@ -189,30 +193,6 @@ impl Log for FileLog {
 /// Whether the record holds all of the text that drafts kept.
 fn ends_message(event: &Event) -> bool {
     event.name() == EventName::ModelOutputCompleted || event.name().ends_turn()
-}
-
-/// The records as JSON with their seqs, and their size.
-fn encode(
-    session_id: SessionId,
-    expected_seq: u64,
-    records: Vec<NewRecord>,
-) -> Result<(Vec<Vec<u8>>, usize), LogError> {
-    let (mut encoded, mut total) = (Vec::with_capacity(records.len()), 0);
-    for (NewRecord { ts, turn_id, event }, seq) in records.into_iter().zip(expected_seq..) {
-        let record = Record { seq, ts, session_id, turn_id, event };
-        let plain = serde_json::to_vec(&record)
-            .map_err(|error| LogError::Io(format!("a record cannot be written as JSON: {error}")))?;
-        let size = sealed_length(&plain);
-        if size > MAX_LINE {
-            return Err(LogError::TooLarge { size, limit: MAX_LINE });
-        }
-        total += size + 2;
-        encoded.push(plain);
-    }
-    if total > MAX_APPEND {
-        return Err(LogError::TooLarge { size: total, limit: MAX_APPEND });
-    }
-    Ok((encoded, total))
 }
 
 /// What a request of this size takes of the room for those that wait.

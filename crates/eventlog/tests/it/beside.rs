@@ -14,12 +14,12 @@ async fn a_session_is_unsettled_from_its_append_until_it_is_settled() {
     let (one, two) = (session(1), session(2));
     append_each(&log, one, &["a"]).await;
     append_each(&log, two, &["a"]).await;
-    log.settle(one).await.unwrap();
+    log.release(one, EPOCH, true).await.unwrap();
     assert_eq!(log.unsettled().await.unwrap(), [two]);
     drop(log);
     let log = data.open();
     assert_eq!(log.unsettled().await.unwrap(), [two]);
-    log.settle(two).await.unwrap();
+    log.release(two, EPOCH, true).await.unwrap();
     assert_eq!(log.unsettled().await.unwrap(), Vec::<SessionId>::new());
     append_each(&log, one, &["b"]).await;
     assert_eq!(log.unsettled().await.unwrap(), [one]);
@@ -33,8 +33,8 @@ async fn drafts_last_until_the_record_that_holds_them() {
     let log = data.open();
     let id = session(1);
     append_each(&log, id, &["a"]).await;
-    log.save_draft(id, turn(1), delta(0, "Hel"));
-    log.save_draft(id, turn(1), delta(3, "lo"));
+    log.save_draft(id, EPOCH, turn(1), delta(0, "Hel"));
+    log.save_draft(id, EPOCH, turn(1), delta(3, "lo"));
     append_each(&log, id, &["b"]).await;
     let kept = vec![(turn(1), delta(0, "Hel")), (turn(1), delta(3, "lo"))];
     assert_eq!(log.drafts(id).await.unwrap(), kept);
@@ -48,10 +48,10 @@ async fn drafts_last_until_the_record_that_holds_them() {
 
     // The draft after the end of a message belongs to the next one.
     let append = log.append(id, EPOCH, 3, vec![turn_end()]);
-    log.save_draft(id, turn(1), delta(5, " gone"));
+    log.save_draft(id, EPOCH, turn(1), delta(5, " gone"));
     let (appended, ()) = tokio::join!(append, async {
         tokio::task::yield_now().await;
-        log.save_draft(id, turn(2), delta(0, "next"));
+        log.save_draft(id, EPOCH, turn(2), delta(0, "next"));
     });
     appended.unwrap();
     append_each(&log, id, &["c"]).await;
@@ -84,7 +84,7 @@ async fn everything_is_for_its_owner_alone() {
     let log = data.open();
     let id = session(1);
     log.append(id, EPOCH, 1, vec![record("a")]).await.unwrap();
-    log.save_draft(id, turn(1), delta(0, "x"));
+    log.save_draft(id, EPOCH, turn(1), delta(0, "x"));
     append_each(&log, id, &["b"]).await;
     log.put_blob(id, "artifacts/a".to_owned(), vec![1]).await.unwrap();
     let mut waiting = vec![data.path()];

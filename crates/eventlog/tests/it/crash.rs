@@ -109,7 +109,7 @@ async fn write_until_failure(log: Arc<FileLog>, writer: u128) -> u64 {
             Ok(_) => last += 2,
             Err(_) => return last,
         }
-        if last % 6 == 0 && log.settle(session(writer)).await.is_err() {
+        if last % 6 == 0 && log.release(session(writer), EPOCH, true).await.is_err() {
             return last;
         }
     }

@@ -45,8 +45,8 @@ pub(crate) async fn script(log: &FileLog, mut on_ack: impl FnMut(usize, &str)) -
                 Err(error) => panic!("{error}"),
             }
         }
-        log.save_draft(session(1), turn(1), delta(round, "x"));
-        if round == 2 && log.settle(session(2)).await.is_err() {
+        log.save_draft(session(1), EPOCH, turn(1), delta(round, "x"));
+        if round == 2 && log.release(session(2), EPOCH, true).await.is_err() {
             told.refused += 1;
         }
     }
@@ -161,7 +161,7 @@ async fn a_failed_sync_is_not_believed_later() {
     // As long as the log cannot be cut back, nothing is appended to it, and it is not settled.
     disk.set_plan(plan("eio:truncate@..,eio:remove_file@nothing"));
     assert!(matches!(log.append(one, EPOCH, 2, vec![record("no")]).await, Err(LogError::Io(_))));
-    assert!(matches!(log.settle(one).await, Err(LogError::Io(_))));
+    assert!(matches!(log.release(one, EPOCH, true).await, Err(LogError::Io(_))));
     disk.set_plan(FaultPlan::default());
     append_each(&log, one, &["after"]).await;
     assert_eq!(read_all(&log, one).await.iter().map(said).collect::<Vec<_>>(), ["kept", "after"]);

@@ -2,7 +2,7 @@
 
 use ostler_eventlog::{FeedPosition, Log};
 
-use crate::fixture::{Data, append_each, assert_feed_whole, read_feed, said, session};
+use crate::fixture::{Data, EPOCH, append_each, assert_feed_whole, read_feed, said, session};
 
 #[tokio::test]
 async fn the_feed_has_the_order_of_the_appends() {
@@ -34,7 +34,7 @@ async fn a_feed_cut_or_spoilt_anywhere_since_the_last_settle_is_made_whole() {
     let (one, two) = (session(1), session(2));
     append_each(&log, one, &["a", "b"]).await;
     append_each(&log, two, &["c"]).await;
-    log.settle(one).await.unwrap();
+    log.release(one, EPOCH, true).await.unwrap();
     append_each(&log, two, &["d"]).await;
     append_each(&log, one, &["e"]).await;
     drop(log);

@@ -42,7 +42,7 @@ async fn a_session_lies_in_anothers_folder_and_is_found_by_its_id() {
     assert_eq!(log.placed_under(child).await.unwrap(), [below]);
     log.put_blob(below, "artifacts/x".to_owned(), b"1".to_vec()).await.unwrap();
     log.append(below, EPOCH, 2, vec![record("more")]).await.unwrap();
-    log.settle(below).await.unwrap();
+    log.release(below, EPOCH, true).await.unwrap();
     drop(log);
     let moved = data.path().with_file_name("moved");
     std::fs::rename(data.path(), &moved).unwrap();

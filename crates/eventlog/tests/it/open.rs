@@ -108,7 +108,7 @@ async fn a_start_looks_at_no_settled_session() {
     let log = data.open();
     for number in 0..20 {
         append_each(&log, session(number), &["a", "b"]).await;
-        log.settle(session(number)).await.unwrap();
+        log.release(session(number), EPOCH, true).await.unwrap();
     }
     drop(log);
     let log = data.open();

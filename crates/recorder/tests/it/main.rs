@@ -16,8 +16,8 @@ mod views;
 
 use jiff::Timestamp;
 use ostler_types::{
-    Accepted, Command, Delivery, Event, EventFor, Message, MessageId, NewSession, Part, Record, Role,
-    SessionId, State, TurnId, create, decide,
+    Accepted, Command, Delivery, Event, EventFor, Facts, Message, MessageId, NewSession, Part, Record, Role,
+    SessionId, State, SubmitMessage, TurnId, create, decide,
 };
 use uuid::Uuid;
 
@@ -37,7 +37,7 @@ fn busy_state() -> State {
     .remove(0);
     let mut state = State::begin(&record(1, at, None, created)).unwrap();
     for n in [10, 20] {
-        let command = Command::Submit {
+        let command = Command::Submit(SubmitMessage {
             message: Message {
                 id: MessageId::new(Uuid::from_u128(n)),
                 role: Role::User,
@@ -49,9 +49,8 @@ fn busy_state() -> State {
             idempotency_key: Some(format!("key {n}")),
             auto_run: None,
             by: "me".into(),
-            partial: None,
-        };
-        let decision = decide(&state, command).unwrap();
+        });
+        let decision = decide(&state, command, &Facts::default()).unwrap();
         assert!(!matches!(decision.accepted, Accepted::Unchanged));
         for EventFor { turn_id, event } in decision.events {
             state.apply(&record(state.last_seq + 1, at, turn_id, event));

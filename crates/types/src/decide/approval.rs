@@ -5,17 +5,14 @@ use serde_json::Value;
 
 use super::{label, of_turn};
 use crate::{
-    Accepted, ApprovalOption, CallStatus, Command, Decision, Event, Limits, OpenTurn, OptionKind,
-    PATCH_REVIEW, PendingApproval, ReadProof, Refusal, ReviewAnswer, Rule, Scope, State, ToolCall,
-    ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, AnswerApproval, CallStatus, Decision, Event, Facts, Limits, OpenTurn, OptionKind, PATCH_REVIEW,
+    PendingApproval, ProposedCall, ReadProof, Refusal, RefusalCode, ReviewAnswer, Rule, Scope, State,
+    ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
 };
 
 /// Takes a client's answer.
-pub(super) fn answer(state: &State, command: Command) -> Result<Decision, Refusal> {
-    let Command::Answer { turn_id, tool_call_id, verdict, scope, reason, review, option, by } = command
-    else {
-        unreachable!("decide hands only Answer to answer")
-    };
+pub(super) fn answer(state: &State, answer: AnswerApproval) -> Result<Decision, Refusal> {
+    let AnswerApproval { turn_id, tool_call_id, verdict, scope, reason, review, option, by } = answer;
     label("reason", reason.as_deref())?;
     let waiting = state.own_approvals().find(|a| a.turn_id == turn_id && a.tool_call_id == tool_call_id);
     let Some(approval) = waiting else {
@@ -110,10 +107,10 @@ fn check_review(review: Option<&ReviewAnswer>, approval: &PendingApproval) -> Re
 pub(super) fn propose(
     state: &State,
     turn: &OpenTurn,
-    (tool_call, kind, summary, options): (ToolCall, ToolKind, String, Vec<ApprovalOption>),
-    standing: bool,
-    (risk, trusted, proof): (Option<String>, bool, &ReadProof),
+    proposed: ProposedCall,
+    facts: &Facts,
 ) -> Result<Decision, Refusal> {
+    let ProposedCall { tool_call, kind, summary, risk, trusted, proof, options } = proposed;
     let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
     match &open.status {
         CallStatus::Proposed => {}
@@ -125,11 +122,12 @@ pub(super) fn propose(
         CallStatus::Waiting { .. } => return Ok(answered(Accepted::Waiting)),
         CallStatus::Started | CallStatus::Done { .. } => return Err(already_started(&tool_call.id)),
     }
+    let risk = risk.or_else(|| facts.asked_because.clone());
     let must_ask = risk.is_some() || !options.is_empty();
-    if !must_ask && !state.session.policy.approval.asks(&tool_call, kind, trusted, proof) {
+    if !must_ask && !state.session.policy.approval.asks(&tool_call, kind, trusted, &proof) {
         return Ok(answered(Accepted::Allowed));
     }
-    let (event, accepted) = if standing && !must_ask {
+    let (event, accepted) = if facts.allowed_by_rule && !must_ask {
         let (tool_call_id, tool, by) = (tool_call.id, tool_call.name, "rule".to_owned());
         let granted = Event::ApprovalGranted {
             tool_call_id,
@@ -147,7 +145,7 @@ pub(super) fn propose(
             Some(risk) => format!("{summary}\n{risk}"),
             None => summary,
         };
-        let rule = Rule::beyond(&tool_call, proof).within(&state.session.workspace_path);
+        let rule = Rule::beyond(&tool_call, &proof).within(&state.session.workspace_path);
         (Event::ApprovalRequested { tool_call, kind, summary, rule, options, child: None }, Accepted::Waiting)
     };
     Ok(Decision { events: vec![of_turn(turn.id, event)], accepted })
@@ -163,7 +161,7 @@ pub(super) fn may_start(
     let open = turn.call(&call.id).ok_or_else(|| unknown_call(&call.id))?;
     match &open.status {
         CallStatus::Granted if !is_same(&open.call, call) => Err(Refusal::conflict(
-            "call_not_approved",
+            RefusalCode::CallNotApproved,
             format!("call {} is not the one that was approved", call.id),
         )),
         CallStatus::Granted => Ok(()),
@@ -176,7 +174,10 @@ pub(super) fn may_start(
             Ok(())
         }
         CallStatus::Proposed | CallStatus::Waiting { .. } | CallStatus::Denied { .. } => {
-            Err(Refusal::conflict("call_not_approved", format!("call {} has not been approved", call.id)))
+            Err(Refusal::conflict(
+                RefusalCode::CallNotApproved,
+                format!("call {} has not been approved", call.id),
+            ))
         }
         CallStatus::Started | CallStatus::Done { .. } => Err(already_started(&call.id)),
     }

@@ -3,8 +3,8 @@
 use super::{of_session, of_turn};
 use crate::{
     Child, ChildCall, ChildNews, ChildOutcome, ChildStatus, Decision, Event, EventFor, Limits, MAX_DEPTH,
-    Message, MessageId, OpenTurn, Part, PendingApproval, Refusal, Role, SessionId, SessionStatus, State,
-    ToolCall, ToolCallId,
+    Message, MessageId, OpenTurn, Part, PendingApproval, Refusal, RefusalCode, Role, SessionId,
+    SessionStatus, State, ToolCall, ToolCallId,
 };
 
 /// Takes what a child has to say. News of one that is not known, or that is known already, change nothing.
@@ -118,7 +118,9 @@ pub(super) fn start(
     let open = state.children.iter().filter(|child| child.outcome.is_none()).count();
     if open >= Limits::CHILDREN || state.children.len() >= Limits::SUBTASKS + Limits::CHILDREN {
         let message = format!("this session already waits for {open} others");
-        return Err(Refusal::conflict("too_many_children", message).hint("wait for some of them to end"));
+        return Err(
+            Refusal::conflict(RefusalCode::TooManyChildren, message).hint("wait for some of them to end")
+        );
     }
     if let Some(id) = &tool_call_id
         && turn.call(id).is_none()

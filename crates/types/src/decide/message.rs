@@ -2,16 +2,13 @@
 
 use super::{label, of_session, of_turn, refuse_if_closed, too_large, turn};
 use crate::{
-    Accepted, Command, Decision, Delivery, Event, EventFor, Limits, Message, MessageId, Part, Queued,
-    Refusal, RefusalKind, Role, State, TurnId,
+    Accepted, CancelTurn, Decision, Delivery, Event, EventFor, Facts, Limits, Message, MessageId, Part,
+    Queued, Refusal, RefusalCode, RefusalKind, RequeueMessage, Role, State, SubmitMessage, TurnId,
 };
 
 /// Adds a message: at once when the session is idle, to the queue when a turn runs.
-pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusal> {
-    let Command::Submit { message, turn_id, delivery, auto_run, idempotency_key: key, by, partial } = command
-    else {
-        unreachable!("decide hands only Submit to submit")
-    };
+pub(super) fn submit(state: &State, submit: SubmitMessage, facts: &Facts) -> Result<Decision, Refusal> {
+    let SubmitMessage { message, turn_id, delivery, auto_run, idempotency_key: key, by } = submit;
     if let Some((message_id, turn_id)) = known(state, key.as_deref()).or_else(|| present(state, message.id)) {
         return Ok(Decision { events: Vec::new(), accepted: Accepted::Message { message_id, turn_id } });
     }
@@ -24,7 +21,7 @@ pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusa
         None => (vec![of_session(Event::MessageAdded { message, idempotency_key: key })], None),
         Some(_) if !runs => {
             return Err(Refusal::conflict(
-                "turn_running",
+                RefusalCode::TurnRunning,
                 "a turn is running; a message without a turn must wait",
             )
             .hint("send it with auto_run, or after the turn has ended"));
@@ -38,7 +35,7 @@ pub(super) fn submit(state: &State, command: Command) -> Result<Decision, Refusa
                 Delivery::Queue => turn_id,
                 Delivery::Steer => running,
                 Delivery::Interrupt => {
-                    events.extend(interrupt(state, queued, by, partial));
+                    events.extend(interrupt(state, queued, by, facts));
                     turn_id
                 }
             };
@@ -56,10 +53,8 @@ pub(super) fn withdraw(state: &State, message_id: MessageId, by: String) -> Resu
 }
 
 /// Changes a message while it waits: what it says, where it stands, how it is delivered.
-pub(super) fn requeue(state: &State, command: Command) -> Result<Decision, Refusal> {
-    let Command::Requeue { message_id, turn_id, parts, delivery, before, by } = command else {
-        unreachable!("decide hands only Requeue to requeue")
-    };
+pub(super) fn requeue(state: &State, requeue: RequeueMessage) -> Result<Decision, Refusal> {
+    let RequeueMessage { message_id, turn_id, parts, delivery, before, by } = requeue;
     let place = place_of(state, message_id)?;
     if delivery == Some(Delivery::Interrupt) {
         return Err(Refusal::invalid("delivery_not_allowed", "a message that waits cannot interrupt")
@@ -174,8 +169,9 @@ fn begin(state: &State, message: Message, turn_id: TurnId, key: Option<String>) 
 }
 
 /// Cancels the running turn in favour of this message, which then runs before all others.
-fn interrupt(state: &State, queued: Queued, by: String, partial: Option<Message>) -> Vec<EventFor> {
+fn interrupt(state: &State, queued: Queued, by: String, facts: &Facts) -> Vec<EventFor> {
     let mut after = state.clone();
     after.queue.push_front(queued);
-    turn::cancel(&after, None, by, Some("interrupted by a message".to_owned()), partial).events
+    let reason = Some("interrupted by a message".to_owned());
+    turn::cancel(&after, CancelTurn { turn_id: None, by, reason }, facts).events
 }

@@ -7,15 +7,20 @@ use super::approval::{may_start, propose, unknown_call};
 use super::turn::{End, end};
 use super::{child, of_turn};
 use crate::{
-    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Limits, Message, Moment, OpenTurn,
-    PATCH_REVIEW, Part, Patch, Refusal, Report, Reviewed, State, ToolCallId, ToolResult, TurnId, TurnStatus,
-    Usage,
+    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Facts, Limits, Message, Moment,
+    OpenTurn, PATCH_REVIEW, Part, Patch, Refusal, RefusalCode, Report, Reviewed, State, ToolCallId,
+    ToolResult, TurnId, TurnStatus, Usage,
 };
 
 /// Takes a report of the running turn's agent.
-pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<Decision, Refusal> {
+pub(super) fn report(
+    state: &State,
+    turn_id: TurnId,
+    report: Report,
+    facts: &Facts,
+) -> Result<Decision, Refusal> {
     let Some(open) = state.turn.as_ref().filter(|turn| turn.id == turn_id) else {
-        let over = || Refusal::conflict("turn_over", format!("turn {turn_id} is over"));
+        let over = || Refusal::conflict(RefusalCode::TurnOver, format!("turn {turn_id} is over"));
         let event = left_behind(state, turn_id, &report).ok_or_else(over)?;
         return Ok(Decision::done(vec![of_turn(turn_id, event)]));
     };
@@ -33,9 +38,7 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
         Report::BatchStarted { parallel } => one(Event::ToolBatchStarted { tool_calls: ids(open), parallel }),
         Report::BatchHalted { tool_call_id } => one(Event::ToolBatchHalted { tool_call_id }),
         Report::BatchCompleted => refuse_open_calls(open).and_then(|()| one(Event::ToolBatchCompleted {})),
-        Report::CallProposed { tool_call, kind, summary, standing, risk, trusted, proof, options } => {
-            propose(state, open, (tool_call, kind, summary, options), standing, (risk, trusted, &proof))
-        }
+        Report::CallProposed(proposed) => propose(state, open, proposed, facts),
         Report::CallStarted { tool_call, kind } => {
             may_start(state, open, &tool_call, kind)?;
             one(Event::ToolCallStarted { tool_call, kind })
@@ -53,7 +56,8 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
             refuse_open_calls(open).and_then(|()| one(Event::MessageAdded { message, idempotency_key: None }))
         }
         Report::Compacted(compaction) => {
-            refuse_open_calls(open).and_then(|()| one(Event::ContextCompacted { compaction: *compaction }))
+            refuse_open_calls(open)?;
+            one(Event::ContextCompacted { compaction: compaction.kept_from(facts.first_kept_seq) })
         }
         Report::AgentUpdated(agent) if state.agent.as_ref() == Some(&agent) => Ok(Decision::unchanged()),
         Report::AgentUpdated(agent) => one(Event::AgentUpdated { agent: *agent }),
@@ -73,10 +77,10 @@ pub(super) fn report(state: &State, turn_id: TurnId, report: Report) -> Result<D
         Report::Completed { stop_reason, verified, verification } => {
             refuse_open_calls(open)?;
             let how = End::Completed { stop_reason, verified, verification };
-            Ok(Decision::done(end(state, open, None, how)))
+            Ok(Decision::done(end(state, open, &Facts::default(), how)))
         }
-        Report::Failed { error, reason, partial } => {
-            Ok(Decision::done(end(state, open, partial, End::Failed { error, reason })))
+        Report::Failed { error, reason } => {
+            Ok(Decision::done(end(state, open, facts, End::Failed { error, reason })))
         }
     }
 }

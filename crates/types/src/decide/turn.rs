@@ -3,9 +3,9 @@
 
 use super::{of_session, of_turn, refuse_if_closed};
 use crate::{
-    Accepted, CallName, CallStatus, Compaction, Decision, Event, EventFor, Failure, Message, MessageId,
-    OpenTurn, PATCH_REVIEW, Part, Plan, Purpose, Refusal, State, ToolResult, TurnId, TurnStatus, Usage,
-    results,
+    Accepted, CallName, CallStatus, CancelTurn, Decision, Event, EventFor, Facts, Failure, Message,
+    MessageId, NewCompaction, OpenTurn, PATCH_REVIEW, Part, Plan, Purpose, Refusal, RefusalCode, State,
+    ToolResult, TurnId, TurnStatus, Usage, results,
 };
 
 /// How a turn ends.
@@ -70,9 +70,10 @@ pub(super) fn compact(state: &State, turn_id: TurnId) -> Result<Decision, Refusa
 }
 
 /// Begins the conversation anew. Nothing leaves the log.
-pub(super) fn reset(state: &State, compaction: Compaction) -> Result<Decision, Refusal> {
+pub(super) fn reset(state: &State, compaction: NewCompaction) -> Result<Decision, Refusal> {
     refuse_if_closed(state)?;
     refuse_if_running(state)?;
+    let compaction = compaction.kept_from(state.last_seq + 1);
     Ok(Decision::done(vec![of_session(Event::ContextCompacted { compaction })]))
 }
 
@@ -91,21 +92,16 @@ fn begin(state: &State, turn_id: TurnId, purpose: Purpose) -> Result<Decision, R
 }
 
 /// Stops the running turn, if it is the one that is meant; an idle session stays as it is.
-pub(super) fn cancel(
-    state: &State,
-    turn_id: Option<TurnId>,
-    by: String,
-    reason: Option<String>,
-    partial: Option<Message>,
-) -> Decision {
+pub(super) fn cancel(state: &State, cancel: CancelTurn, facts: &Facts) -> Decision {
+    let CancelTurn { turn_id, by, reason } = cancel;
     match state.turn.as_ref().filter(|turn| turn_id.is_none_or(|id| id == turn.id)) {
         None => Decision::unchanged(),
-        Some(turn) => Decision::done(end(state, turn, partial, End::Canceled { by, reason })),
+        Some(turn) => Decision::done(end(state, turn, facts, End::Canceled { by, reason })),
     }
 }
 
 /// Closes the session. What waits in the queue is withdrawn, so that nothing starts after it.
-pub(super) fn close(state: &State, by: String, partial: Option<Message>) -> Decision {
+pub(super) fn close(state: &State, by: String, facts: &Facts) -> Decision {
     if refuse_if_closed(state).is_err() {
         return Decision::unchanged();
     }
@@ -118,20 +114,20 @@ pub(super) fn close(state: &State, by: String, partial: Option<Message>) -> Deci
         let mut emptied = state.clone();
         emptied.queue.clear();
         let reason = Some("the session was closed".to_owned());
-        events.extend(end(&emptied, turn, partial, End::Canceled { by: by.clone(), reason }));
+        events.extend(end(&emptied, turn, facts, End::Canceled { by: by.clone(), reason }));
     }
     events.push(of_session(Event::SessionCompleted { by }));
     Decision::done(events)
 }
 
 /// Ends the turn because the daemon stops. What waits in the queue runs at the next start.
-pub(super) fn suspend(state: &State, resumable: bool, partial: Option<Message>) -> Decision {
+pub(super) fn suspend(state: &State, resumable: bool, facts: &Facts) -> Decision {
     let mut held = state.clone();
     held.queue.clear();
     match &state.turn {
         Some(turn) if !(resumable && turn.waits(&state.children)) => {
             let reason = Some("the daemon is shutting down".to_owned());
-            Decision::done(end(&held, turn, partial, End::Canceled { by: "daemon".to_owned(), reason }))
+            Decision::done(end(&held, turn, facts, End::Canceled { by: "daemon".to_owned(), reason }))
         }
         Some(_) | None => Decision::unchanged(),
     }
@@ -139,7 +135,7 @@ pub(super) fn suspend(state: &State, resumable: bool, partial: Option<Message>) 
 
 /// What becomes of a turn that was open when the daemon died. One that only waited is left as it
 /// is; any other is failed, because what it was doing may or may not have happened.
-pub(super) fn recover(state: &State, resumable: bool, partial: Option<Message>) -> Decision {
+pub(super) fn recover(state: &State, resumable: bool, facts: &Facts) -> Decision {
     let Some(turn) = &state.turn else {
         return Decision::done(next(state));
     };
@@ -151,7 +147,7 @@ pub(super) fn recover(state: &State, resumable: bool, partial: Option<Message>) 
         message: "the daemon stopped while this turn was running".to_owned(),
         hint: Some("retry the turn to run it again".to_owned()),
     };
-    Decision::done(end(state, turn, partial, End::Failed { error, reason: "interrupted".to_owned() }))
+    Decision::done(end(state, turn, facts, End::Failed { error, reason: "interrupted".to_owned() }))
 }
 
 /// The event that begins a turn.
@@ -161,7 +157,7 @@ pub(super) fn started(state: &State, turn_id: TurnId, message_ids: Vec<MessageId
 }
 
 /// Ends a turn: partial text, missing results, the terminal, the session's standing, the next turn.
-pub(super) fn end(state: &State, turn: &OpenTurn, partial: Option<Message>, how: End) -> Vec<EventFor> {
+pub(super) fn end(state: &State, turn: &OpenTurn, facts: &Facts, how: End) -> Vec<EventFor> {
     let mut events = Vec::new();
     let stop_reason = match &how {
         End::Completed { .. } => "completed",
@@ -170,7 +166,7 @@ pub(super) fn end(state: &State, turn: &OpenTurn, partial: Option<Message>, how:
         End::Canceled { .. } => "canceled",
     };
     events.extend(repairs(turn, &how));
-    if let Some(message) = partial.and_then(without_calls) {
+    if let Some(message) = facts.partial.clone().and_then(without_calls) {
         let stop_reason = stop_reason.to_owned();
         let completed = Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() };
         events.push(of_turn(turn.id, completed));
@@ -255,8 +251,10 @@ fn without_calls(mut message: Message) -> Option<Message> {
 
 fn refuse_if_running(state: &State) -> Result<(), Refusal> {
     match &state.turn {
-        Some(turn) => Err(Refusal::conflict("turn_running", format!("turn {} is running", turn.id))
-            .hint("wait for it to end, or cancel it")),
+        Some(turn) => {
+            Err(Refusal::conflict(RefusalCode::TurnRunning, format!("turn {} is running", turn.id))
+                .hint("wait for it to end, or cancel it"))
+        }
         None => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
 //! Questions and answers: who is asked, whose answer counts, and how long it holds.
 
 use ostler_types::{
-    Accepted, CallStatus, Change, Command, CommandPattern, Policy, RefusalKind, Report, Rule, Scope,
-    SessionStatus, ToolCall, ToolCallId, TurnId, Verdict,
+    Accepted, AnswerApproval, CallStatus, Change, Command, CommandPattern, Policy, RefusalKind, Report, Rule,
+    Scope, SessionStatus, ToolCall, ToolCallId, TurnId, Verdict,
 };
 use serde_json::json;
 
@@ -35,7 +35,7 @@ fn a_late_answer_is_told_of_the_first_even_when_the_turn_is_over() {
 #[test]
 fn a_question_that_a_cancel_took_away_cannot_be_answered() {
     let (mut world, turn) = waiting(&shell("a", "make"));
-    world.must(cancel(None));
+    world.must(cancel());
     assert_eq!(world.state.pending_approvals().count(), 0);
     expect(&world.refused(answer(turn, "a", Verdict::Approve, "ann")), RefusalKind::Conflict, "not_waiting");
 }
@@ -72,7 +72,7 @@ fn a_denial_reaches_the_agent_with_its_reason_and_the_turn_goes_on() {
     let reason = Some("too much".to_owned());
     let tool_call_id = ToolCallId("a".to_owned());
     let (verdict, scope, by) = (Verdict::Deny, Scope::Once, "ann".to_owned());
-    world.must(Command::Answer {
+    world.must(Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id,
         verdict,
@@ -81,7 +81,7 @@ fn a_denial_reaches_the_agent_with_its_reason_and_the_turn_goes_on() {
         review: None,
         option: None,
         by,
-    });
+    }));
     assert_eq!(world.report(propose(&made)).accepted, Accepted::Denied { reason });
     assert_eq!(world.running(), turn_id);
     assert_eq!(world.state.session.status, SessionStatus::Active);
@@ -108,7 +108,7 @@ fn an_answer_for_the_session_holds_for_the_same_call_only() {
 fn a_denial_makes_no_rule() {
     let (mut world, turn_id) = waiting(&shell("a", "make"));
     let mut command = scoped(turn_id, "a", Scope::Session);
-    if let Command::Answer { verdict, .. } = &mut command {
+    if let Command::Answer(AnswerApproval { verdict, .. }) = &mut command {
         *verdict = Verdict::Deny;
     }
     world.must(command);
@@ -148,11 +148,8 @@ fn a_rule_from_outside_grants_without_a_question() {
     world.submit("go");
     let made = shell("a", "make");
     world.step(std::slice::from_ref(&made));
-    let mut report = propose(&made);
-    if let Report::CallProposed { standing, .. } = &mut report {
-        *standing = true;
-    }
-    let decision = world.report(report);
+    world.facts.allowed_by_rule = true;
+    let decision = world.report(propose(&made));
     assert_eq!((names(&decision), &decision.accepted), (vec!["approval_granted"], &Accepted::Allowed));
     assert_eq!(
         world.state.session.policy.approval.rules,
@@ -240,7 +237,7 @@ fn waiting(call: &ToolCall) -> (World, TurnId) {
 
 fn scoped(turn: TurnId, id: &str, scope: Scope) -> Command {
     let mut command = answer(turn, id, Verdict::Approve, "ann");
-    if let Command::Answer { scope: held, .. } = &mut command {
+    if let Command::Answer(AnswerApproval { scope: held, .. }) = &mut command {
         *held = scope;
     }
     command

@@ -1,9 +1,9 @@
 //! Sessions that a session starts, as the rules see them: who may, what surfaces, what is told.
 
 use ostler_types::{
-    Accepted, ChildNews, ChildOutcome, ChildStatus, Command, Limits, MAX_DEPTH, PendingApproval, Plan,
-    Purpose, Report, Rule, Scope, SessionId, SessionStatus, Subtask, ToolCallId, ToolKind, TurnId, Usage,
-    Verdict,
+    Accepted, AnswerApproval, CancelTurn, ChildNews, ChildOutcome, ChildStatus, Command, Limits, MAX_DEPTH,
+    PendingApproval, Plan, Purpose, Report, Rule, Scope, SessionId, SessionStatus, Subtask, ToolCallId,
+    ToolKind, TurnId, Usage, Verdict,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -51,7 +51,7 @@ fn calls_of_one_name_in_two_sessions_are_two_questions() {
 #[test]
 fn a_turn_that_only_waits_for_a_child_survives_a_restart() {
     let mut world = world_with_child(false);
-    let recover = Command::Recover { resumable: true, partial: None };
+    let recover = Command::Recover { resumable: true };
     assert_eq!(world.must(recover), [""; 0]);
     assert!(world.state.turn.is_some());
     assert_eq!(world.must(ended(ChildStatus::Completed)), ["subagent_completed"]);
@@ -96,8 +96,7 @@ fn a_background_child_that_ends_between_turns_leaves_a_note() {
 #[test]
 fn a_canceled_turn_still_hears_the_end_of_its_children() {
     let mut world = world_with_child(true);
-    let (by, reason, partial) = ("ann".to_owned(), None, None);
-    world.must(Command::Cancel { turn_id: None, by, reason, partial });
+    world.must(Command::Cancel(CancelTurn { turn_id: None, by: "ann".to_owned(), reason: None }));
     assert_eq!(world.state.children.len(), 1);
     assert_eq!(world.must(ended(ChildStatus::Canceled)), ["subagent_completed"]);
     assert!(world.state.children.is_empty());
@@ -149,7 +148,7 @@ fn a_plan_is_checked_and_can_be_picked_up() {
     assert_eq!(world.must(Command::RunPlan { turn_id, plan: good.clone() }), ["turn_started"]);
     assert_eq!(world.state.turn.as_ref().map(|turn| &turn.purpose), Some(&Purpose::Subtasks { plan: good }));
     assert_eq!(world.state.unanswered, [note], "a plan answers nobody");
-    assert_eq!(world.must(Command::Recover { resumable: true, partial: None }), [""; 0]);
+    assert_eq!(world.must(Command::Recover { resumable: true }), [""; 0]);
     let turn_id = world.turn_id();
     assert_eq!(world.refused(Command::Compact { turn_id }).code, "turn_running");
 }
@@ -184,7 +183,7 @@ fn ended(status: ChildStatus) -> Command {
 }
 
 fn answer(turn_id: TurnId) -> Command {
-    Command::Answer {
+    Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id: ToolCallId("call_c".to_owned()),
         verdict: Verdict::Approve,
@@ -193,7 +192,7 @@ fn answer(turn_id: TurnId) -> Command {
         review: None,
         option: None,
         by: "ann".to_owned(),
-    }
+    })
 }
 
 fn approval() -> PendingApproval {

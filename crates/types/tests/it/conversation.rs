@@ -2,7 +2,7 @@
 //! be read from.
 
 use ostler_types::{
-    Command, Compaction, CompactionTrigger, Conversation, Event, Message, Part, Record, Report, Role,
+    Command, CompactionTrigger, Conversation, Event, Message, NewCompaction, Part, Record, Report, Role,
     ToolCallId, results,
 };
 
@@ -70,16 +70,15 @@ fn compact(world: &mut World, to: ostler_types::MessageId, summary: Option<&str>
     let mut conversation = Conversation::default();
     world.log.iter().for_each(|record| conversation.apply(record));
     let summary = summary.map(|text| world.message(Role::User, vec![Part::text(text)]));
-    let compaction = Compaction {
+    world.facts.first_kept_seq = conversation.seq_after(to);
+    let compaction = NewCompaction {
         from_message_id: conversation.messages()[0].id,
         to_message_id: to,
-        summary_message_id: summary.as_ref().map(|summary| summary.id),
         tokens_before: 70,
         tokens_after: 7,
         trigger: CompactionTrigger::Asked,
         summary,
         pruned: pruned.iter().map(|&id| ToolCallId(id.to_owned())).collect(),
-        first_kept_seq: conversation.seq_after(to),
     };
     world.report(Report::Compacted(Box::new(compaction)));
     if own_turn {

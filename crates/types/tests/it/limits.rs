@@ -1,7 +1,8 @@
 //! A state is no larger than its limits, however long its session lives.
 
 use ostler_types::{
-    Change, Command, Delivery, Limits, Part, Policy, RefusalKind, Report, Role, Rule, Scope, TurnId, Verdict,
+    AnswerApproval, Change, Command, Delivery, Facts, Limits, Part, Policy, RefusalKind, Report, Role, Rule,
+    Scope, TurnId, Verdict,
 };
 
 use crate::audit::is_bounded;
@@ -64,7 +65,10 @@ fn the_size_of_a_message_counts_all_its_words() {
         let mut world = World::new();
         let message = world.message(Role::User, parts);
         let command = world.submission_of(message, Delivery::Queue, None);
-        assert!(ostler_types::decide(&world.state, command).is_err(), "{what} has no size");
+        assert!(
+            ostler_types::decide(&world.state, command, &Facts::default()).is_err(),
+            "{what} has no size"
+        );
     }
 }
 
@@ -103,7 +107,7 @@ fn remembered_rules_have_a_number() {
         report(&mut world, step);
         report(&mut world, propose(&made));
         let mut command = answer(turn, &made.id.0, Verdict::Approve, "ann");
-        if let Command::Answer { scope, .. } = &mut command {
+        if let Command::Answer(AnswerApproval { scope, .. }) = &mut command {
             *scope = Scope::Session;
         }
         world.ask_unchecked(command).expect("the call waits");
@@ -131,7 +135,10 @@ fn a_policy_with_too_many_rules_is_refused() {
     assert!(ostler_types::create(new).is_err(), "a session was made with too many rules");
     let world = World::new();
     let command = Command::Update(Change { policy: Some(policy), ..Change::default() });
-    assert!(ostler_types::decide(&world.state, command).is_err(), "a policy was taken with too many rules");
+    assert!(
+        ostler_types::decide(&world.state, command, &Facts::default()).is_err(),
+        "a policy was taken with too many rules"
+    );
 }
 
 /// A retry takes along what came since, and so does the next; the list must not grow for ever.
@@ -169,7 +176,7 @@ fn a_long_error_is_not_kept_whole_in_the_state() {
     let mut error = failure();
     error.message = "x".repeat(2 * Limits::MESSAGE_BYTES);
     let turn_id = world.running();
-    let report = Report::Failed { error, reason: "provider".to_owned(), partial: None };
+    let report = Report::Failed { error, reason: "provider".to_owned() };
     // Refusing it would leave the turn open, so that cutting it is as good.
     drop(world.ask_unchecked(Command::Report { turn_id, report }));
     let kept = world.state.turns[0].error.as_ref().map_or(0, String::len);

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use ostler_types::{
-    Accepted, CallStatus, Change, Command, Decision, Delivery, Event, Message, MessageId, OpenCall, Part,
-    Policy, ReadProof, Refusal, Report, Role, SessionStatus, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, AnswerApproval, CallStatus, Change, Command, Decision, Delivery, Event, Message, MessageId,
+    OpenCall, Part, Policy, ProposedCall, ReadProof, Refusal, Report, RequeueMessage, Role, SessionStatus,
+    SubmitMessage, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
 };
 use serde_json::json;
 
@@ -51,7 +52,8 @@ impl Play {
                 let possible = waits(message_id) && places && delivery != Some(Delivery::Interrupt);
                 let parts = edit.then(|| vec![Part::text("said differently")]);
                 let (turn_id, by) = (self.world.turn_id(), "ann".to_owned());
-                let outcome = self.ask(Command::Requeue { message_id, turn_id, parts, delivery, before, by });
+                let requeue = RequeueMessage { message_id, turn_id, parts, delivery, before, by };
+                let outcome = self.ask(Command::Requeue(requeue));
                 self.demand(
                     Law::Queue,
                     outcome.is_ok() == possible,
@@ -62,7 +64,7 @@ impl Play {
                 let tool_call_id = self.call_id(pick);
                 let turn_id = if other_turn { self.world.turn_id() } else { self.last_turn() };
                 let verdict = if approve { Verdict::Approve } else { Verdict::Deny };
-                self.answer(Command::Answer {
+                self.answer(Command::Answer(AnswerApproval {
                     review: None,
                     option: None,
                     turn_id,
@@ -71,7 +73,7 @@ impl Play {
                     scope,
                     reason: None,
                     by: "ann".to_owned(),
-                });
+                }));
             }
             Move::Cancel { partial } => self.cancel(partial),
             Move::Retry { pick } => {
@@ -101,7 +103,7 @@ impl Play {
                 _ => None,
             })),
             Err(refusal) => {
-                let clear = !refusal.code.is_empty() && !refusal.message.is_empty();
+                let clear = !refusal.code.as_str().is_empty() && !refusal.message.is_empty();
                 self.demand(Law::Status, clear, "a refusal says what was wrong");
             }
         }
@@ -112,11 +114,11 @@ impl Play {
         let key = key.map(|key| format!("key {key}"));
         let message = self.world.message(Role::User, vec![Part::text("please")]);
         let message_id = message.id;
-        let partial = partial.then(|| self.world.partial());
         let mut command = self.world.submission_of(message, delivery, key.as_deref());
-        if let Command::Submit { auto_run: run, partial: written, .. } = &mut command {
-            (*run, *written) = (auto_run, partial);
+        if let Command::Submit(SubmitMessage { auto_run: run, .. }) = &mut command {
+            *run = auto_run;
         }
+        self.world.facts.partial = partial.then(|| self.world.partial());
         let closed = self.world.audit.closed;
         let outcome = self.ask(command);
         let known = key.as_ref().and_then(|key| self.told.get(key)).copied();
@@ -154,7 +156,9 @@ impl Play {
     }
 
     fn answer(&mut self, command: Command) {
-        let Command::Answer { turn_id, tool_call_id, .. } = &command else { panic!("not an answer") };
+        let Command::Answer(AnswerApproval { turn_id, tool_call_id, .. }) = &command else {
+            panic!("not an answer")
+        };
         let audit = &self.world.audit;
         let named = |open: &Call| open.call.id == *tool_call_id && open.waits();
         let waits = audit.open == Some(*turn_id) && audit.calls.iter().any(named);
@@ -165,7 +169,8 @@ impl Play {
     fn cancel(&mut self, partial: bool) {
         let open = self.world.audit.open;
         let partial = partial.then(|| self.world.partial());
-        let decision = self.ask(cancel(partial.clone())).expect("a cancel is never refused");
+        self.world.facts.partial.clone_from(&partial);
+        let decision = self.ask(cancel()).expect("a cancel is never refused");
         match open {
             None => self.demand(
                 Law::Cancel,
@@ -215,8 +220,8 @@ impl Play {
         let rests = before.turn.is_none() && before.queue.is_empty();
         let waits = resumable && !calls.is_empty() && started.is_empty();
         let partial = partial.then(|| self.world.partial());
-        let command = Command::Recover { resumable, partial: partial.clone() };
-        let decision = self.ask(command).expect("a recovery is never refused");
+        self.world.facts.partial.clone_from(&partial);
+        let decision = self.ask(Command::Recover { resumable }).expect("a recovery is never refused");
         if waits || rests {
             let same = decision.events.is_empty() && before == self.world.state;
             self.demand(Law::Recovery, same, "what only waited is left as it was");
@@ -245,10 +250,10 @@ impl Play {
 
     /// The daemon stops in order and comes back.
     fn restart(&mut self, resumable: bool, partial: bool) {
-        let partial = partial.then(|| self.world.partial());
+        self.world.facts.partial = partial.then(|| self.world.partial());
         self.world.audit.suspended = true;
         let queue = self.world.state.queue.clone();
-        self.ask(Command::Suspend { resumable, partial }).expect("a suspension is never refused");
+        self.ask(Command::Suspend { resumable }).expect("a suspension is never refused");
         self.demand(Law::Queue, queue == self.world.state.queue, "the queue outlives the daemon");
         self.world.audit.suspended = false;
         self.recover(resumable, false);
@@ -308,16 +313,16 @@ impl Play {
             Saying::Propose { pick, standing } => {
                 let tool_call = as_tool_sees(&self.some_call(pick));
                 let kind = kind_of(&tool_call.name);
-                Report::CallProposed {
+                self.world.facts.allowed_by_rule = standing;
+                Report::CallProposed(ProposedCall {
                     tool_call,
                     kind,
                     summary: "do it".to_owned(),
-                    standing,
                     risk: None,
                     trusted: true,
                     proof: ReadProof::Earlier,
                     options: Vec::new(),
-                }
+                })
             }
             Saying::Start { pick, altered } => {
                 let mut tool_call = as_tool_sees(&self.some_call(pick));
@@ -340,11 +345,8 @@ impl Play {
             }
             Saying::Completed => completed(),
             Saying::Failed { partial } => {
-                let mut report = failed();
-                if let Report::Failed { partial: written, .. } = &mut report {
-                    *written = partial.then(|| self.world.partial());
-                }
-                report
+                self.world.facts.partial = partial.then(|| self.world.partial());
+                failed()
             }
         }
     }

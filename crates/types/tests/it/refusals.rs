@@ -2,7 +2,8 @@
 //! changes the session. What agents are refused is in [`crate::reports`].
 
 use ostler_types::{
-    Command, Delivery, Event, Limits, Part, Refusal, RefusalKind, Report, Role, ToolCallId, Verdict,
+    AnswerApproval, CancelTurn, Command, Delivery, Event, Limits, Part, Refusal, RefusalKind, Report,
+    RequeueMessage, Role, SubmitMessage, ToolCallId, Verdict,
 };
 use serde_json::json;
 
@@ -75,7 +76,7 @@ fn a_message_without_a_turn_waits_for_an_idle_session() {
     let mut world = World::new();
     world.submit("go");
     let mut command = world.submission("note this", Delivery::Queue);
-    if let Command::Submit { auto_run, .. } = &mut command {
+    if let Command::Submit(SubmitMessage { auto_run, .. }) = &mut command {
         *auto_run = Some(false);
     }
     let refusal = world.refused(command);
@@ -108,7 +109,7 @@ fn a_queued_message_can_be_edited_moved_and_made_to_steer() {
     let turn_id = world.turn_id();
     let change = |message_id, parts, delivery, before| {
         let by = "ann".to_owned();
-        Command::Requeue { message_id, turn_id, parts, delivery, before, by }
+        Command::Requeue(RequeueMessage { message_id, turn_id, parts, delivery, before, by })
     };
     let order = |world: &World| -> Vec<String> {
         world.state.queue.iter().map(|queued| queued.message.text()).collect()
@@ -203,7 +204,7 @@ fn labels_are_short() {
     let submit = world.submission_of(message, Delivery::Queue, long.as_deref());
     let change = ostler_types::Change { title: long.clone(), ..ostler_types::Change::default() };
     let turn_id = world.turn_id();
-    let answer = Command::Answer {
+    let answer = Command::Answer(AnswerApproval {
         review: None,
         option: None,
         turn_id,
@@ -212,7 +213,7 @@ fn labels_are_short() {
         scope: ostler_types::Scope::Once,
         reason: long.clone(),
         by: "ann".to_owned(),
-    };
+    });
     for command in [submit, Command::Update(change), answer] {
         expect(&world.refused(command), RefusalKind::TooLarge, "too_large");
     }
@@ -224,7 +225,7 @@ fn the_reason_of_a_cancel_is_short() {
     let mut world = World::new();
     world.submit("go");
     let reason = Some("x".repeat(Limits::LABEL_BYTES + 1));
-    drop(world.ask(Command::Cancel { turn_id: None, by: "ann".to_owned(), reason, partial: None }));
+    drop(world.ask(Command::Cancel(CancelTurn { turn_id: None, by: "ann".to_owned(), reason })));
     let kept = world.log.iter().filter_map(|record| match &record.event {
         Event::TurnCanceled { reason, .. } | Event::SessionCanceled { reason, .. } => reason.as_ref(),
         _ => None,

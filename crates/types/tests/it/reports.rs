@@ -9,7 +9,7 @@ use crate::world::{
 
 #[test]
 fn a_turn_that_is_over_cannot_be_spoken_of() {
-    for end in [cancel(None), close()] {
+    for end in [cancel(), close()] {
         let mut world = World::new();
         world.submit("go");
         let turn = world.running();

@@ -1,8 +1,8 @@
 //! How turns begin and end: the queue, steering, interrupts, retries, cancels and restarts.
 
 use ostler_types::{
-    Accepted, CallStatus, Command, Decision, Delivery, Event, MessageId, Part, Report, Role, SessionStatus,
-    ToolCall, TurnId, TurnStatus, Verdict,
+    Accepted, CallStatus, CancelTurn, Command, Decision, Delivery, Event, MessageId, Part, Report, Role,
+    SessionStatus, ToolCall, TurnId, TurnStatus, Verdict,
 };
 
 use crate::world::{
@@ -58,7 +58,7 @@ fn the_queue_goes_on_after_every_terminal() {
     let mut world = World::new();
     world.submit("one");
     let (_, turn) = world.submit("two");
-    world.must(cancel(None));
+    world.must(cancel());
     assert_eq!((Some(world.running()), world.state.session.status), (turn, SessionStatus::Active));
 }
 
@@ -141,7 +141,7 @@ fn a_retry_repeats_the_messages_of_the_last_turn() {
         let retry_of = world.running();
         match end {
             Some(report) => drop(world.report(report)),
-            None => drop(world.must(cancel(None))),
+            None => drop(world.must(cancel())),
         }
         let noted = world.add("and this");
         let turn_id = world.turn_id();
@@ -176,20 +176,21 @@ fn a_cancel_keeps_the_text_and_answers_the_calls() {
     let mut world = World::new();
     world.submit("one");
     let partial = world.partial();
-    let decision = world.ask(cancel(Some(partial.clone()))).expect("a cancel is accepted");
+    world.facts.partial = Some(partial.clone());
+    let decision = world.ask(cancel()).expect("a cancel is accepted");
     assert_eq!(names(&decision), ["model_output_completed", "turn_canceled", "session_canceled"]);
     let Event::ModelOutputCompleted { message, .. } = &decision.events[0].event else {
         panic!("the text is kept")
     };
     assert_eq!(message, &partial);
     assert_eq!(world.state.session.status, SessionStatus::Canceled);
-    assert_eq!(world.must(cancel(None)), Vec::<&str>::new());
+    assert_eq!(world.must(cancel()), Vec::<&str>::new());
 
     world.submit("two");
     world.step(&[read("a"), shell("b", "make"), read("c")]);
     world.report(start(&read("a")));
     world.report(propose(&shell("b", "make")));
-    let decision = world.ask(cancel(None)).expect("a cancel is accepted");
+    let decision = world.ask(cancel()).expect("a cancel is accepted");
     let words = "Cancelled by user: tool execution was interrupted".to_owned();
     let expected: Vec<_> = ["a", "b", "c"].map(|id| (id.to_owned(), words.clone())).into();
     assert_eq!(result_texts(&decision), expected);
@@ -201,7 +202,8 @@ fn a_half_written_call_is_not_kept() {
     world.submit("one");
     let text = Part::text("I will");
     let partial = world.message(Role::Assistant, vec![text.clone(), Part::ToolCall { call: read("a") }]);
-    let decision = world.ask(cancel(Some(partial))).expect("a cancel is accepted");
+    world.facts.partial = Some(partial);
+    let decision = world.ask(cancel()).expect("a cancel is accepted");
     let Event::ModelOutputCompleted { message, .. } = &decision.events[0].event else {
         panic!("the text is kept")
     };
@@ -214,13 +216,14 @@ fn an_empty_partial_message_is_not_recorded() {
     let mut world = World::new();
     world.submit("one");
     let partial = world.message(Role::Assistant, vec![Part::text("")]);
-    assert_eq!(world.must(cancel(Some(partial))), ["turn_canceled", "session_canceled"]);
+    world.facts.partial = Some(partial);
+    assert_eq!(world.must(cancel()), ["turn_canceled", "session_canceled"]);
 }
 
 /// A provider refuses a conversation in which anything stands between a call and its result.
 #[test]
 fn a_cancel_that_names_a_turn_touches_no_other() {
-    let named = |turn_id| Command::Cancel { turn_id, by: "ann".to_owned(), reason: None, partial: None };
+    let named = |turn_id| Command::Cancel(CancelTurn { turn_id, by: "ann".to_owned(), reason: None });
     let mut world = World::new();
     world.submit("one");
     let over = world.running();
@@ -244,7 +247,8 @@ fn results_come_before_the_text_that_a_cancel_kept() {
     world.step(&[read("a")]);
     world.report(start(&read("a")));
     let partial = world.partial();
-    let order = world.must(cancel(Some(partial)));
+    world.facts.partial = Some(partial);
+    let order = world.must(cancel());
     let place = |name: &str| order.iter().position(|event| *event == name);
     assert!(place("tool_call_completed") < place("model_output_completed"), "{order:?}");
 }
@@ -256,8 +260,7 @@ fn a_restart_fails_what_ran() {
     world.step(&[read("a"), shell("b", "make")]);
     world.report(start(&read("a")));
     world.report(propose(&shell("b", "make")));
-    let decision =
-        world.ask(Command::Recover { resumable: true, partial: None }).expect("a recovery is accepted");
+    let decision = world.ask(Command::Recover { resumable: true }).expect("a recovery is accepted");
     let results = result_texts(&decision);
     assert_eq!(results[0], ("a".to_owned(), "interrupted: outcome unknown".to_owned()));
     assert_eq!(results[1].0, "b");
@@ -282,8 +285,8 @@ fn a_restart_leaves_what_waited() {
     world.must(answer(turn, "b", Verdict::Approve, "ann"));
     world.must(answer(turn, "c", Verdict::Deny, "ann"));
     let before = world.state.clone();
-    let suspend = Command::Suspend { resumable: true, partial: None };
-    for command in [suspend, Command::Recover { resumable: true, partial: None }] {
+    let suspend = Command::Suspend { resumable: true };
+    for command in [suspend, Command::Recover { resumable: true }] {
         assert_eq!(world.must(command), Vec::<&str>::new());
     }
     assert_eq!(before, world.state);
@@ -298,7 +301,7 @@ fn a_restart_fails_what_waited_with_an_agent_that_cannot_go_on() {
     world.submit("one");
     world.step(&[shell("a", "make")]);
     world.report(propose(&shell("a", "make")));
-    let order = world.must(Command::Recover { resumable: false, partial: None });
+    let order = world.must(Command::Recover { resumable: false });
     assert_eq!(order[order.len() - 2..], ["turn_failed", "session_failed"]);
     assert_eq!(world.state.session.status, SessionStatus::Failed);
 }
@@ -309,11 +312,11 @@ fn a_restart_keeps_the_queue() {
     world.submit("one");
     let (message, turn) = world.submit("two");
     world.audit.suspended = true;
-    let order = world.must(Command::Suspend { resumable: true, partial: None });
+    let order = world.must(Command::Suspend { resumable: true });
     assert_eq!(order, ["turn_canceled", "session_canceled"]);
     assert_eq!(world.state.queue[0].message.id, message);
     world.audit.suspended = false;
-    let order = world.must(Command::Recover { resumable: true, partial: None });
+    let order = world.must(Command::Recover { resumable: true });
     assert_eq!((order, Some(world.running())), (vec!["message_added", "turn_started"], turn));
 }
 
@@ -328,7 +331,7 @@ fn a_close_ends_the_turn_and_empties_the_queue() {
     assert_eq!((order[0], &order[order.len() - 3..]), ("message_withdrawn", &ends[..]));
     assert_eq!(world.state.session.status, SessionStatus::Completed);
     assert_eq!(world.must(close()), Vec::<&str>::new());
-    assert_eq!(world.must(Command::Recover { resumable: true, partial: None }), Vec::<&str>::new());
+    assert_eq!(world.must(Command::Recover { resumable: true }), Vec::<&str>::new());
     assert_eq!(world.audit.faults, []);
 }
 

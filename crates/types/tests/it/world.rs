@@ -3,9 +3,10 @@
 
 use jiff::Timestamp;
 use ostler_types::{
-    Accepted, CallStatus, Command, Decision, Delivery, Event, Failure, Message, MessageId, NewSession,
-    OpenCall, Part, ReadProof, Record, Refusal, Report, Role, Scope, SessionId, State, ToolCall, ToolCallId,
-    ToolKind, ToolResult, TurnId, Usage, Verdict, create, decide,
+    Accepted, AnswerApproval, CallStatus, CancelTurn, Command, Decision, Delivery, Event, Facts, Failure,
+    Message, MessageId, NewSession, OpenCall, Part, ProposedCall, ReadProof, Record, Refusal, Report, Role,
+    Scope, SessionId, State, SubmitMessage, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    Verdict, create, decide,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -17,6 +18,8 @@ pub(crate) struct World {
     pub(crate) state: State,
     pub(crate) log: Vec<Record>,
     pub(crate) audit: Audit,
+    /// What the engine knows of the next command.
+    pub(crate) facts: Facts,
     counter: u64,
 }
 
@@ -35,7 +38,7 @@ impl World {
         let first = Record { seq: 1, ts, session_id, turn_id: None, event };
         let state = State::begin(&first).expect("session_created begins a state");
         let audit = Audit::begin(&first);
-        World { state, log: vec![first], audit, counter: 1000 }
+        World { state, log: vec![first], audit, facts: Facts::default(), counter: 1000 }
     }
 
     /// Decides a command and records what it led to, checking what holds after every command.
@@ -52,7 +55,7 @@ impl World {
 
     /// The same without the checks over the whole log, for long histories.
     pub(crate) fn ask_unchecked(&mut self, command: Command) -> Result<Decision, Refusal> {
-        let decision = decide(&self.state, command)?;
+        let decision = decide(&self.state, command, &std::mem::take(&mut self.facts))?;
         for event in &decision.events {
             self.counter += 1;
             let record = Record {
@@ -113,21 +116,20 @@ impl World {
         delivery: Delivery,
         key: Option<&str>,
     ) -> Command {
-        Command::Submit {
+        Command::Submit(SubmitMessage {
             message,
             turn_id: self.turn_id(),
             delivery,
             auto_run: None,
             idempotency_key: key.map(str::to_owned),
             by: "ann".to_owned(),
-            partial: None,
-        }
+        })
     }
 
     /// Adds a message without a turn.
     pub(crate) fn add(&mut self, text: &str) -> MessageId {
         let mut command = self.submission(text, Delivery::Queue);
-        if let Command::Submit { auto_run, .. } = &mut command {
+        if let Command::Submit(SubmitMessage { auto_run, .. }) = &mut command {
             *auto_run = Some(false);
         }
         self.submitted(command).0
@@ -266,16 +268,15 @@ pub(crate) fn kind_of(tool: &str) -> ToolKind {
 /// An agent's question about a call.
 pub(crate) fn propose(call: &ToolCall) -> Report {
     let kind = kind_of(&call.name);
-    Report::CallProposed {
+    Report::CallProposed(ProposedCall {
         tool_call: call.clone(),
         kind,
         summary: call.name.clone(),
-        standing: false,
         risk: None,
         trusted: true,
         proof: ReadProof::Earlier,
         options: Vec::new(),
-    }
+    })
 }
 
 /// An agent's word that a call is about to take effect.
@@ -288,7 +289,7 @@ pub(crate) fn completed() -> Report {
 }
 
 pub(crate) fn failed() -> Report {
-    Report::Failed { error: failure(), reason: "provider".to_owned(), partial: None }
+    Report::Failed { error: failure(), reason: "provider".to_owned() }
 }
 
 pub(crate) fn failure() -> Failure {
@@ -299,18 +300,19 @@ pub(crate) fn failure() -> Failure {
     }
 }
 
-pub(crate) fn cancel(partial: Option<Message>) -> Command {
-    Command::Cancel { turn_id: None, by: "ann".to_owned(), reason: Some("enough".to_owned()), partial }
+pub(crate) fn cancel() -> Command {
+    let (by, reason) = ("ann".to_owned(), Some("enough".to_owned()));
+    Command::Cancel(CancelTurn { turn_id: None, by, reason })
 }
 
 pub(crate) fn close() -> Command {
-    Command::Close { by: "ann".to_owned(), partial: None }
+    Command::Close { by: "ann".to_owned() }
 }
 
 /// An answer by `by`, for this call only.
 pub(crate) fn answer(turn_id: TurnId, id: &str, verdict: Verdict, by: &str) -> Command {
     let tool_call_id = ToolCallId(id.to_owned());
-    Command::Answer {
+    Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id,
         verdict,
@@ -319,7 +321,7 @@ pub(crate) fn answer(turn_id: TurnId, id: &str, verdict: Verdict, by: &str) -> C
         review: None,
         option: None,
         by: by.to_owned(),
-    }
+    })
 }
 
 pub(crate) fn names(decision: &Decision) -> Vec<&'static str> {

@@ -2,7 +2,7 @@
 //! sessions that a session has started among them.
 
 use ostler_engine::EngineError;
-use ostler_types::{Command, PendingApproval, Scope, Verdict};
+use ostler_types::{AnswerApproval, Command, PendingApproval, Scope, Verdict};
 use uuid::Uuid;
 
 use super::{Answer, failed};
@@ -36,7 +36,7 @@ pub(super) async fn answer(
     let approvals = waiting(door).await?;
     let named = |approval: &&PendingApproval| name(approval) == id;
     let approval = approvals.iter().find(named).ok_or_else(over)?;
-    let command = Command::Answer {
+    let command = Command::Answer(AnswerApproval {
         turn_id: approval.turn_id,
         tool_call_id: approval.tool_call_id.clone(),
         verdict: if approve { Verdict::Approve } else { Verdict::Deny },
@@ -45,7 +45,7 @@ pub(super) async fn answer(
         review: None,
         option: None,
         by: BY.to_owned(),
-    };
+    });
     match door.engine.submit(approval.session_id, command).await {
         Ok(_) => Ok(Outcome::Done { ok: true }.into()),
         Err(EngineError::Refused(_) | EngineError::NotFound) => Err(over()),

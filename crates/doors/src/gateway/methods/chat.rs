@@ -2,7 +2,8 @@
 
 use ostler_engine::{Engine, EngineError};
 use ostler_types::{
-    Accepted, Change, Command, Delivery, Message, MessageId, Part, RefusalKind, Role, SessionId, TurnId,
+    Accepted, CancelTurn, Change, Command, Delivery, Message, MessageId, Part, RefusalKind, Role, SessionId,
+    SubmitMessage, TurnId,
 };
 use uuid::Uuid;
 
@@ -24,15 +25,14 @@ pub(super) async fn send(door: &Door, session: SessionId, text: String) -> Resul
     let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
     let title = label(&text);
     let parts = vec![Part::text(text)];
-    let command = Command::Submit {
+    let command = Command::Submit(SubmitMessage {
         message: Message { id: message_id, role: Role::User, parts, created_at: clock.now() },
         turn_id,
         delivery: Delivery::Queue,
         auto_run: Some(true),
         idempotency_key: None,
         by: BY.to_owned(),
-        partial: None,
-    };
+    });
     let accepted = door.engine.submit(session, command).await.map_err(of_session)?;
     let run_id = match accepted {
         Accepted::Message { turn_id: Some(turn_id), .. } => turn_id.uuid(),
@@ -72,7 +72,7 @@ pub(super) async fn abort(door: &Door, run_id: Uuid) -> Result<Answer, RpcError>
         let queued = view.queue.iter().find(|queued| queued.turn_id == turn_id);
         let command = match queued {
             Some(queued) => Command::Withdraw { message_id: queued.message.id, by },
-            None => Command::Cancel { turn_id: Some(turn_id), by, reason: None, partial: None },
+            None => Command::Cancel(CancelTurn { turn_id: Some(turn_id), by, reason: None }),
         };
         match door.engine.submit(session, command).await {
             Ok(Accepted::Unchanged) => break,

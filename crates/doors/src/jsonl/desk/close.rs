@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ostler_engine::{Engine, EngineError, Item};
 use ostler_types::{
-    Command, Compaction, CompactionTrigger, EventName, Message, MessageId, Part, Queued, Record, Role,
-    SessionId, SessionView,
+    CancelTurn, Command, CompactionTrigger, EventName, Message, MessageId, NewCompaction, Part, Queued,
+    Record, Role, SessionId, SessionView,
 };
 use tokio::time::{Instant, timeout};
 
@@ -25,7 +25,7 @@ impl Desk {
     /// Stops the running turn; an idle session stays as it is.
     pub(super) async fn abort(&mut self, id: Option<String>) -> Result<(), Closed> {
         let Some(id) = self.find(id).await? else { return Ok(()) };
-        let cancel = Command::Cancel { turn_id: None, by: BY.to_owned(), reason: None, partial: None };
+        let cancel = Command::Cancel(CancelTurn { turn_id: None, by: BY.to_owned(), reason: None });
         self.submit(id, cancel).await
     }
 
@@ -46,7 +46,7 @@ impl Desk {
             engine.submit(id, Command::Withdraw { message_id: queued.message.id, by: by() }).await?;
         }
         let reason = Some("the conversation was reset".to_owned());
-        engine.submit(id, Command::Cancel { turn_id: None, by: by(), reason, partial: None }).await?;
+        engine.submit(id, Command::Cancel(CancelTurn { turn_id: None, by: by(), reason })).await?;
         let Some(last) = engine.messages(id, None, 1).await?.messages.pop() else { return Ok(()) };
         let (view, clock) = (engine.view(id).await?, engine.clock());
         let summary = Message {
@@ -55,16 +55,14 @@ impl Desk {
             parts: vec![Part::text(ANEW)],
             created_at: clock.now(),
         };
-        let compaction = Compaction {
+        let compaction = NewCompaction {
             from_message_id: first_message(engine, id).await?.unwrap_or(last.id),
             to_message_id: last.id,
-            summary_message_id: Some(summary.id),
             tokens_before: view.context_tokens.unwrap_or(0),
             tokens_after: 0,
             trigger: CompactionTrigger::Asked,
             summary: Some(summary),
             pruned: Vec::new(),
-            first_kept_seq: view.last_seq + 1,
         };
         engine.submit(id, Command::Reset { compaction: Box::new(compaction) }).await.map(drop)
     }
@@ -83,7 +81,7 @@ impl Desk {
         };
         self.keep(id).await?;
         // That it is closed shows in its events, after all that came before.
-        self.submit(id, Command::Close { by: BY.to_owned(), partial: None }).await
+        self.submit(id, Command::Close { by: BY.to_owned() }).await
     }
 
     /// Writes the file of a session that has one.
@@ -173,7 +171,7 @@ impl Desk {
             |queued: &Queued| Command::Withdraw { message_id: queued.message.id, by: BY.to_owned() };
         let reason = Some("its client has gone".to_owned());
         let turn_id = view.running_turn_id;
-        let cancel = Command::Cancel { turn_id, by: BY.to_owned(), reason, partial: None };
+        let cancel = Command::Cancel(CancelTurn { turn_id, by: BY.to_owned(), reason });
         for command in queued.map(withdraw).chain(runs.then_some(cancel)) {
             if let Err(error) = self.door.engine.submit(open.id, command).await {
                 tracing::warn!(id = %open.id, message = refusal(error).message, "a turn was not stopped");

@@ -1,0 +1,49 @@
+//! Turns new records into the lines that every storage keeps and every client is shown. Pure, so that two storages
+//! keep the same bytes. Where the lines go is left to each storage.
+
+use bytes::Bytes;
+use ostler_types::{NewRecord, Record, SessionId};
+
+use crate::line::{Chain, MAX_APPEND, MAX_LINE, seal, sealed_length};
+use crate::log::{Line, LogError};
+
+/// The lines of records that follow `previous`, the session's newest line; `None` for a new session.
+pub fn seal_records(
+    session: SessionId,
+    first_seq: u64,
+    previous: Option<&Line>,
+    records: Vec<NewRecord>,
+) -> Result<Vec<Line>, LogError> {
+    let (encoded, _) = encode(session, first_seq, records)?;
+    let mut chain = previous.and_then(|line| Chain::claimed(&line.bytes)).unwrap_or(Chain::START);
+    let sealed = encoded.iter().zip(first_seq..).map(|(plain, seq)| {
+        let mut bytes = Vec::with_capacity(sealed_length(plain));
+        chain = seal(plain, chain, &mut bytes);
+        Line { seq, bytes: Bytes::from(bytes) }
+    });
+    Ok(sealed.collect())
+}
+
+/// The records as JSON with their seqs, and their size.
+pub(crate) fn encode(
+    session_id: SessionId,
+    first_seq: u64,
+    records: Vec<NewRecord>,
+) -> Result<(Vec<Vec<u8>>, usize), LogError> {
+    let (mut encoded, mut total) = (Vec::with_capacity(records.len()), 0);
+    for (NewRecord { ts, turn_id, event }, seq) in records.into_iter().zip(first_seq..) {
+        let record = Record { seq, ts, session_id, turn_id, event };
+        let plain = serde_json::to_vec(&record)
+            .map_err(|error| LogError::Io(format!("a record cannot be written as JSON: {error}")))?;
+        let size = sealed_length(&plain);
+        if size > MAX_LINE {
+            return Err(LogError::TooLarge { size, limit: MAX_LINE });
+        }
+        total += size + 2;
+        encoded.push(plain);
+    }
+    if total > MAX_APPEND {
+        return Err(LogError::TooLarge { size: total, limit: MAX_APPEND });
+    }
+    Ok((encoded, total))
+}

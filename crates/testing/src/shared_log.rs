@@ -1,0 +1,296 @@
+//! A log in memory that several engines share, as nodes share a database: whoever claims a session last owns it, and
+//! the owners before are fenced out. It keeps the same lines as the log on disk.
+//!
+//! Everything that a test must know of ownership is counted here. Pauses and thefts are left to the test.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use ostler_eventlog::{Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, seal_records};
+use ostler_types::{Delta, EventName, NewRecord, SessionId, TurnId};
+use tokio::sync::watch;
+
+/// Called with a session before it is claimed, as whatever another node does just then.
+type BeforeClaim = Arc<dyn Fn(&SharedLog, SessionId) + Send + Sync>;
+
+/// The log. Engines hold it in an `Arc`.
+pub struct SharedLog {
+    kept: Mutex<Kept>,
+    feed_end: watch::Sender<FeedPosition>,
+}
+
+#[derive(Default)]
+struct Kept {
+    sessions: HashMap<SessionId, Stored>,
+    feed: Vec<(SessionId, Line)>,
+    before_claim: Option<BeforeClaim>,
+    refused: u64,
+}
+
+#[derive(Default)]
+struct Stored {
+    epoch: u64,
+    lines: Vec<Line>,
+    drafts: Vec<(TurnId, Delta)>,
+    blobs: BTreeMap<String, Bytes>,
+    parent: Option<SessionId>,
+    is_settled: bool,
+    is_unfinished: bool,
+}
+
+impl Default for SharedLog {
+    fn default() -> SharedLog {
+        SharedLog { kept: Mutex::default(), feed_end: watch::Sender::new(FeedPosition(0)) }
+    }
+}
+
+impl SharedLog {
+    /// Takes a session away from its owner, who is not told.
+    pub fn steal(&self, session: SessionId) -> Epoch {
+        let mut kept = self.kept();
+        let stored = kept.sessions.entry(session).or_default();
+        stored.epoch += 1;
+        Epoch(stored.epoch)
+    }
+
+    /// Takes a session away from its owner and appends to it, as another node does.
+    pub fn steal_and_append(&self, session: SessionId, records: Vec<NewRecord>) -> Result<(), LogError> {
+        let epoch = self.steal(session);
+        let next = self.kept().sessions.get(&session).map_or(0, |stored| stored.lines.len()) as u64 + 1;
+        self.append_now(session, epoch, next, records).map(drop)
+    }
+
+    /// Runs this before every claim.
+    pub fn before_claim(&self, run: impl Fn(&SharedLog, SessionId) + Send + Sync + 'static) {
+        self.kept().before_claim = Some(Arc::new(run));
+    }
+
+    /// Every line of a session.
+    pub fn lines(&self, session: SessionId) -> Vec<Line> {
+        self.kept().sessions.get(&session).map(|stored| stored.lines.clone()).unwrap_or_default()
+    }
+
+    /// How many writes of owners that had lost their session were refused.
+    pub fn refused(&self) -> u64 {
+        self.kept().refused
+    }
+
+    fn append_now(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        expected_seq: u64,
+        records: Vec<NewRecord>,
+    ) -> Result<Vec<Line>, LogError> {
+        let mut kept = self.kept();
+        kept.owned(session, epoch)?;
+        let stored = kept.sessions.entry(session).or_default();
+        let next = stored.lines.len() as u64 + 1;
+        if expected_seq != next {
+            let expected = expected_seq;
+            return Err(LogError::Conflict { expected, next });
+        }
+        let lines = seal_records(session, expected_seq, stored.lines.last(), records)?;
+        stored.is_settled = false;
+        let ends = |line: &Line| {
+            line.name().is_some_and(|name| name == EventName::ModelOutputCompleted || name.ends_turn())
+        };
+        if lines.iter().any(ends) {
+            stored.drafts.clear();
+        }
+        stored.lines.extend(lines.iter().cloned());
+        kept.feed.extend(lines.iter().map(|line| (session, line.clone())));
+        self.feed_end.send_replace(FeedPosition(kept.feed.len() as u64));
+        Ok(lines)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Refuses what a former owner writes.
+    fn owned(&mut self, session: SessionId, epoch: Epoch) -> Result<(), LogError> {
+        let is_owner = self.sessions.get(&session).is_some_and(|stored| Epoch(stored.epoch) == epoch);
+        self.refused += u64::from(!is_owner);
+        if is_owner { Ok(()) } else { Err(LogError::Fenced) }
+    }
+
+    fn existing(&self, session: SessionId) -> Result<&Stored, LogError> {
+        self.sessions.get(&session).filter(|stored| !stored.lines.is_empty()).ok_or(LogError::NotFound)
+    }
+}
+
+/// A future that is over at once.
+fn now<'a, T: Send + 'a>(result: Result<T, LogError>) -> BoxFuture<'a, Result<T, LogError>> {
+    Box::pin(std::future::ready(result))
+}
+
+impl Log for SharedLog {
+    fn claim(&self, session: SessionId) -> BoxFuture<'_, Result<Claim, LogError>> {
+        let before = self.kept().before_claim.clone();
+        if let Some(before) = before {
+            before(self, session);
+        }
+        let mut kept = self.kept();
+        let stored = kept.sessions.entry(session).or_default();
+        stored.epoch += 1;
+        now(Ok(Claim { epoch: Epoch(stored.epoch), last_seq: stored.lines.len() as u64 }))
+    }
+
+    fn release(&self, session: SessionId, epoch: Epoch, rested: bool) -> BoxFuture<'_, Result<(), LogError>> {
+        let mut kept = self.kept();
+        let owned = kept.owned(session, epoch);
+        if let (Ok(()), Some(stored)) = (&owned, kept.sessions.get_mut(&session)) {
+            stored.is_settled |= rested;
+        }
+        now(owned)
+    }
+
+    fn append(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        expected_seq: u64,
+        records: Vec<NewRecord>,
+    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>> {
+        now(self.append_now(session, epoch, expected_seq, records))
+    }
+
+    fn begin(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        self.kept().sessions.entry(session).or_default().is_unfinished = true;
+        now(Ok(()))
+    }
+
+    fn finish(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        self.kept().sessions.entry(session).or_default().is_unfinished = false;
+        now(Ok(()))
+    }
+
+    fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        let mut kept = self.kept();
+        let exists = kept.existing(parent).map(drop);
+        if exists.is_ok() {
+            kept.sessions.entry(session).or_default().parent = Some(parent);
+        }
+        now(exists)
+    }
+
+    fn placed_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+        let kept = self.kept();
+        let placed = kept.sessions.iter().filter(|(_, stored)| stored.parent == Some(parent));
+        now(Ok(placed.map(|(session, _)| *session).collect()))
+    }
+
+    fn read(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit_bytes: usize,
+    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>> {
+        let kept = self.kept();
+        let mut room = limit_bytes;
+        let page = kept.existing(session).map(|stored| {
+            let lines = stored.lines.iter().filter(|line| line.seq >= from).enumerate();
+            let fits = |(index, line): &(usize, &Line)| {
+                let fits = *index == 0 || line.bytes.len() <= room;
+                room = room.saturating_sub(line.bytes.len());
+                fits
+            };
+            lines.take_while(fits).map(|(_, line)| line.clone()).collect()
+        });
+        now(page)
+    }
+
+    fn last_seq(&self, session: SessionId) -> BoxFuture<'_, Result<u64, LogError>> {
+        now(Ok(self.kept().sessions.get(&session).map_or(0, |stored| stored.lines.len() as u64)))
+    }
+
+    fn save_draft(&self, session: SessionId, epoch: Epoch, turn: TurnId, delta: Delta) {
+        let mut kept = self.kept();
+        if kept.owned(session, epoch).is_ok()
+            && let Some(stored) = kept.sessions.get_mut(&session)
+        {
+            stored.drafts.push((turn, delta));
+        }
+    }
+
+    fn drafts(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(TurnId, Delta)>, LogError>> {
+        now(Ok(self.kept().sessions.get(&session).map(|stored| stored.drafts.clone()).unwrap_or_default()))
+    }
+
+    fn put_blob(
+        &self,
+        session: SessionId,
+        name: String,
+        content: Vec<u8>,
+    ) -> BoxFuture<'_, Result<(), LogError>> {
+        let mut kept = self.kept();
+        let exists = kept.existing(session).map(drop);
+        if let (Ok(()), Some(stored)) = (&exists, kept.sessions.get_mut(&session)) {
+            stored.blobs.insert(name, content.into());
+        }
+        now(exists)
+    }
+
+    fn get_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Bytes, LogError>> {
+        let blob = self.kept().sessions.get(&session).and_then(|stored| stored.blobs.get(&name).cloned());
+        now(blob.ok_or(LogError::NotFound))
+    }
+
+    fn share_blob(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        name: String,
+    ) -> BoxFuture<'_, Result<(), LogError>> {
+        let mut kept = self.kept();
+        let blob = kept.sessions.get(&from).and_then(|stored| stored.blobs.get(&name).cloned());
+        let shared = blob.ok_or(LogError::NotFound).map(|blob| {
+            kept.sessions.entry(to).or_default().blobs.entry(name).or_insert(blob);
+        });
+        now(shared)
+    }
+
+    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+        let kept = self.kept();
+        let made = kept.sessions.iter().filter(|(_, stored)| !stored.lines.is_empty());
+        now(Ok(made.map(|(session, _)| *session).collect()))
+    }
+
+    fn unsettled(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+        let kept = self.kept();
+        let open = kept.sessions.iter().filter(|(_, stored)| !stored.lines.is_empty() && !stored.is_settled);
+        now(Ok(open.map(|(session, _)| *session).collect()))
+    }
+
+    fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        let mut kept = self.kept();
+        let removed = kept.existing(session).map(drop);
+        kept.sessions.remove(&session);
+        now(removed)
+    }
+
+    fn read_feed(
+        &self,
+        from: FeedPosition,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<FeedRecord>, LogError>> {
+        let kept = self.kept();
+        let start = usize::try_from(from.0).unwrap_or(usize::MAX);
+        let records = kept.feed.iter().zip(1..).skip(start).take(limit);
+        let record = |((session_id, line), next): (&(SessionId, Line), u64)| FeedRecord {
+            next: FeedPosition(next),
+            session_id: *session_id,
+            line: line.clone(),
+        };
+        now(Ok(records.map(record).collect()))
+    }
+
+    fn feed_end(&self) -> watch::Receiver<FeedPosition> {
+        self.feed_end.subscribe()
+    }
+}
