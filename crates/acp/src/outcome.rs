@@ -6,8 +6,8 @@ use agent_client_protocol::v1::schema::{
     Diff, ToolCall as AgentCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields,
 };
-use ostler_files::{Comparison, Names};
 use ostler_types::{Part, ToolResult};
+use ostler_workspace_fs::{Comparison, Names};
 use serde_json::{Value, json};
 
 use crate::content::{Piece, from_block};

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ostler_files::open_beneath;
+use ostler_workspace_fs::open_beneath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, open, readlinkat, statat};
 use rustix::io::Errno;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ostler_files::{Comparison, Names, is_binary};
+use ostler_workspace_fs::{Comparison, Names, is_binary};
 
 use crate::beneath::Tree;
 use crate::capture::{CaptureOptions, Checkpoint};

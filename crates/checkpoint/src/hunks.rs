@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ostler_files::{Comparison, is_binary};
+use ostler_workspace_fs::{Comparison, is_binary};
 
 use crate::beneath::Tree;
 use crate::capture::Checkpoint;

@@ -190,5 +190,5 @@ pub(crate) fn read_rules(base: impl AsFd, path: &Path) -> Option<Vec<u8>> {
 
 /// A file of rules above the workspace.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    ostler_files::read_unlinked(path, MAX_BYTES).ok()
+    ostler_workspace_fs::read_unlinked(path, MAX_BYTES).ok()
 }

@@ -5,7 +5,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ostler_files::read_unlinked;
+use ostler_workspace_fs::read_unlinked;
 
 /// How large an index may be.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;

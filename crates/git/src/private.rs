@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use ostler_files::read_unlinked;
+use ostler_workspace_fs::read_unlinked;
 use tempfile::TempDir;
 
 use crate::repository::Repository;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ostler_files::read_unlinked;
+use ostler_workspace_fs::read_unlinked;
 
 use crate::error::GitError;
 use crate::safe_config::SafeConfig;

@@ -58,7 +58,7 @@ pub(crate) struct SafeConfig {
 impl SafeConfig {
     /// Reads a file, and nothing that it includes. One that is missing or too large has no settings.
     pub(crate) fn read(path: &Path) -> SafeConfig {
-        let bytes = ostler_files::read_unlinked(path, MAX_BYTES).unwrap_or_default();
+        let bytes = ostler_workspace_fs::read_unlinked(path, MAX_BYTES).unwrap_or_default();
         let mut config = SafeConfig::default();
         let mut section: Option<(String, Option<String>)> = None;
         for line in bytes.split(|byte| *byte == b'\n') {

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ostler_files::Tree;
+use ostler_workspace_fs::Tree;
 use rustix::io::Errno;
 
 use crate::git_config::{self, GitConfig};

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use ostler_files::open_regular;
+use ostler_workspace_fs::open_regular;
 
 /// How much of a file is looked at.
 pub(crate) const MAXIMUM_BYTES: u64 = 1 << 20;

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ostler_files::read_unlinked;
+use ostler_workspace_fs::read_unlinked;
 
 use crate::git_config::GitConfig;
 use crate::protected::{By, Missing, Wanted};

@@ -28,7 +28,7 @@ pub(crate) fn gitlinks(directory: &Path, object_bytes: usize) -> Vec<PathBuf> {
     files.extend(shared.take(MAXIMUM_SHARED).map(|entry| entry.path()));
     let mut found = Vec::new();
     for file in files {
-        if let Ok(bytes) = ostler_files::read_unlinked(&file, MAXIMUM_BYTES) {
+        if let Ok(bytes) = ostler_workspace_fs::read_unlinked(&file, MAXIMUM_BYTES) {
             // What was found before the reading failed counts.
             let _ = read(&bytes, object_bytes, &mut found);
         }

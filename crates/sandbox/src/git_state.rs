@@ -11,7 +11,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ostler_files::Tree;
+use ostler_workspace_fs::Tree;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
@@ -274,7 +274,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    use ostler_files::Tree;
+    use ostler_workspace_fs::Tree;
 
     use super::{GitState, is_repository};
 

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ostler_files::Tree;
+use ostler_workspace_fs::Tree;
 use rustix::fs::{FileType, Stat, lstat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ostler_files::Tree;
+use ostler_workspace_fs::Tree;
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use tokio::sync::oneshot;

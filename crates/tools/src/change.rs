@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ostler_files::Names;
 use ostler_types::{ChangeKind, FileChange};
+use ostler_workspace_fs::Names;
 use serde_json::{Value, json};
 
 use crate::blocking::Stop;

@@ -1,6 +1,6 @@
 //! What a change of a text came to: how many lines, and a diff for people.
 
-use ostler_files::{Comparison, Names};
+use ostler_workspace_fs::{Comparison, Names};
 
 /// What a change came to.
 #[derive(Debug, Clone, PartialEq, Eq)]

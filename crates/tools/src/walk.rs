@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ostler_files::WalkQueue;
 use ostler_repo_map::Stamp;
 use ostler_sandbox::{PROTECTED_NAMES, holds_a_place};
+use ostler_workspace_fs::WalkQueue;
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
 

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use ostler_files::open_regular;
+use ostler_workspace_fs::open_regular;
 
 /// How much of a file is looked at.
 const MAX_BYTES: u64 = 256 * 1024;

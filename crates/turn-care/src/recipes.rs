@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 
-use ostler_files::open_regular;
+use ostler_workspace_fs::open_regular;
 use sha2::{Digest, Sha256};
 
 /// Files by their name in the workspace, each with a sum of what counts in it.

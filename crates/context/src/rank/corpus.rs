@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ignore::WalkBuilder;
-use ostler_files::is_binary;
 use ostler_repo_map::{Stamp, Tags};
+use ostler_workspace_fs::is_binary;
 
 use super::Until;
 use super::words;

@@ -6,7 +6,7 @@ use super::document::Document;
 use super::read::read;
 use super::{FileAction, Patch};
 use crate::Failed;
-use ostler_files::Names;
+use ostler_workspace_fs::Names;
 
 use crate::diff::diff;
 

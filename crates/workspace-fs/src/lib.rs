@@ -1,5 +1,5 @@
-//! What more than one crate does with files: diffs of their lines, walks by several threads, directories
-//! that paths cannot leave, and files that are no pipes.
+//! File system primitives that more than one crate needs, each of them once: directories that paths cannot
+//! leave, reads that no pipe can block, line diffs, and the queue of a walk by several threads.
 
 mod beneath;
 mod lines;
