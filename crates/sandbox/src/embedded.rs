@@ -9,15 +9,20 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::{GitConfig, Tree, visit_git_index};
 use rustix::io::Errno;
 
-use crate::git_config::{self, GitConfig};
+use crate::git_directory;
 use crate::nested::Nested;
-use crate::{git_directory, git_index};
 
 /// How many repositories are looked at.
 const MAXIMUM_REPOSITORIES: usize = 128;
+/// How much of an index is read: about 300 thousand files.
+const MAXIMUM_INDEX_BYTES: u64 = 32 << 20;
+/// How many repositories of one index are looked at.
+const MAXIMUM_GITLINKS: usize = 256;
+/// The mode of a repository in an index.
+const GITLINK: u32 = 0o160_000;
 /// How many reasons are given for one.
 const MAXIMUM_REASONS: usize = 8;
 
@@ -98,7 +103,7 @@ const OWN_SETTINGS: &str = ".git/config";
 impl OwnSettings {
     fn look(workspace: &Path) -> Option<OwnSettings> {
         let tree = Tree::open(workspace).ok()?;
-        let (text, stat) = tree.read(Path::new(OWN_SETTINGS), git_config::MAXIMUM_BYTES).ok()?;
+        let (text, stat) = tree.read(Path::new(OWN_SETTINGS), GitConfig::MAX_BYTES).ok()?;
         let reasons =
             GitConfig::suspects(&String::from_utf8_lossy(&text), |setting| !HARMLESS.contains(&setting));
         Some(OwnSettings { text, mode: stat.st_mode & 0o777, reasons: reasons.into_iter().collect() })
@@ -122,7 +127,7 @@ impl Embedded {
                 armed.insert(worktree.clone(), reasons(&directory, workspace));
                 seen.insert(worktree.clone());
             }
-            for link in git_index::gitlinks(&directory, object_bytes(&directory)) {
+            for link in gitlinks(&directory) {
                 let inside = link.components().all(|part| matches!(part, Component::Normal(_)));
                 let path = worktree.join(link);
                 if inside && seen.insert(path.clone()) {
@@ -206,7 +211,7 @@ fn reasons(directory: &Path, workspace: &Path) -> BTreeSet<String> {
 /// files that it cannot read itself, so none is followed: the model is told what is found.
 fn reasons_inside(tree: &Tree, directory: &Path, reasons: &mut BTreeSet<String>) {
     for name in ["config", "config.worktree"] {
-        match tree.read(&directory.join(name), git_config::MAXIMUM_BYTES) {
+        match tree.read(&directory.join(name), GitConfig::MAX_BYTES) {
             Ok((text, _)) => {
                 let text = String::from_utf8_lossy(&text);
                 reasons.extend(GitConfig::suspects(&text, |setting| !HARMLESS.contains(&setting)));
@@ -234,7 +239,14 @@ fn shared(directory: &Path) -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-fn object_bytes(directory: &Path) -> usize {
-    let config = GitConfig::read(&directory.join("config"));
-    if config.values("extensions.objectformat").next_back() == Some("sha256") { 32 } else { 20 }
+/// The paths of the repositories that the index in a repository directory names, relative to its worktree. Git
+/// enters those for every `git status` at the top.
+fn gitlinks(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    visit_git_index(directory, MAXIMUM_INDEX_BYTES, |path, mode| {
+        if mode == GITLINK && found.len() < MAXIMUM_GITLINKS {
+            found.push(path.to_owned());
+        }
+    });
+    found
 }

@@ -7,9 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::read_unlinked;
+use ostler_workspace_fs::{GitConfig, read_unlinked};
 
-use crate::git_config::GitConfig;
 use crate::protected::{By, Missing, Wanted};
 
 /// How deep repositories of submodules are looked for.

@@ -11,11 +11,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::{GitConfig, Tree};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
-
-use crate::git_config::GitConfig;
 
 const DIRECTORY: &str = "rebase-merge";
 /// The list, and the one that it is made from again.

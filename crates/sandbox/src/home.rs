@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::git_config::GitConfig;
+use ostler_workspace_fs::GitConfig;
 
 /// Where compilers, runtimes and their programs are installed below a home directory.
 const TOOLCHAINS: &[&str] = &[

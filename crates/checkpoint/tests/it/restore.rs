@@ -256,27 +256,63 @@ fn a_checkpoint_is_not_restored_in_another_workspace() {
 
 #[test]
 fn a_file_that_git_tracks_is_restored_though_a_rule_ignores_it() {
+    let whole: &[&[&str]] = &[&["add", "--force", "dist/tracked.js"]];
+    let split: &[&[&str]] = &[
+        &["add", "--force", "dist/tracked.js", "dist/other.js"],
+        &["update-index", "--split-index"],
+        // The shared part of the index still lists it; the other part says that it is gone.
+        &["rm", "--quiet", "--cached", "dist/other.js"],
+    ];
+    for format in ["sha1", "sha256"] {
+        for version in ["2", "4"] {
+            for steps in [whole, split] {
+                restores_tracked_files(format, version, steps);
+            }
+        }
+    }
+}
+
+fn restores_tracked_files(format: &str, version: &str, steps: &[&[&str]]) {
+    let kind = format!("{format}, index version {version}, {steps:?}");
     let fixture = Fixture::new();
     fixture.write(".gitignore", "dist/\n");
     fixture.write("dist/tracked.js", "old");
     fixture.write("dist/other.js", "old");
-    let git = |arguments: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        let output = command.arg("-C").arg(&fixture.workspace).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-    };
-    git(&["init", "--quiet"]);
-    git(&["add", "--force", "dist/tracked.js"]);
+    fixture.git(&["init", "--quiet", &format!("--object-format={format}")]);
+    fixture.git(&["config", "index.version", version]);
+    for step in steps {
+        fixture.git(step);
+    }
     let before = fixture.capture();
-    assert_eq!(before.files, 2, ".gitignore and dist/tracked.js");
+    assert_eq!(before.files, 2, ".gitignore and dist/tracked.js: {kind}");
     fixture.write("dist/other.js", "new");
     fixture.write("dist/added.js", "new");
     fs::remove_file(fixture.at("dist/tracked.js")).unwrap();
     let after = fixture.capture_since(&before);
-    assert_eq!(fixture.restore(&before, Some(&after)).conflicts, []);
+    assert_eq!(fixture.restore(&before, Some(&after)).conflicts, [], "{kind}");
     assert_eq!(
         (fixture.read("dist/tracked.js"), fixture.read("dist/other.js")),
-        ("old".into(), "new".into())
+        ("old".into(), "new".into()),
+        "{kind}"
     );
-    assert!(fixture.at("dist/added.js").exists());
+    assert!(fixture.at("dist/added.js").exists(), "{kind}");
+}
+
+#[test]
+fn a_tracked_file_is_restored_in_a_linked_worktree_with_sha256_objects() {
+    let fixture = Fixture::new();
+    let main = fixture.outside().join("main");
+    let (main, workspace) = (main.to_str().unwrap(), fixture.workspace.to_str().unwrap());
+    fixture.git(&["init", "--quiet", "--object-format=sha256", main]);
+    let author = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    let commit = [&["-C", main], &author[..], &["commit", "--quiet", "--allow-empty", "-m", "x"]].concat();
+    fixture.git(&commit);
+    fixture.git(&["-C", main, "worktree", "add", "--quiet", "--force", workspace]);
+    fixture.write(".gitignore", "*.js\n");
+    fixture.write("tracked.js", "old");
+    fixture.git(&["add", "--force", "tracked.js"]);
+    let before = fixture.capture();
+    fs::remove_file(fixture.at("tracked.js")).unwrap();
+    fixture.restore(&before, Some(&fixture.capture_since(&before)));
+    assert_eq!(fixture.read("tracked.js"), "old");
 }

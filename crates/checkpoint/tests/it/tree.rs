@@ -66,6 +66,13 @@ impl Fixture {
         fs::read_to_string(self.at(path)).unwrap()
     }
 
+    /// Runs the real git in the workspace, which must succeed.
+    pub(crate) fn git(&self, arguments: &[&str]) {
+        let mut command = std::process::Command::new("git");
+        let output = command.arg("-C").arg(&self.workspace).args(arguments).output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+    }
+
     pub(crate) fn chmod(&self, path: &str, mode: u32) {
         fs::set_permissions(self.at(path), fs::Permissions::from_mode(mode)).unwrap();
     }

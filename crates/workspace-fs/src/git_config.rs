@@ -1,37 +1,38 @@
-//! Reads as much of a git configuration file as the sandbox has to know, without running git. What it
-//! does not understand it leaves out; nothing is opened because of what a file says.
+//! Reads settings from a git configuration file, without running git. What it does not understand it leaves out;
+//! nothing is opened because of what a file says, so includes are left to the callers.
 
 use std::io::Read;
 use std::path::Path;
 
-use ostler_workspace_fs::open_regular;
-
-/// How much of a file is looked at.
-pub(crate) const MAXIMUM_BYTES: u64 = 1 << 20;
+use crate::regular::open_regular;
 
 /// The settings of one file, as `section.key` in lower case and the value.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct GitConfig(Vec<(String, String)>);
+pub struct GitConfig(Vec<(String, String)>);
 
 impl GitConfig {
+    /// The size of the largest file that is read.
+    pub const MAX_BYTES: u64 = 1 << 20;
+
     /// Reads a file. One that is missing or too large has no settings.
-    pub(crate) fn read(path: &Path) -> GitConfig {
+    pub fn read(path: &Path) -> GitConfig {
         let mut text = Vec::new();
-        let read = open_regular(path).and_then(|file| file.take(MAXIMUM_BYTES + 1).read_to_end(&mut text));
-        if read.is_err() || text.len() as u64 > MAXIMUM_BYTES {
+        let read =
+            open_regular(path).and_then(|file| file.take(GitConfig::MAX_BYTES + 1).read_to_end(&mut text));
+        if read.is_err() || text.len() as u64 > GitConfig::MAX_BYTES {
             return GitConfig::default();
         }
         GitConfig::parse(&String::from_utf8_lossy(&text))
     }
 
     /// All values of a setting, the last one being the one that counts.
-    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
+    pub fn values<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// The names of settings that `is_suspect` names, and of all that is written in a way that this reading
     /// and git's could take differently: whoever hides a setting from it is found out by that.
-    pub(crate) fn suspects(text: &str, is_suspect: impl Fn(&str) -> bool) -> Vec<String> {
+    pub fn suspects(text: &str, is_suspect: impl Fn(&str) -> bool) -> Vec<String> {
         let mut found: Vec<String> = GitConfig::parse(text).0.into_iter().map(|(name, _)| name).collect();
         found.retain(|name| is_suspect(name));
         if !text.lines().all(is_plain) {
@@ -42,11 +43,7 @@ impl GitConfig {
 
     /// The text with comments in place of settings that `before` does not have and `is_suspect` names. None where it is
     /// written in a way that this reading and git's could take differently.
-    pub(crate) fn without_new(
-        text: &str,
-        before: &GitConfig,
-        is_suspect: impl Fn(&str) -> bool,
-    ) -> Option<String> {
+    pub fn without_new(text: &str, before: &GitConfig, is_suspect: impl Fn(&str) -> bool) -> Option<String> {
         if !text.lines().all(is_plain) {
             return None;
         }
@@ -67,7 +64,8 @@ impl GitConfig {
         Some(out)
     }
 
-    pub(crate) fn parse(text: &str) -> GitConfig {
+    /// Reads the text of a file.
+    pub fn parse(text: &str) -> GitConfig {
         let mut section = String::new();
         let mut settings = Vec::new();
         let mut rest = text.trim_start_matches('\u{feff}');
