@@ -1,19 +1,15 @@
 //! Reads a file of the workspace for an agent, as it is. Whether the file may be looked at is for our own tool to
 //! say, which knows what is hidden; then the kernel resolves the path beneath the workspace, whatever links say.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ostler_tools::{ToolContext, Tools};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2};
-use rustix::io::Errno;
+use ostler_workspace_fs::{Links, ReadError, Tree};
 use serde_json::json;
 
 /// How long a file may be that is read at once.
 const MAX_BYTES: u64 = 10 << 20;
-/// How often an open is tried while somebody renames directories under it.
-const ATTEMPTS: usize = 32;
 
 /// Reads a file, or some of its lines counted from 1. The error says what was wrong.
 pub(crate) async fn read(
@@ -30,35 +26,23 @@ pub(crate) async fn read(
         return Err(looked.text);
     }
     let (path, absolute) = (PathBuf::from(path), workspace.join(path));
-    let text = tokio::task::spawn_blocking(move || read_beneath(&workspace, &path)).await;
+    let text = tokio::task::spawn_blocking(move || read_whole(&workspace, &path)).await;
     let text = text.map_err(|error| error.to_string())??;
     let unsaved = tools.editors().unsaved(session, &absolute, Some(&text)).await;
     Ok(lines(&unsaved.unwrap_or(text), line, limit))
 }
 
-fn read_beneath(workspace: &Path, path: &Path) -> Result<String, String> {
-    let cannot = |errno: Errno| format!("{} cannot be read: {}", path.display(), std::io::Error::from(errno));
+fn read_whole(workspace: &Path, path: &Path) -> Result<String, String> {
+    let cannot = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
     let real = workspace.canonicalize().map_err(|error| error.to_string())?;
     let relative = path.strip_prefix(workspace).or_else(|_| path.strip_prefix(&real)).unwrap_or(path);
-    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = open(workspace, directory, Mode::empty()).map_err(cannot)?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let mut opened = Err(Errno::AGAIN);
-    for _ in 0..ATTEMPTS {
-        opened = openat2(&root, relative, flags, Mode::empty(), resolve);
-        if !matches!(opened, Err(Errno::AGAIN | Errno::INTR)) {
-            break;
-        }
-    }
-    let file = opened.map_err(cannot)?;
-    let stat = fstat(&file).map_err(cannot)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(format!("{} is not a file", path.display()));
-    }
+    let tree = Tree::open_following(workspace).map_err(|errno| cannot(errno.into()))?;
+    let (file, _) = tree.file(relative, Links::Inside).map_err(|error| match error {
+        ReadError::NotAFile(_) => format!("{} is not a file", path.display()),
+        ReadError::Errno(errno) => cannot(errno.into()),
+    })?;
     let mut bytes = Vec::new();
-    let read = File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!(
             "{} has more than {MAX_BYTES} bytes; read some of its lines by a command",

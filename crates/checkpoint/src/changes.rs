@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::beneath::Tree;
 use crate::blobs::Blobs;
 use crate::manifest::{Manifest, Node};
 use crate::rules::{FILE, MAX_BYTES, Standing, exclude_of};
+use crate::workspace_tree::WorkspaceTree;
 
 /// A path at which two manifests differ.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub(crate) struct Ignored<'a> {
     blobs: &'a Blobs,
     workspace: &'a Path,
     /// The workspace itself, for the rules that repositories keep outside their files.
-    tree: Option<&'a Tree>,
+    tree: Option<&'a WorkspaceTree>,
     known: HashMap<PathBuf, Standing>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Ignored<'a> {
         manifest: &'a Manifest,
         blobs: &'a Blobs,
         workspace: &'a Path,
-        tree: Option<&'a Tree>,
+        tree: Option<&'a WorkspaceTree>,
     ) -> Ignored<'a> {
         Ignored { manifest, blobs, workspace, tree, known: HashMap::new() }
     }

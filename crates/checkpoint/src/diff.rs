@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use ostler_workspace_fs::{Comparison, Names, is_binary};
 
-use crate::beneath::Tree;
 use crate::capture::{CaptureOptions, Checkpoint};
 use crate::changes::{Change, Ignored, changes};
 use crate::digest::{CheckpointId, Digest};
@@ -16,6 +15,7 @@ use crate::manifest::{Manifest, Node};
 use crate::scan::Scan;
 use crate::stat_cache::StatCache;
 use crate::store::Store;
+use crate::workspace_tree::WorkspaceTree;
 
 /// How long the diff text of one file may be.
 const MAX_FILE_TEXT: usize = 256 * 1024;
@@ -100,7 +100,11 @@ pub(crate) fn diff(store: &Store, from: &Checkpoint, against: Against<'_>) -> Re
 }
 
 /// The workspace as it is now, taken by the rules of `before` and with its paths; nothing is stored.
-pub(crate) fn workspace_now(store: &Store, tree: &Tree, before: &Manifest) -> Result<Manifest, Error> {
+pub(crate) fn workspace_now(
+    store: &Store,
+    tree: &WorkspaceTree,
+    before: &Manifest,
+) -> Result<Manifest, Error> {
     let options = CaptureOptions { max_file_bytes: before.max_file_bytes, ..CaptureOptions::default() };
     let cache = StatCache::read(&store.files, tree.path());
     let left_alone = store.files.left_alone(tree.path());
@@ -119,7 +123,7 @@ pub(crate) fn workspace_now(store: &Store, tree: &Tree, before: &Manifest) -> Re
 /// Where contents come from.
 enum Side<'a> {
     Checkpoint(&'a Store, CheckpointId),
-    Workspace(Tree),
+    Workspace(WorkspaceTree),
 }
 
 impl Side<'_> {

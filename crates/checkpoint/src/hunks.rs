@@ -6,13 +6,13 @@ use std::path::Path;
 
 use ostler_workspace_fs::{Comparison, is_binary};
 
-use crate::beneath::Tree;
 use crate::capture::Checkpoint;
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::manifest::Node;
 use crate::restore::{Conflict, ProtectedPath, RestoreOptions, Restored, Step, open, restore, rewrite};
 use crate::store::Store;
+use crate::workspace_tree::WorkspaceTree;
 
 /// Undoes the hunks of one file that are named by their numbers.
 pub(crate) fn restore_hunks(
@@ -92,7 +92,7 @@ fn whole(
     restore(store, workspace, to, since, &options)
 }
 
-fn content(tree: &Tree, path: &Path, size: u64) -> Result<Vec<u8>, Error> {
+fn content(tree: &WorkspaceTree, path: &Path, size: u64) -> Result<Vec<u8>, Error> {
     use std::io::Read;
     let cannot = |error: std::io::Error| Error::io("Cannot read", &tree.path().join(path), error);
     let (file, _) = tree.file(path).map_err(|errno| cannot(errno.into()))?;

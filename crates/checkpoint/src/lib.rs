@@ -7,7 +7,6 @@
 //! [`Store::prune`] keeps the store within its limits. All calls block, but those for a lease
 //! ([`Store::changing`], [`Store::undoing`]), which keep turns and undos in one workspace apart. When to capture, what a turn is and who may undo it is left to the callers.
 
-mod beneath;
 mod blobs;
 mod capture;
 mod changes;
@@ -31,6 +30,7 @@ mod told;
 mod tracked;
 mod upkeep;
 mod walk;
+mod workspace_tree;
 
 pub use capture::{CaptureOptions, Checkpoint};
 pub use check::{Checked, Damage};

@@ -15,7 +15,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::beneath::is_git;
+use ostler_workspace_fs::is_git;
+
 use crate::codec::{Reader, Writer, sum};
 use crate::digest::Digest;
 

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::syncfs;
 
-use crate::beneath::{Stamp, Tree};
 use crate::capture::Checkpoint;
 use crate::digest::CheckpointId;
 use crate::error::Error;
 use crate::manifest::{LeftOut, Node};
 use crate::store::Store;
+use crate::workspace_tree::{Stamp, WorkspaceTree};
 
 use self::execute::{Failure, Run};
 pub(crate) use self::journal::Journal;
@@ -205,7 +205,7 @@ pub(crate) fn undo(
     run(store, &tree, order, options.preview)
 }
 
-fn run(store: &Store, tree: &Tree, order: Order, preview: bool) -> Result<Restored, Error> {
+fn run(store: &Store, tree: &WorkspaceTree, order: Order, preview: bool) -> Result<Restored, Error> {
     let begun = Journal::read(&store.files, tree.path())?;
     if let Some(begun) = &begun
         && !preview
@@ -221,7 +221,7 @@ fn run(store: &Store, tree: &Tree, order: Order, preview: bool) -> Result<Restor
 }
 
 /// Opens the workspace of a checkpoint.
-pub(crate) fn open(store: &Store, workspace: &Path, checkpoint: &Checkpoint) -> Result<Tree, Error> {
+pub(crate) fn open(store: &Store, workspace: &Path, checkpoint: &Checkpoint) -> Result<WorkspaceTree, Error> {
     let tree = store.tree(workspace)?;
     if tree.path() != checkpoint.workspace {
         let (checkpoint, workspace) = (checkpoint.workspace.clone(), tree.path().to_owned());
@@ -233,7 +233,7 @@ pub(crate) fn open(store: &Store, workspace: &Path, checkpoint: &Checkpoint) -> 
 /// Writes one file anew, with the mode that it has: `target` is a blob of the store.
 pub(crate) fn rewrite(
     store: &Store,
-    tree: &Tree,
+    tree: &WorkspaceTree,
     to: &Checkpoint,
     since: Option<&Checkpoint>,
     step: Step,
@@ -272,12 +272,12 @@ pub(crate) fn clean_interrupted(store: &Store) -> Result<usize, Error> {
 }
 
 /// Removes what a run left lying in the workspace.
-fn clean(tree: &Tree, begun: &Journal) {
+fn clean(tree: &WorkspaceTree, begun: &Journal) {
     execute::remove_temporaries(tree, begun);
     execute::close_directories(tree, begun);
 }
 
-fn carry_out(store: &Store, tree: &Tree, order: Order, plan: Plan) -> Result<Restored, Error> {
+fn carry_out(store: &Store, tree: &WorkspaceTree, order: Order, plan: Plan) -> Result<Restored, Error> {
     let Plan { steps, opened, mut report } = plan;
     if steps.is_empty() {
         Journal::remove(&store.files, tree.path())?;
@@ -289,7 +289,7 @@ fn carry_out(store: &Store, tree: &Tree, order: Order, plan: Plan) -> Result<Res
     if !failed.is_empty() {
         execute::remove_temporaries(tree, &journal);
     }
-    syncfs(tree.root()).map_err(|errno| execute::cut_short(tree.path(), errno))?;
+    syncfs(tree).map_err(|errno| execute::cut_short(tree.path(), errno))?;
     Journal::remove(&store.files, tree.path())?;
     for list in [&mut report.restored, &mut report.deleted, &mut report.recreated] {
         list.retain(|path| !failed.contains_key(path));

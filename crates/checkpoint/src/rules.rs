@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ostler_workspace_fs::{Links, read_beneath, read_unlinked};
 
-use crate::beneath::{Tree, read_beneath};
+use crate::workspace_tree::WorkspaceTree;
 
 /// The file of rules in each directory.
 pub(crate) const FILE: &str = ".gitignore";
@@ -176,13 +177,13 @@ fn below<'a>(path: &'a Path, directory: &Path) -> &'a Path {
 }
 
 /// The rules that a repository in the workspace keeps for itself.
-pub(crate) fn exclude_of(tree: &Tree, directory: &Path) -> Option<Vec<u8>> {
-    read_rules(tree.root(), &directory.join(".git/info/exclude"))
+pub(crate) fn exclude_of(tree: &WorkspaceTree, directory: &Path) -> Option<Vec<u8>> {
+    read_rules(tree, &directory.join(".git/info/exclude"))
 }
 
 /// A file of rules beneath a directory; never through a link, as git has it.
 pub(crate) fn read_rules(base: impl AsFd, path: &Path) -> Option<Vec<u8>> {
-    let (file, _) = read_beneath(base, path).ok()?;
+    let (file, _) = read_beneath(base, path, Links::None).ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
@@ -190,5 +191,5 @@ pub(crate) fn read_rules(base: impl AsFd, path: &Path) -> Option<Vec<u8>> {
 
 /// A file of rules above the workspace.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    ostler_workspace_fs::read_unlinked(path, MAX_BYTES).ok()
+    read_unlinked(path, MAX_BYTES).ok()
 }

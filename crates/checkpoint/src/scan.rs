@@ -6,10 +6,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use ostler_workspace_fs::ReadError;
 use rustix::fs::fstat;
 use rustix::io::Errno;
 
-use crate::beneath::{Stamp, Tree};
 use crate::blobs::Blobs;
 use crate::capture::CaptureOptions;
 use crate::digest::Digest;
@@ -18,6 +18,7 @@ use crate::manifest::{Manifest, Node, Reason};
 use crate::stat_cache::{StatCache, is_settled};
 use crate::threads::for_each;
 use crate::walk::{Found, Kind, walk};
+use crate::workspace_tree::{Stamp, WorkspaceTree};
 
 /// A workspace as it was read.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub(crate) struct Scanned {
 
 /// What a scan goes by.
 pub(crate) struct Scan<'a> {
-    pub(crate) tree: &'a Tree,
+    pub(crate) tree: &'a WorkspaceTree,
     pub(crate) options: &'a CaptureOptions,
     /// Directories that are no part of the workspace.
     pub(crate) left_alone: Vec<PathBuf>,
@@ -114,9 +115,14 @@ impl Scan<'_> {
         };
         let (mut file, stat) = match self.tree.file(path) {
             Ok(opened) => opened,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL | Errno::NXIO) => return Ok(None),
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(Some((listed.left_out(Reason::Unreadable), None))),
-            Err(errno) => return Err(cannot(errno.into())),
+            Err(ReadError::NotAFile(_)) => return Ok(None),
+            Err(ReadError::Errno(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO)) => {
+                return Ok(None);
+            }
+            Err(ReadError::Errno(Errno::ACCESS | Errno::PERM)) => {
+                return Ok(Some((listed.left_out(Reason::Unreadable), None)));
+            }
+            Err(error) => return Err(cannot(error.into())),
         };
         let before = Stamp::of(&stat);
         let Some((digest, size)) = self.digest(&mut file, before.size).map_err(cannot)? else {
@@ -146,12 +152,12 @@ mod tests {
     use std::path::Path;
 
     use super::{Scan, Scanned};
-    use crate::beneath::Tree;
     use crate::stat_cache::{self, StatCache};
+    use crate::workspace_tree::WorkspaceTree;
     use crate::{CaptureOptions, Store};
 
     /// Scans at a time when everything has long been settled.
-    fn scan(tree: &Tree, cache: &StatCache) -> Scanned {
+    fn scan(tree: &WorkspaceTree, cache: &StatCache) -> Scanned {
         let options = CaptureOptions::default();
         let left_alone = Vec::new();
         Scan { tree, options: &options, left_alone, cache, covered: None, blobs: None, now: i64::MAX }

@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::beneath::Stamp;
 use crate::codec::{Reader, Writer, sum};
 use crate::digest::{CheckpointId, Digest};
 use crate::files::Files;
+use crate::workspace_tree::Stamp;
 
 const HEADER: &[u8] = b"ostler stats 1\n";
 const NAME: &str = "stats";

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 
-use crate::beneath::{PathRules, Tree};
 use crate::blobs::{BlobError, Blobs};
 use crate::capture::{CaptureOptions, Checkpoint, capture};
 use crate::check::{Checked, check};
@@ -22,6 +21,7 @@ use crate::restore::{
     Interrupted, RestoreOptions, Restored, Span, clean_interrupted, interrupted, restore, undo,
 };
 use crate::upkeep::{InUse, Upkeep};
+use crate::workspace_tree::{PathRules, WorkspaceTree};
 
 /// The checkpoints of a data directory. One process has it open at a time; its threads may use it at
 /// the same time. All calls block, so an async caller gives them a thread of their own.
@@ -221,8 +221,8 @@ impl Store {
     }
 
     /// Opens a workspace.
-    pub(crate) fn tree(&self, workspace: &Path) -> Result<Tree, Error> {
-        Tree::open(workspace, self.rules)
+    pub(crate) fn tree(&self, workspace: &Path) -> Result<WorkspaceTree, Error> {
+        WorkspaceTree::open(workspace, self.rules)
     }
 
     pub(crate) fn reading(&self) -> RwLockReadGuard<'_, ()> {

@@ -7,16 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ostler_workspace_fs::WalkQueue;
+use ostler_workspace_fs::{WalkQueue, is_git};
 use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use rustix::io::Errno;
 
-use crate::beneath::{MAX_PLACEHOLDER_BYTES, Stamp, Tree, is_git};
 use crate::error::Error;
 use crate::manifest::{Manifest, Node, Reason};
 use crate::rules::{FILE, Standing, exclude_of, read_rules, repository_of};
 use crate::threads::in_threads;
 use crate::tracked::Tracked;
+use crate::workspace_tree::{MAX_PLACEHOLDER_BYTES, Stamp, WorkspaceTree};
 
 /// What a walk found, sorted by the bytes of the paths.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 /// Walks all of a workspace but the directories in `left_alone`. Paths of `covered` are taken even
 /// where they are ignored now.
 pub(crate) fn walk(
-    tree: &Tree,
+    tree: &WorkspaceTree,
     max_entries: usize,
     covered: Option<&Manifest>,
     left_alone: &[PathBuf],
@@ -85,7 +85,7 @@ pub(crate) fn walk(
 }
 
 struct Walk<'a> {
-    tree: &'a Tree,
+    tree: &'a WorkspaceTree,
     covered: Option<&'a Manifest>,
     left_alone: &'a [PathBuf],
     tracked: Tracked,

@@ -9,13 +9,13 @@ use ostler_tools::Tools;
 use ostler_types::SessionId;
 use tokio::time::timeout;
 
-use crate::beneath::Beneath;
 use crate::budget::Budget;
 use crate::bundle::{Bundle, SectionKind, Shown};
 use crate::looks::Looks;
 use crate::rank::{Question, Ranker, Ranking, Until};
 use crate::repository::Shape;
 use crate::skills::{SkillPlaces, Skills};
+use crate::visible_files::VisibleFiles;
 use crate::{instructions, relevant, repository};
 
 /// How long everything together may take, when nothing else is said.
@@ -156,9 +156,9 @@ struct Read {
 
 fn read(request: &Request) -> Read {
     let mut read = Read { instructions: Bundle::default(), skills: Skills::find(&request.skill_places()) };
-    let Ok(beneath) = Beneath::open(&request.workspace, &request.hidden) else { return read };
+    let Ok(visible) = VisibleFiles::open(&request.workspace, &request.hidden) else { return read };
     let budget = request.budget.instructions;
-    instructions::add(&mut read.instructions, &beneath, &request.in_play, &request.shown, budget);
+    instructions::add(&mut read.instructions, &visible, &request.in_play, &request.shown, budget);
     read
 }
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use crate::beneath::{Beneath, Links};
 use crate::bundle::{Bundle, SectionKind, Shown, digest};
 use crate::tokens::{bytes_of, text_tokens};
+use crate::visible_files::VisibleFiles;
 
 const NAME: &str = "AGENTS.md";
 /// How much of one file is shown.
@@ -26,8 +26,14 @@ struct Found {
 
 /// Adds the instructions that the model has not seen as they are now, the outermost first: of two that
 /// disagree the nearer one holds. Reads files.
-pub(crate) fn add(bundle: &mut Bundle, beneath: &Beneath, in_play: &[String], before: &Shown, budget: u64) {
-    let (found, gone) = find(beneath, in_play, before);
+pub(crate) fn add(
+    bundle: &mut Bundle,
+    visible: &VisibleFiles,
+    in_play: &[String],
+    before: &Shown,
+    budget: u64,
+) {
+    let (found, gone) = find(visible, in_play, before);
     let mut room = bytes_of(budget);
     let mut fits = BTreeMap::new();
     // The nearest files hold most, so they are the last to be left out.
@@ -67,13 +73,13 @@ fn reach(path: &str) -> String {
 }
 
 /// The files that are new or have changed, and those that were shown and are gone.
-fn find(beneath: &Beneath, in_play: &[String], before: &Shown) -> (Vec<Found>, Vec<String>) {
+fn find(visible: &VisibleFiles, in_play: &[String], before: &Shown) -> (Vec<Found>, Vec<String>) {
     let (mut found, mut gone) = (Vec::new(), Vec::new());
     for directory in directories(in_play, before) {
         let path = directory.join(NAME);
         let shown = path.to_string_lossy().into_owned();
         let known = before.instructions.get(&shown);
-        let Ok(content) = beneath.read(&path, MAX_READ_BYTES, Links::Inside) else {
+        let Ok(content) = visible.read(&path, MAX_READ_BYTES) else {
             if known.is_some_and(|digest| !digest.is_empty()) {
                 gone.push(shown);
             }

@@ -5,7 +5,6 @@
 //! [`validate`] whether one may be sent at all. Nothing here asks a model, records anything or decides when
 //! to do either: that is for the agent.
 
-mod beneath;
 mod budget;
 mod bundle;
 mod compaction;
@@ -20,6 +19,7 @@ mod skills;
 mod system;
 mod tokens;
 mod validate;
+mod visible_files;
 
 pub use budget::Budget;
 pub use bundle::{Bundle, Section, SectionKind, Shown, sections_of};

@@ -5,9 +5,9 @@ mod front_matter;
 
 use std::path::{Path, PathBuf};
 
-use crate::beneath::{Beneath, Links};
 use crate::bundle::{Bundle, SectionKind, Shown};
 use crate::tokens::bytes_of;
+use crate::visible_files::VisibleFiles;
 use front_matter::FrontMatter;
 
 /// Where a trusted workspace keeps its skills.
@@ -167,8 +167,8 @@ impl Skills {
     }
 
     fn read(&self, root: &Path, folder: &Path) -> Result<String, String> {
-        let beneath = Beneath::open(root, &self.hidden).map_err(|error| error.to_string())?;
-        let content = beneath.read(&folder.join(FILE), MAX_BYTES, Links::Inside);
+        let visible = VisibleFiles::open(root, &self.hidden).map_err(|error| error.to_string())?;
+        let content = visible.read(&folder.join(FILE), MAX_BYTES);
         let content = content.map_err(|error| error.to_string())?;
         if content.is_cut() {
             return Err(format!("it is longer than {MAX_BYTES} bytes"));

@@ -4,10 +4,10 @@
 //! worktree is for is known to those who ask for one.
 
 mod ask;
-mod beneath;
 mod error;
 mod git;
 mod merge;
+mod node;
 mod output;
 mod private;
 mod process;

@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use ostler_sandbox::protected_name;
+use ostler_workspace_fs::Tree;
 
-use crate::beneath::{Node, Tree, path_of};
 use crate::error::GitError;
 use crate::git::{Call, Git};
+use crate::node::{Node, path_of};
 use crate::snapshot::{LONG, MAX_LIST};
 use crate::worktrees::{Changed, ChangedLines, Compared};
 
@@ -107,12 +108,12 @@ pub(crate) async fn merge(
 ) -> Result<Vec<Changed>, GitError> {
     refuse_protected(&differences, workspace)?;
     let contents = contents(git, &differences).await?;
-    let tree = Tree::open(workspace)
+    let tree = Tree::open_following(workspace)
         .map_err(|error| GitError::io("The workspace cannot be opened:", workspace, error))?;
     let (mut plan, mut conflicts) = (Vec::new(), Vec::new());
     for (difference, (before, after)) in differences.into_iter().zip(contents) {
         let path = difference.path;
-        let Ok(now) = tree.look(&path, MAX_FILE) else {
+        let Ok(now) = Node::read(&tree, &path, MAX_FILE) else {
             conflicts.push(path.display().to_string());
             continue;
         };
@@ -165,10 +166,10 @@ struct Step {
 fn carry_out(tree: &Tree, mut plan: Vec<Step>) -> Result<Vec<Changed>, GitError> {
     plan.sort_by_key(|step| step.wanted.is_some());
     for (index, step) in plan.iter().enumerate() {
-        if let Err(error) = tree.put(&step.path, step.wanted.as_ref()) {
+        if let Err(error) = Node::put(tree, &step.path, step.wanted.as_ref()) {
             let mut left = Vec::new();
             for done in plan[..index].iter().rev() {
-                if tree.put(&done.path, done.now.as_ref()).is_err() {
+                if Node::put(tree, &done.path, done.now.as_ref()).is_err() {
                     left.push(done.path.display().to_string());
                 }
             }

@@ -9,13 +9,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use ostler_workspace_fs::Tree;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::beneath::{Node, Tree};
 use crate::error::GitError;
 use crate::git::{Call, Git, Isolation};
 use crate::merge;
+use crate::node::Node;
 use crate::repository::Repository;
 use crate::snapshot::{self, LONG, MAX_LIST};
 
@@ -166,8 +167,8 @@ impl Worktrees {
         blocking(move || {
             let failed = |error| GitError::io("The worktree cannot be made:", &place, error);
             let own = Path::new("worktrees").join(&name);
-            let tree = Tree::open(&common).map_err(failed)?;
-            if tree.look(&own.join("HEAD"), MAX_POINTER).map_err(failed)?.is_some() {
+            let tree = open(&common).map_err(failed)?;
+            if Node::read(&tree, &own.join("HEAD"), MAX_POINTER).map_err(failed)?.is_some() {
                 return Err(GitError::new("Git has a worktree of this name already."));
             }
             let marker = place.join(".git");
@@ -177,12 +178,12 @@ impl Worktrees {
                 ("gitdir", line(&marker)),
                 ("HEAD", format!("{base}\n").into_bytes()),
             ] {
-                tree.put(&own.join(file), Some(&plain(text))).map_err(failed)?;
+                Node::put(&tree, &own.join(file), Some(&plain(text))).map_err(failed)?;
             }
             std::fs::create_dir(&place).map_err(failed)?;
             let text = [b"gitdir: ", line(&directory).as_slice()].concat();
-            Tree::open(&place)
-                .and_then(|tree| tree.put(Path::new(".git"), Some(&plain(text))))
+            open(&place)
+                .and_then(|tree| Node::put(&tree, Path::new(".git"), Some(&plain(text))))
                 .map_err(failed)?;
             Ok(directory)
         })
@@ -210,7 +211,7 @@ impl Worktrees {
             let failed = |error| GitError::io("The index of a worktree cannot be kept:", &known, error);
             snapshot::copy(&index, &known).map_err(failed)?;
             let content = std::fs::read(&index).map_err(failed)?;
-            Tree::open(&common).and_then(|tree| tree.put(&own, Some(&plain(content)))).map_err(failed)
+            open(&common).and_then(|tree| Node::put(&tree, &own, Some(&plain(content)))).map_err(failed)
         })
         .await
     }
@@ -343,6 +344,10 @@ pub(crate) struct Compared {
 /// A path as git keeps it in a file.
 fn line(path: &Path) -> Vec<u8> {
     [path.as_os_str().as_bytes(), b"\n"].concat()
+}
+
+fn open(directory: &Path) -> std::io::Result<Tree> {
+    Ok(Tree::open_following(directory)?)
 }
 
 fn plain(content: Vec<u8>) -> Node {

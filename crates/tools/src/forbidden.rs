@@ -7,11 +7,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use ostler_sandbox::{protected_component, protected_target};
+use ostler_workspace_fs::is_git;
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
 use crate::Failed;
-use crate::path::{Workspace, is_git};
+use crate::path::Workspace;
 use crate::text::reveal_line;
 
 /// How deep a directory may lie.

@@ -1,25 +1,18 @@
-//! Files of a workspace, and of nothing else.
-//!
-//! Every open starts at a descriptor of the workspace and lets the kernel resolve the path with
-//! `openat2` and `RESOLVE_BENEATH`: checking and opening are one act, so no link that is swapped in
-//! between leads out. Where files may be written, and how, is left to `replace`.
+//! Files of a workspace that tools may see, by the paths that models write, and errors that say what to do. That no
+//! path leads out is for `workspace-fs` to ensure. Where files may be written, and how, is left to `replace`.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2};
+use ostler_workspace_fs::{Links, ReadError, Tree, directory_beneath, open_beneath};
+use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::Failed;
 use crate::hidden::{Closed, Hidden};
 use crate::text::reveal_line;
-
-/// How often an open is tried while somebody renames directories under it.
-const OPEN_ATTEMPTS: usize = 32;
 
 /// A directory that paths cannot leave.
 pub(crate) struct Workspace {
@@ -27,17 +20,8 @@ pub(crate) struct Workspace {
     root: PathBuf,
     /// Without links, so that absolute paths are known in both spellings.
     real_root: PathBuf,
-    directory: OwnedFd,
+    tree: Tree,
     closed: Arc<Closed>,
-}
-
-/// Which symbolic links a path may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Links {
-    /// Those that stay in the workspace.
-    Inside,
-    /// None at all, for walks.
-    None,
 }
 
 impl Workspace {
@@ -47,8 +31,7 @@ impl Workspace {
         let cannot = |error: std::io::Error| {
             Failed::new(format!("The workspace {} cannot be opened: {error}.", root.display()))
         };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = open(root, flags, Mode::empty()).map_err(|errno| cannot(errno.into()))?;
+        let tree = Tree::open_following(root).map_err(|errno| cannot(errno.into()))?;
         let real_root = std::fs::canonicalize(root).map_err(cannot)?;
         let closed = hidden.close(&real_root).ok_or_else(|| {
             Failed::new(format!(
@@ -56,8 +39,8 @@ impl Workspace {
                 root.display()
             ))
         })?;
-        match open_beneath(&directory, Path::new("."), flags, Links::Inside) {
-            Ok(_) => Ok(Workspace { root: root.to_owned(), real_root, directory, closed: Arc::new(closed) }),
+        match open_beneath(&tree, Path::new(""), OFlags::PATH | OFlags::CLOEXEC, Links::Inside) {
+            Ok(_) => Ok(Workspace { root: root.to_owned(), real_root, tree, closed: Arc::new(closed) }),
             Err(Errno::NOSYS | Errno::PERM) => Err(no_openat2()),
             Err(errno) => Err(cannot(errno.into())),
         }
@@ -90,7 +73,7 @@ impl Workspace {
     pub(crate) fn read(&self, path: &str) -> Result<(File, Stat), Failed> {
         let relative = self.relative(path)?;
         self.refuse_spelling(path, &relative)?;
-        let opened = read_beneath(&self.directory, &relative, Links::Inside);
+        let opened = self.tree.file(&relative, Links::Inside);
         let (file, stat) = opened.map_err(|error| match error {
             ReadError::Errno(errno) => self.explain(path, errno),
             ReadError::NotAFile(kind) => {
@@ -139,7 +122,7 @@ impl Workspace {
 
     /// Opens a directory by its relative path, hidden or not.
     pub(crate) fn open_directory(&self, relative: &Path) -> Result<OwnedFd, Errno> {
-        open_beneath(&self.directory, relative, DIRECTORY, Links::Inside)
+        directory_beneath(&self.tree, relative, Links::Inside)
     }
 
     /// What went wrong with a path, and what to do about it.
@@ -176,71 +159,6 @@ impl Workspace {
     }
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
-/// Why a file cannot be read.
-#[derive(Debug)]
-pub(crate) enum ReadError {
-    Errno(Errno),
-    NotAFile(FileType),
-}
-
-/// Opens a directory beneath another one.
-pub(crate) fn directory_beneath(base: impl AsFd, path: &Path, links: Links) -> Result<OwnedFd, Errno> {
-    open_beneath(base, path, DIRECTORY, links)
-}
-
-/// Opens a regular file beneath a directory. What it is gets looked at before it is opened, because
-/// opening a device may do something; the second look is for what was swapped in between.
-pub(crate) fn read_beneath(base: impl AsFd, path: &Path, links: Links) -> Result<(File, Stat), ReadError> {
-    let look = open_beneath(base.as_fd(), path, OFlags::PATH | OFlags::CLOEXEC, links)?;
-    regular(&look)?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = open_beneath(base, path, flags, links)?;
-    let stat = regular(&file)?;
-    Ok((File::from(file), stat))
-}
-
-/// Opens a regular file that a listing has just shown to be one, so it is not looked at a second time:
-/// a walk opens very many. What was swapped in since is still found out before anything is read.
-pub(crate) fn read_listed(base: impl AsFd, path: &Path) -> Result<(File, Stat), ReadError> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = open_beneath(base, path, flags, Links::None)?;
-    let stat = regular(&file)?;
-    Ok((File::from(file), stat))
-}
-
-impl From<Errno> for ReadError {
-    fn from(errno: Errno) -> ReadError {
-        ReadError::Errno(errno)
-    }
-}
-
-fn regular(file: &OwnedFd) -> Result<Stat, ReadError> {
-    let stat = fstat(file)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Ok(stat),
-        other => Err(ReadError::NotAFile(other)),
-    }
-}
-
-fn open_beneath(base: impl AsFd, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH
-        | ResolveFlags::NO_MAGICLINKS
-        | match links {
-            Links::Inside => ResolveFlags::empty(),
-            Links::None => ResolveFlags::NO_SYMLINKS,
-        };
-    let base = base.as_fd();
-    for _ in 0..OPEN_ATTEMPTS {
-        match openat2(base, path, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            result => return result,
-        }
-    }
-    Err(Errno::AGAIN)
-}
-
 /// What a thing is that is no regular file.
 pub(crate) fn describe(kind: FileType) -> &'static str {
     match kind {
@@ -252,11 +170,6 @@ pub(crate) fn describe(kind: FileType) -> &'static str {
         FileType::RegularFile => "a file",
         FileType::Unknown => "of an unknown kind",
     }
-}
-
-/// Whether a name is git's own, on file systems that tell capitals apart and on others.
-pub(crate) fn is_git(name: &OsStr) -> bool {
-    name.as_bytes().eq_ignore_ascii_case(b".git")
 }
 
 const HIDDEN: &str = "Ostler keeps its own data there, or programs keep keys and tokens there.";

@@ -2,27 +2,17 @@
 //! rename. Nothing is overwritten that somebody else changed since it was read. It leaves to `place`
 //! where that is, to `change` what belongs together, and to the tool what is written.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat, openat, renameat,
-    renameat_with, statat, unlinkat,
-};
+use ostler_workspace_fs::{Links, ReadError, StagedFile, read_beneath};
+use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, fchmod, fchown, fstat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::Failed;
-use crate::path::{Links, ReadError, describe, read_beneath};
+use crate::path::describe;
 use crate::place::Place;
 use crate::text::reveal_line;
-
-/// How many temporary names are tried.
-const MAX_NAMES: usize = 100;
 
 /// What was at a place when it was read.
 #[derive(Debug, Clone)]
@@ -102,8 +92,8 @@ impl Place {
     pub(crate) fn stage(&self, path: &str, content: &[u8], mode: FileMode<'_>) -> Result<Staged, Failed> {
         let shown = reveal_line(path);
         let cannot = |error: std::io::Error| Failed::new(format!("`{shown}` cannot be written: {error}."));
-        let (temporary, mut file) =
-            Temporary::create(&self.directory).map_err(|errno| cannot(errno.into()))?;
+        let (staged, mut file) =
+            StagedFile::create(&self.directory, 0o666).map_err(|errno| cannot(errno.into()))?;
         file.write_all(content).map_err(cannot)?;
         let bits = match mode {
             FileMode::New { executable: false } => None,
@@ -122,7 +112,7 @@ impl Place {
             fchmod(&file, Mode::from_raw_mode(bits)).map_err(|errno| cannot(errno.into()))?;
         }
         file.sync_all().map_err(cannot)?;
-        Ok(Staged { temporary })
+        Ok(Staged(staged))
     }
 
     /// Removes the file, if it is as expected.
@@ -170,40 +160,26 @@ impl Seen {
 }
 
 /// Content that lies beside its place, and is removed unless it is published.
-pub(crate) struct Staged {
-    temporary: Temporary,
-}
+pub(crate) struct Staged(StagedFile);
 
 impl Staged {
     /// Puts the content in its place, if that is as expected. Readers see the old content or the new,
     /// never a part.
-    pub(crate) fn publish(mut self, place: &Place, path: &str, expected: Expected<'_>) -> Result<(), Failed> {
+    pub(crate) fn publish(self, place: &Place, path: &str, expected: Expected<'_>) -> Result<(), Failed> {
         if !place.is(expected) {
             return Err(changed_meanwhile(path));
         }
-        let (from, to) = (&self.temporary.name, &place.name);
         let renamed = match expected {
-            Expected::Seen(_) | Expected::Content(_) => {
-                renameat(&place.directory, from, &place.directory, to)
-            }
-            Expected::Nothing => {
-                let flags = RenameFlags::NOREPLACE;
-                match renameat_with(&place.directory, from, &place.directory, to, flags) {
-                    // Not every file system has this rename; the look above must do there.
-                    Err(Errno::INVAL | Errno::NOSYS) => {
-                        renameat(&place.directory, from, &place.directory, to)
-                    }
-                    Err(Errno::EXIST) => return Err(changed_meanwhile(path)),
-                    result => result,
-                }
-            }
+            Expected::Seen(_) | Expected::Content(_) => self.0.replace(&place.name),
+            Expected::Nothing => self.0.place(&place.name),
         };
-        renamed.map_err(|errno| {
-            let error = std::io::Error::from(errno);
-            Failed::new(format!("`{}` cannot be written: {error}.", reveal_line(path)))
-        })?;
-        self.temporary.renamed = true;
-        Ok(())
+        renamed.map_err(|errno| match (errno, expected) {
+            (Errno::EXIST, Expected::Nothing) => changed_meanwhile(path),
+            (errno, _) => {
+                let error = std::io::Error::from(errno);
+                Failed::new(format!("`{}` cannot be written: {error}.", reveal_line(path)))
+            }
+        })
     }
 }
 
@@ -217,42 +193,6 @@ fn changed_meanwhile(path: &str) -> Failed {
 
 fn stamp(stat: &Stat) -> (u64, u64, i64, i64, i64) {
     (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0))
-}
-
-/// A file that is removed again unless it was renamed.
-struct Temporary {
-    directory: Arc<OwnedFd>,
-    name: OsString,
-    renamed: bool,
-}
-
-impl Temporary {
-    fn create(directory: &Arc<OwnedFd>) -> Result<(Temporary, File), Errno> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        for _ in 0..MAX_NAMES {
-            let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            let name = OsString::from(format!(".ostler-{}-{number}.tmp", std::process::id()));
-            match openat(directory, OsStr::new(&name), flags, Mode::from_raw_mode(0o666)) {
-                Ok(file) => {
-                    let directory = Arc::clone(directory);
-                    return Ok((Temporary { directory, name, renamed: false }, File::from(file)));
-                }
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        Err(Errno::EXIST)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.renamed {
-            // Nothing more can be done about a name that cannot be removed.
-            let _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use ostler_repo_map::Stamp;
 use ostler_sandbox::{PROTECTED_NAMES, holds_a_place};
-use ostler_workspace_fs::WalkQueue;
+use ostler_workspace_fs::{Links, ReadError, WalkQueue, directory_beneath, is_git, read_listed};
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
 
@@ -25,7 +25,7 @@ use self::rules::Rules;
 use crate::Failed;
 use crate::blocking::Stop;
 use crate::hidden::Closed;
-use crate::path::{Links, ReadError, Workspace, directory_beneath, is_git, read_listed};
+use crate::path::Workspace;
 
 /// How many names a walk looks at before it gives up.
 const MAX_ENTRIES: usize = 500_000;

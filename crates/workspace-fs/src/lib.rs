@@ -2,16 +2,20 @@
 //! leave, reads that no pipe can block, git's settings and index, line diffs, and the queue of a walk by several
 //! threads.
 
-mod beneath;
 mod git_config;
 mod git_index;
 mod lines;
+mod open;
 mod regular;
+mod staged;
+mod tree;
 mod walk_queue;
 
-pub use beneath::{Tree, open_beneath};
 pub use git_config::GitConfig;
 pub use git_index::visit_git_index;
 pub use lines::{Comparison, Names, is_binary};
+pub use open::{Links, ReadError, directory_beneath, is_git, open_beneath, read_beneath, read_listed};
 pub use regular::{open_regular, read_unlinked};
+pub use staged::{StagedFile, rename_new};
+pub use tree::Tree;
 pub use walk_queue::{Visiting, WalkQueue};

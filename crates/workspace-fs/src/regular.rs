@@ -7,6 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
+use crate::open::READ;
+
 /// Opens a regular file for reading, also where its name is a link. Anything else is an error.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     open(path, OFlags::empty())
@@ -23,8 +25,7 @@ pub fn read_unlinked(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn open(path: &Path, more: OFlags) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
-    let file = openat(CWD, path, flags, Mode::empty())?;
+    let file = openat(CWD, path, READ | more, Mode::empty())?;
     match FileType::from_raw_mode(fstat(&file)?.st_mode) {
         FileType::RegularFile => Ok(File::from(file)),
         _ => Err(io::Error::other("it is not a regular file")),

@@ -12,16 +12,17 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use ostler_workspace_fs::{Links, ReadError, read_beneath, rename_new};
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid, fchmod, fchown, fsync, mkdirat, openat, renameat,
-    renameat_with, statat, symlinkat, syncfs, unlinkat,
+    AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, fsync, mkdirat, openat, renameat, statat,
+    symlinkat, syncfs, unlinkat,
 };
 use rustix::io::Errno;
 
-use crate::beneath::{Stamp, Tree, read_beneath};
 use crate::error::Error;
 use crate::manifest::Node;
 use crate::store::Store;
+use crate::workspace_tree::{Stamp, WorkspaceTree};
 
 #[cfg(test)]
 use super::crash::point as crash_point;
@@ -35,7 +36,7 @@ const MAX_SINGLE_SYNCS: usize = 8;
 /// A run through the steps of a journal.
 pub(crate) struct Run<'a> {
     store: &'a Store,
-    tree: &'a Tree,
+    tree: &'a WorkspaceTree,
     journal: &'a Journal,
     /// What could not be done, and why.
     failed: BTreeMap<PathBuf, Failure>,
@@ -68,7 +69,7 @@ struct Staged<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(store: &'a Store, tree: &'a Tree, journal: &'a Journal) -> Run<'a> {
+    pub(crate) fn new(store: &'a Store, tree: &'a WorkspaceTree, journal: &'a Journal) -> Run<'a> {
         Run { store, tree, journal, failed: BTreeMap::new() }
     }
 
@@ -176,11 +177,8 @@ impl<'a> Run<'a> {
             }
         }
         let files = || all.iter().filter_map(|staged| staged.file.as_ref());
-        let synced = if files().count() > MAX_SINGLE_SYNCS {
-            syncfs(self.tree.root())
-        } else {
-            files().try_for_each(fsync)
-        };
+        let synced =
+            if files().count() > MAX_SINGLE_SYNCS { syncfs(self.tree) } else { files().try_for_each(fsync) };
         synced.map_err(|errno| cut_short(self.tree.path(), errno))?;
         for staged in all {
             let done = self.publish(&staged);
@@ -201,11 +199,12 @@ impl<'a> Run<'a> {
         }
         let stop = |errno| self.stop(&step.path, errno);
         let (parent, name) = self.place(step)?;
-        let (file, stat) = match read_beneath(&parent, Path::new(name)) {
+        let (file, stat) = match read_beneath(&parent, Path::new(name), Links::None) {
             Ok(opened) => opened,
             // What may not be read is replaced by what may.
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(false),
-            Err(errno) => return Err(stop(errno)),
+            Err(ReadError::Errno(Errno::ACCESS | Errno::PERM)) => return Ok(false),
+            Err(ReadError::Errno(errno)) => return Err(stop(errno)),
+            Err(ReadError::NotAFile(_)) => return Err(MEANWHILE),
         };
         if !is_same(&Stamp::of(&stat), stamp) {
             return Err(MEANWHILE);
@@ -259,15 +258,7 @@ impl<'a> Run<'a> {
             self.check(step, parent, name)?;
             return renameat(parent, temporary, parent, *name).map_err(stop);
         }
-        match renameat_with(parent, temporary, parent, *name, RenameFlags::NOREPLACE) {
-            // Not every file system knows how to rename without replacing.
-            Err(Errno::INVAL | Errno::NOSYS) => match statat(parent, *name, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => renameat(parent, temporary, parent, *name).map_err(stop),
-                Ok(_) => Err(stop(Errno::EXIST)),
-                Err(errno) => Err(stop(errno)),
-            },
-            result => result.map_err(stop),
-        }
+        rename_new(parent, OsStr::new(temporary), name).map_err(stop)
     }
 
     /// Whether a path is still what the plan saw.
@@ -330,7 +321,7 @@ const fn conflict(why: &'static str) -> Stopped {
 }
 
 /// Removes what a run wrote and did not give its name. Where that fails, the next run says so.
-pub(crate) fn remove_temporaries(tree: &Tree, begun: &Journal) {
+pub(crate) fn remove_temporaries(tree: &WorkspaceTree, begun: &Journal) {
     for (number, step) in begun.steps.iter().enumerate().filter(|(_, step)| writes(step)) {
         if let Ok((parent, _)) = tree.parent(&step.path) {
             let _ = unlinkat(&parent, begun.temporary_name(number), AtFlags::empty());
@@ -339,7 +330,7 @@ pub(crate) fn remove_temporaries(tree: &Tree, begun: &Journal) {
 }
 
 /// Closes the directories that a run opened, where they are open still.
-pub(crate) fn close_directories(tree: &Tree, begun: &Journal) {
+pub(crate) fn close_directories(tree: &WorkspaceTree, begun: &Journal) {
     for (path, mode) in begun.opened.iter().rev() {
         if let Ok(directory) = tree.directory(path)
             && rustix::fs::fstat(&directory).is_ok_and(|stat| stat.st_mode & 0o7777 == mode | 0o700)
@@ -363,7 +354,7 @@ fn writes(step: &Step) -> bool {
     step.target.as_ref().is_some_and(|target| !target.is_directory())
 }
 
-fn set_directory_mode(tree: &Tree, path: &Path, mode: u32) -> Result<(), Errno> {
+fn set_directory_mode(tree: &WorkspaceTree, path: &Path, mode: u32) -> Result<(), Errno> {
     fchmod(tree.directory(path)?, Mode::from_raw_mode(mode))
 }
 

@@ -165,7 +165,7 @@ fn decode(bytes: &[u8]) -> Option<Journal> {
         };
         let (before, target) = (node()?, node()?);
         // The stamp is of the run that was cut short; the next one looks again.
-        let before = before.map(|node| (node, crate::beneath::Stamp::default()));
+        let before = before.map(|node| (node, crate::workspace_tree::Stamp::default()));
         steps.push(Step { path, before, target });
     }
     let opened = (0..reader.u32()?)

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::fstat;
 
-use crate::beneath::{Stamp, Tree};
 use crate::changes::{Change, Ignored, changes};
 use crate::diff::workspace_now;
 use crate::error::Error;
 use crate::manifest::{Manifest, Node};
 use crate::store::Store;
 use crate::walk::names;
+use crate::workspace_tree::{Stamp, WorkspaceTree};
 
 use super::{Conflict, Journal, Order, Passage, ProtectedPath, Restored, Since, Step};
 
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
 /// What a plan goes by.
 pub(crate) struct Planner<'a> {
     store: &'a Store,
-    tree: &'a Tree,
+    tree: &'a WorkspaceTree,
     order: &'a Order,
     begun: Option<&'a Journal>,
     /// Larger files are left out.
@@ -70,7 +70,7 @@ struct Candidate {
 impl<'a> Planner<'a> {
     pub(crate) fn new(
         store: &'a Store,
-        tree: &'a Tree,
+        tree: &'a WorkspaceTree,
         order: &'a Order,
         begun: Option<&'a Journal>,
     ) -> Planner<'a> {
@@ -319,7 +319,7 @@ fn why(moved: bool, current: Option<&Node>, since: Option<&Option<Node>>) -> &'s
 }
 
 /// The directories in which steps are done and in which their owner may not write.
-pub(crate) fn closed_directories(tree: &Tree, steps: &[Step]) -> Vec<(PathBuf, u32)> {
+pub(crate) fn closed_directories(tree: &WorkspaceTree, steps: &[Step]) -> Vec<(PathBuf, u32)> {
     let mut seen = HashSet::new();
     let mut closed = Vec::new();
     for parent in steps.iter().filter_map(|step| step.path.parent()) {

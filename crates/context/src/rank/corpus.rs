@@ -14,7 +14,7 @@ use ostler_workspace_fs::is_binary;
 
 use super::Until;
 use super::words;
-use crate::beneath::{Beneath, Links, real};
+use crate::visible_files::{VisibleFiles, real};
 
 /// How many files are looked at, and how many names a walk meets before it ends.
 const MAX_FILES: usize = 20_000;
@@ -31,7 +31,7 @@ const MAX_THREADS: usize = 8;
 /// The files of one workspace, sorted by path.
 pub(super) struct Corpus {
     pub(super) files: Vec<(String, Arc<Document>)>,
-    pub(super) beneath: Beneath,
+    pub(super) visible: VisibleFiles,
     /// Whether not all files are in it.
     pub(super) is_partial: bool,
 }
@@ -62,7 +62,7 @@ struct Remembered {
 impl Corpora {
     /// Looks at the files of a workspace, and reads those that are not remembered as they are.
     pub(super) fn survey(&self, workspace: &Path, hidden: &[PathBuf], until: &Until) -> Result<Corpus> {
-        let beneath = Beneath::open(workspace, hidden)?;
+        let visible = VisibleFiles::open(workspace, hidden)?;
         let known = self.known(workspace);
         let (found, is_whole) = walk(workspace, hidden, until)?;
         let next = AtomicUsize::new(0);
@@ -74,7 +74,7 @@ impl Corpora {
                 let document = match same {
                     Some(same) => Arc::clone(same),
                     None if until.is_over() => continue,
-                    None => match beneath.read(Path::new(path), MAX_FILE_BYTES, Links::None) {
+                    None => match visible.read_listed(Path::new(path), MAX_FILE_BYTES) {
                         Ok(content) => Arc::new(Document::new(&content.bytes, content.stamp)),
                         Err(_) => continue,
                     },
@@ -86,7 +86,7 @@ impl Corpora {
         let mut files: Vec<(String, Arc<Document>)> = in_threads(read).into_iter().flatten().collect();
         files.sort_by(|one, other| one.0.cmp(&other.0));
         let is_partial = !is_whole || until.is_over();
-        Ok(Corpus { files, beneath, is_partial })
+        Ok(Corpus { files, visible, is_partial })
     }
 
     /// Remembers what was read. Workspaces that have not been used for longest make room.

@@ -11,7 +11,6 @@ use super::corpus::{Corpus, MAX_FILE_BYTES, in_threads};
 use super::references::references;
 use super::text_match::TextMatch;
 use super::{Chunk, Question, RankedFile, ScoreParts, Until};
-use crate::beneath::Links;
 
 /// How much each part counts.
 const TEXT: f64 = 0.60;
@@ -111,7 +110,7 @@ fn look(corpus: &Corpus, matched: &TextMatch, candidates: &[usize], until: &Unti
 fn look_at(corpus: &Corpus, matched: &TextMatch, file: usize, tagger: &mut Tagger, is_over: bool) -> Close {
     let mut close = Close { file, chunks: Vec::new(), names: 0.0 };
     let (path, document) = &corpus.files[file];
-    let read = || corpus.beneath.read(Path::new(path), MAX_FILE_BYTES, Links::None).ok();
+    let read = || corpus.visible.read_listed(Path::new(path), MAX_FILE_BYTES).ok();
     let Some(content) = (!is_over).then(read).flatten() else { return close };
     let tags = Language::of(Path::new(path)).map(|language| {
         // What the file has become since it was counted is close enough for a rank.

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-
-use crate::path::{Links, read_beneath};
+use ostler_workspace_fs::{Links, read_beneath};
 
 /// The files of rules in each directory. The second overrules the first, as ripgrep has it.
 pub(super) const FILES: &[&str] = &[".gitignore", ".ignore"];

@@ -1,23 +1,23 @@
-//! A directory that paths cannot leave: the kernel resolves each path beneath an open descriptor and follows
-//! no link on the way. So a program that swaps a directory for a link, at whatever moment, can neither have
-//! something outside read nor something outside written. What the files mean is left to the callers.
+//! A directory that paths cannot leave, read and changed: every path is opened by `open` and no link on the way is
+//! followed. So a program that swaps a directory for a link, at whatever moment, can neither have a file outside
+//! read nor one outside written. What the files mean is left to the callers.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, fstat, mkdirat, open, openat,
-    openat2, readlinkat, renameat, statat, symlinkat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, Stat, chmod, fchmod, fstat, mkdirat, open, openat, readlinkat,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 
-/// How often an open is tried while somebody renames directories under it.
-const OPEN_ATTEMPTS: usize = 32;
+use crate::open::{Links, ReadError, directory_beneath, open_beneath, read_beneath};
+use crate::staged::StagedFile;
+
 /// How deep a directory that is removed may be. Each level keeps a descriptor open.
 const MAX_DEPTH: usize = 512;
 /// How often a directory is listed again while somebody fills it.
@@ -25,9 +25,6 @@ const REMOVE_ATTEMPTS: usize = 8;
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// Tells apart the files that are being written.
-static WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// An open directory. All paths are relative to it; the empty path is the directory itself.
 #[derive(Debug)]
@@ -40,7 +37,13 @@ impl Tree {
     pub fn open(path: &Path) -> Result<Tree, Errno> {
         let top = open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let inner = path.strip_prefix("/").map_err(|_| Errno::INVAL)?;
-        Ok(Tree { root: open_beneath(top, or_here(inner), DIRECTORY)? })
+        Ok(Tree { root: directory_beneath(top, inner, Links::None)? })
+    }
+
+    /// Opens a directory by a path that the caller trusts, links included.
+    pub fn open_following(path: &Path) -> Result<Tree, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Tree { root: open(path, flags, Mode::empty())? })
     }
 
     /// What is at the directory itself.
@@ -61,14 +64,15 @@ impl Tree {
 
     /// Opens a directory for listing.
     pub fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        open_beneath(&self.root, or_here(path), DIRECTORY)
+        directory_beneath(&self.root, path, Links::None)
     }
 
     /// Opens the directory that holds a path, and says by which name.
     pub fn parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok((open_beneath(&self.root, or_here(path.parent().unwrap_or(Path::new(""))), flags)?, name))
+        let parent = path.parent().unwrap_or(Path::new(""));
+        Ok((open_beneath(&self.root, parent, flags, Links::None)?, name))
     }
 
     /// The names in a directory.
@@ -76,16 +80,17 @@ impl Tree {
         names(&self.directory(path)?)
     }
 
-    /// The content of a regular file and what it is. One that is larger than `most` is an error.
+    /// Opens a regular file for reading.
+    pub fn file(&self, path: &Path, links: Links) -> Result<(File, Stat), ReadError> {
+        read_beneath(&self.root, path, links)
+    }
+
+    /// The content of a regular file, reached without links, and its metadata. A file that is larger than `most`
+    /// is an error.
     pub fn read(&self, path: &Path, most: u64) -> io::Result<(Vec<u8>, Stat)> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = open_beneath(&self.root, path, flags)?;
-        let stat = fstat(&file)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other("it is not a regular file"));
-        }
+        let (file, stat) = self.file(path, Links::None)?;
         let mut content = Vec::new();
-        File::from(file).take(most.saturating_add(1)).read_to_end(&mut content)?;
+        file.take(most.saturating_add(1)).read_to_end(&mut content)?;
         if content.len() as u64 > most {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -99,19 +104,35 @@ impl Tree {
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Puts a file at a path, in place of whatever is there. Nobody sees it half written.
+    /// Puts a file with this mode at a path, in place of whatever is there, a directory with all that is in it too.
+    /// Nobody sees it half written.
     pub fn put_file(&self, path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-        self.put(path, |parent, part| {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mut file = File::from(openat(parent, part, flags, Mode::from_raw_mode(0o600))?);
-            file.write_all(content)?;
-            Ok(fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?)
-        })
+        let (parent, name) = self.parent(path)?;
+        let (staged, mut file) = StagedFile::create(&parent, 0o600)?;
+        file.write_all(content)?;
+        fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?;
+        put(staged, &parent, name)
     }
 
     /// Puts a link at a path, in place of whatever is there.
     pub fn put_link(&self, path: &Path, target: &Path) -> io::Result<()> {
-        self.put(path, |parent, part| Ok(symlinkat(target, parent, part)?))
+        let (parent, name) = self.parent(path)?;
+        put(StagedFile::create_link(&parent, target)?, &parent, name)
+    }
+
+    /// Puts a file at a path, in place of the file or link that may be there, but not of a directory. The process's
+    /// umask applies to the mode.
+    pub fn replace_file(&self, path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        let (staged, mut file) = StagedFile::create(&parent, mode)?;
+        file.write_all(content)?;
+        Ok(staged.replace(name)?)
+    }
+
+    /// Puts a link at a path, in place of the file or link that may be there, but not of a directory.
+    pub fn replace_link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        Ok(StagedFile::create_link(&parent, target)?.replace(name)?)
     }
 
     /// Makes a file that must not be there yet.
@@ -130,10 +151,24 @@ impl Tree {
         statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
+    /// Makes a directory and those above it, as far as they are missing.
+    pub fn make_directories(&self, path: &Path) -> Result<(), Errno> {
+        let mut so_far = PathBuf::new();
+        for component in path.components() {
+            so_far.push(component);
+            let (parent, name) = self.parent(&so_far)?;
+            match mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
+    }
+
     /// Changes the mode of a directory or a regular file, and of nothing that took its place.
     pub fn set_mode(&self, path: &Path, mode: u32) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let found = open_beneath(&self.root, or_here(path), flags)?;
+        let found = open_beneath(&self.root, path, flags, Links::None)?;
         set_mode(&found, mode)
     }
 
@@ -154,40 +189,23 @@ impl Tree {
             done => done,
         }
     }
+}
 
-    fn put(&self, path: &Path, make: impl FnOnce(&OwnedFd, &str) -> io::Result<()>) -> io::Result<()> {
-        let (parent, name) = self.parent(path)?;
-        let part = format!(".ostler-part-{}-{}", std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed));
-        let placed = make(&parent, &part).and_then(|()| match renameat(&parent, &part, &parent, name) {
-            // Only an empty directory can be renamed over, and only by a directory.
-            Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
-                remove(&parent, name, 0)?;
-                Ok(renameat(&parent, &part, &parent, name)?)
-            }
-            done => Ok(done?),
-        });
-        if placed.is_err() {
-            // It has a name of its own, so what is at the path is as it was.
-            let _ = unlinkat(&parent, &part, AtFlags::empty());
-        }
-        placed
+impl AsFd for Tree {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
     }
 }
 
-/// Opens a path beneath a directory, following no link on the way.
-pub fn open_beneath(base: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    for _ in 0..OPEN_ATTEMPTS {
-        match openat2(base.as_fd(), path, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            result => return result,
+fn put(mut staged: StagedFile, parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    match staged.rename(name) {
+        // Only an empty directory can be renamed over, and only by a directory.
+        Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
+            remove(parent, name, 0)?;
+            Ok(staged.rename(name)?)
         }
+        done => Ok(done?),
     }
-    Err(Errno::AGAIN)
-}
-
-fn or_here(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
 fn names(directory: &OwnedFd) -> Result<Vec<OsString>, Errno> {

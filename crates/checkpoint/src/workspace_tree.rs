@@ -1,17 +1,15 @@
-//! Files of a workspace, and of nothing else: every open starts at a descriptor of the workspace, and
-//! the kernel resolves the path beneath it without following any link. So no link that is swapped in
-//! leads out, neither while files are read nor while they are put back. What a file is compared with
-//! is left to the callers.
+//! A workspace whose files are captured and restored: what is at a path, and by what a change is told. That no path
+//! leads out, whatever links are swapped in, is for `workspace-fs` to ensure; what a file is compared with is left to
+//! the callers.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::open_beneath;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, open, readlinkat, statat};
+use ostler_workspace_fs::{ReadError, Tree, read_listed};
+use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::digest::Digest;
@@ -21,10 +19,10 @@ use crate::manifest::{Node, Reason};
 /// No placeholder is larger.
 pub(crate) const MAX_PLACEHOLDER_BYTES: u64 = 16;
 
-/// A directory that paths cannot leave.
+/// An open workspace.
 #[derive(Debug)]
-pub(crate) struct Tree {
-    root: OwnedFd,
+pub(crate) struct WorkspaceTree {
+    tree: Tree,
     path: PathBuf,
     rules: PathRules,
 }
@@ -57,27 +55,22 @@ pub(crate) struct Stamp {
     pub(crate) changed: (i64, u32),
 }
 
-impl Tree {
+impl WorkspaceTree {
     /// Opens a workspace. Fails where the kernel cannot keep paths inside it: there is no second,
     /// weaker way.
-    pub(crate) fn open(path: &Path, rules: PathRules) -> Result<Tree, Error> {
+    pub(crate) fn open(path: &Path, rules: PathRules) -> Result<WorkspaceTree, Error> {
         let cannot = |error: io::Error| Error::io("The workspace cannot be opened:", path, error);
         let path = std::fs::canonicalize(path).map_err(cannot)?;
-        let root = open(&path, DIRECTORY, Mode::empty()).map_err(|errno| cannot(errno.into()))?;
-        open_beneath(&root, Path::new("."), DIRECTORY).map_err(|errno| match errno {
+        let tree = Tree::open(&path).map_err(|errno| match errno {
             Errno::NOSYS | Errno::PERM => cannot(io::ErrorKind::Unsupported.into()),
             other => cannot(other.into()),
         })?;
-        Ok(Tree { root, path, rules })
+        Ok(WorkspaceTree { tree, path, rules })
     }
 
     /// Where it is, without links.
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(crate) fn root(&self) -> &OwnedFd {
-        &self.root
     }
 
     /// Whether what is at a path only holds its place. Asked of what has next to no content, since
@@ -93,20 +86,17 @@ impl Tree {
 
     /// Opens a directory; the empty path is the workspace itself.
     pub(crate) fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        open_beneath(&self.root, if path.as_os_str().is_empty() { Path::new(".") } else { path }, DIRECTORY)
+        self.tree.directory(path)
     }
 
     /// Opens the directory that holds `path`, and says by which name.
     pub(crate) fn parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
-        let name = path.file_name().ok_or(Errno::INVAL)?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok((open_beneath(&self.root, parent, flags)?, name))
+        self.tree.parent(path)
     }
 
-    /// Opens a regular file for reading.
-    pub(crate) fn file(&self, path: &Path) -> Result<(File, Stat), Errno> {
-        read_beneath(&self.root, path)
+    /// Opens a regular file that a walk has met, for reading.
+    pub(crate) fn file(&self, path: &Path) -> Result<(File, Stat), ReadError> {
+        read_listed(&self.tree, path)
     }
 
     /// What is at a path now, and by what its change would be told. A link on the way means that there
@@ -134,7 +124,7 @@ impl Tree {
                 Err(_) => stamp.left_out(Reason::Unreadable),
             },
             FileType::RegularFile if stamp.size > max_file_bytes => stamp.left_out(Reason::TooLarge),
-            FileType::RegularFile => match read_beneath(&parent, Path::new(name)) {
+            FileType::RegularFile => match read_listed(&parent, Path::new(name)) {
                 Ok((file, _)) => match Digest::of_reader(io::Read::take(file, max_file_bytes + 1)) {
                     Ok((_, size)) if size > max_file_bytes => stamp.left_out(Reason::TooLarge),
                     Ok((digest, size)) => Node::File { mode: stamp.mode, size, digest },
@@ -145,6 +135,12 @@ impl Tree {
             _ => stamp.left_out(Reason::Special),
         };
         Ok(Some((node, stamp)))
+    }
+}
+
+impl AsFd for WorkspaceTree {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tree.as_fd()
     }
 }
 
@@ -164,21 +160,3 @@ impl Stamp {
         Node::LeftOut { reason, size: self.size, modified: self.modified }
     }
 }
-
-/// Opens a regular file beneath a directory, without waiting for whatever else it may be.
-pub(crate) fn read_beneath(base: impl AsFd, path: &Path) -> Result<(File, Stat), Errno> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = open_beneath(base, path, flags)?;
-    let stat = fstat(&file)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Ok((File::from(file), stat)),
-        _ => Err(Errno::INVAL),
-    }
-}
-
-/// Whether a name is git's own, on file systems that tell capitals apart and on others.
-pub(crate) fn is_git(name: &OsStr) -> bool {
-    name.as_bytes().eq_ignore_ascii_case(b".git")
-}
-
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

@@ -1,0 +1,168 @@
+//! Opens files and directories beneath a directory, and none elsewhere: the kernel resolves each path with
+//! `openat2`, so that checking and opening are one act and no link that is swapped in between leads out. It
+//! opens; what is done with a file is left to `tree` and to the callers.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
+use rustix::io::Errno;
+
+/// The number of times that an open is tried while directories are renamed under it.
+const OPEN_ATTEMPTS: usize = 32;
+
+/// Flags for reading: opening must not wait for a pipe's writer, nor make a terminal this process's own.
+pub(crate) const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// The symbolic links that a path may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// Those that stay beneath the directory.
+    Inside,
+    /// None at all.
+    None,
+}
+
+/// The reason why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The kernel refused.
+    #[error("{}", io::Error::from(*.0))]
+    Errno(#[from] Errno),
+    /// The path leads to something else than a regular file.
+    #[error("it is not a regular file")]
+    NotAFile(FileType),
+}
+
+/// Opens a path beneath a directory. This is the only place that resolves paths which others can influence.
+pub fn open_beneath(base: impl AsFd, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH
+        | ResolveFlags::NO_MAGICLINKS
+        | match links {
+            Links::Inside => ResolveFlags::empty(),
+            Links::None => ResolveFlags::NO_SYMLINKS,
+        };
+    for _ in 0..OPEN_ATTEMPTS {
+        match openat2(base.as_fd(), or_here(path), flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            result => return result,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Opens a directory beneath another one, to list it or to work in it. The empty path is the directory itself.
+pub fn directory_beneath(base: impl AsFd, path: &Path, links: Links) -> Result<OwnedFd, Errno> {
+    open_beneath(base, path, DIRECTORY, links)
+}
+
+/// Opens a regular file beneath a directory. Its type is checked before it is opened, because opening a device
+/// may have an effect; the second check is for what was swapped in between.
+pub fn read_beneath(base: impl AsFd, path: &Path, links: Links) -> Result<(File, Stat), ReadError> {
+    let found = open_beneath(base.as_fd(), path, OFlags::PATH | OFlags::CLOEXEC, links)?;
+    regular(&found)?;
+    let file = open_beneath(base, path, READ, links)?;
+    let stat = regular(&file)?;
+    Ok((File::from(file), stat))
+}
+
+/// Opens a regular file, without links, that a listing has just shown to be one. It skips the first check of
+/// [`read_beneath`], because a walk opens very many files. The type is still checked before anything is read.
+pub fn read_listed(base: impl AsFd, path: &Path) -> Result<(File, Stat), ReadError> {
+    let file = open_beneath(base, path, READ, Links::None)?;
+    let stat = regular(&file)?;
+    Ok((File::from(file), stat))
+}
+
+/// Whether a name is git's own, on file systems that tell capitals apart and on others.
+pub fn is_git(name: &OsStr) -> bool {
+    name.as_bytes().eq_ignore_ascii_case(b".git")
+}
+
+impl From<ReadError> for io::Error {
+    fn from(error: ReadError) -> io::Error {
+        match error {
+            ReadError::Errno(errno) => errno.into(),
+            ReadError::NotAFile(_) => io::Error::new(io::ErrorKind::InvalidInput, error),
+        }
+    }
+}
+
+fn regular(file: &OwnedFd) -> Result<Stat, ReadError> {
+    let stat = fstat(file)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(stat),
+        other => Err(ReadError::NotAFile(other)),
+    }
+}
+
+fn or_here(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use rustix::io::Errno;
+
+    use super::{Links, ReadError, read_beneath, read_listed};
+
+    #[test]
+    fn only_regular_files_beneath_the_directory_are_opened() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("root");
+        fs::create_dir_all(root.join("directory")).unwrap();
+        fs::write(place.path().join("outside"), "secret").unwrap();
+        fs::write(root.join("file"), "text").unwrap();
+        symlink("file", root.join("inside")).unwrap();
+        symlink("../outside", root.join("out")).unwrap();
+        symlink("..", root.join("directory/up")).unwrap();
+        symlink(format!("/proc/{}/cwd", std::process::id()), root.join("magic")).unwrap();
+        mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let base = File::open(&root).unwrap();
+        for (path, links, is_open) in [
+            ("file", Links::None, true),
+            ("inside", Links::None, false),
+            ("inside", Links::Inside, true),
+            ("directory/up/file", Links::None, false),
+            ("directory/up/file", Links::Inside, true),
+            ("out", Links::Inside, false),
+            ("directory/up/../outside", Links::Inside, false),
+            ("../outside", Links::Inside, false),
+            ("/etc/passwd", Links::Inside, false),
+            ("magic/Cargo.toml", Links::Inside, false),
+            ("missing", Links::Inside, false),
+        ] {
+            assert_eq!(read_beneath(&base, Path::new(path), links).is_ok(), is_open, "{path} {links:?}");
+            if links == Links::None {
+                assert_eq!(read_listed(&base, Path::new(path)).is_ok(), is_open, "{path}");
+            }
+        }
+        for (path, kind) in
+            [("pipe", FileType::Fifo), ("directory", FileType::Directory), ("", FileType::Directory)]
+        {
+            for opened in [
+                read_beneath(&base, Path::new(path), Links::None),
+                read_beneath(&base, Path::new(path), Links::Inside),
+                read_listed(&base, Path::new(path)),
+            ] {
+                assert!(
+                    matches!(opened, Err(ReadError::NotAFile(found)) if found == kind),
+                    "{path} {opened:?}"
+                );
+            }
+        }
+        let link = read_beneath(&base, Path::new("inside"), Links::None);
+        assert!(matches!(link, Err(ReadError::Errno(Errno::LOOP))), "{link:?}");
+    }
+}
