@@ -5,15 +5,15 @@
 //! A cookie counts only together with the token that was there when it was given: replacing the token ends every
 //! login.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::{SignedDuration, Timestamp};
 use ostler_types::Clock;
+use ostler_workspace_fs::{ReplaceOptions, replace_file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
@@ -182,7 +182,10 @@ impl Logins {
 
     /// Writes down who is logged in. Where that fails, a login counts until the daemon stops.
     fn keep(&self, logins: &[Login]) {
-        if let Err(error) = replace(&self.path, logins) {
+        let kept = serde_json::to_vec_pretty(logins)
+            .map_err(std::io::Error::from)
+            .and_then(|content| replace_file(&self.path, &content, ReplaceOptions::STATE));
+        if let Err(error) = kept {
             tracing::warn!(%error, "{} cannot be written; logins end with the daemon", self.path.display());
         }
     }
@@ -204,14 +207,4 @@ fn read(path: &Path) -> std::io::Result<Vec<Login>> {
     let mut logins: Vec<Login> = serde_json::from_reader(file)?;
     logins.truncate(LOGINS);
     Ok(logins)
-}
-
-fn replace(path: &Path, logins: &[Login]) -> std::io::Result<()> {
-    let temporary = path.with_extension("json.new");
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    file.write_all(&serde_json::to_vec_pretty(logins)?)?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)?;
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }

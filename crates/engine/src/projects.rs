@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use jiff::Timestamp;
 use ostler_eventlog::LogError;
 use ostler_types::{Refusal, RefusalCode, RefusalKind};
+use ostler_workspace_fs::{ReplaceOptions, replace_file};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::rules::replace;
 
 /// How many projects there can be.
 const LIMIT: usize = 10_000;
@@ -166,7 +166,7 @@ impl Projects {
         change(&mut next)?;
         let written = serde_json::to_vec_pretty(&Kept { version: VERSION, data: &next })
             .map_err(Error::from)
-            .and_then(|content| replace(&self.path, &content));
+            .and_then(|content| replace_file(&self.path, &content, ReplaceOptions::STATE));
         written.map_err(|error| failed(&error))?;
         *known = Some(next);
         Ok(())

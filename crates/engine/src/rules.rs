@@ -1,13 +1,12 @@
 //! Calls that are allowed in every session: those of the configuration, and those that somebody
 //! answered `always` to. The latter are kept in `rules.json`, replaced atomically.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind, Result, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io::{Error, ErrorKind, Result};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use ostler_types::{ApprovalPolicy, ReadProof, Rule, Session, ToolCall, ToolKind};
+use ostler_workspace_fs::{ReplaceOptions, replace_file};
 
 use crate::config::WorkspaceApproval;
 
@@ -121,7 +120,7 @@ impl Rules {
         }
         let mut rules = known.clone();
         rules.push(rule);
-        replace(&self.path, &serde_json::to_vec_pretty(&rules)?)?;
+        replace_file(&self.path, &serde_json::to_vec_pretty(&rules)?, ReplaceOptions::STATE)?;
         *remembered = Some(rules);
         Ok(())
     }
@@ -134,17 +133,6 @@ fn stricter(policy: &ApprovalPolicy, own: &ApprovalPolicy) -> ApprovalPolicy {
     policy.require_for_tools.extend(own.require_for_tools.iter().cloned());
     policy.safe_commands &= own.safe_commands;
     policy
-}
-
-pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("json.new");
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)?;
-    let directory = path.parent().unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
-use crate::rules::replace;
+use ostler_workspace_fs::{ReplaceOptions, replace_file};
 
 /// How many workspaces are remembered.
 const LIMIT: usize = 10_000;
@@ -64,7 +64,7 @@ impl Trust {
         if next.len() > LIMIT {
             return Err(Error::other("trust.json is full; remove workspaces that are no longer used"));
         }
-        replace(&self.path, &serde_json::to_vec_pretty(&next)?)?;
+        replace_file(&self.path, &serde_json::to_vec_pretty(&next)?, ReplaceOptions::STATE)?;
         *trusted = Some(next);
         Ok(())
     }

@@ -7,12 +7,13 @@
 //! are little-endian; texts follow their length in 4 bytes.
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::DirBuilder;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use ostler_workspace_fs::{ReplaceOptions, Replacement, Writers};
 
 use crate::cache::Stamp;
 use crate::tags::Tags;
@@ -88,18 +89,11 @@ impl Disk {
     }
 
     fn replace(&self, workspace: &Path, pieces: &[&[u8]]) -> std::io::Result<()> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let path = self.path(workspace);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let new = path.with_extension(format!("{}-{number}.new", std::process::id()));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        let written = pieces.iter().try_for_each(|piece| file.write_all(piece));
-        if let Err(error) = written.and_then(|()| std::fs::rename(&new, &path)) {
-            // The first error is the one that counts.
-            let _ = std::fs::remove_file(&new);
-            return Err(error);
-        }
+        let options = ReplaceOptions { writers: Writers::Several, ..ReplaceOptions::CACHE };
+        let mut replacement = Replacement::begin(&self.path(workspace), options)?;
+        pieces.iter().try_for_each(|piece| replacement.write_all(piece))?;
+        replacement.finish()?;
         self.make_room()
     }
 

@@ -6,13 +6,13 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::{ReplaceOptions, Tree, Writers, replace_file};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -85,11 +85,10 @@ impl Journal {
     /// Writes one, as a whole or not at all.
     pub(crate) fn write(run: &Arc<Run>, prefix: &str, content: &[u8]) -> io::Result<Journal> {
         let number = run.journals.fetch_add(1, Ordering::Relaxed);
-        let part = run.directory.join(format!("part-{number}"));
         let path = run.directory.join(format!("{prefix}{number}"));
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-        file.write_all(content)?;
-        fs::rename(&part, &path)?;
+        // A fixed temporary name would begin with the prefix, by which a recovery finds journals.
+        let options = ReplaceOptions { writers: Writers::Several, ..ReplaceOptions::CACHE };
+        replace_file(&path, content, options)?;
         Ok(Journal { path, _run: Arc::clone(run) })
     }
 

@@ -3,13 +3,11 @@
 //! the owner's.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ostler_types::SessionId;
+use ostler_workspace_fs::{ReplaceOptions, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::recipes::Sums;
@@ -99,13 +97,9 @@ impl Baselines {
 
     fn save(&self, known: &BTreeMap<String, Workspace>) {
         let Some(path) = &self.path else { return };
-        let saved = (|| {
-            let temporary = path.with_extension("json.new");
-            let mut options = OpenOptions::new();
-            let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-            file.write_all(&serde_json::to_vec(known)?)?;
-            std::fs::rename(&temporary, path)
-        })();
+        let saved = serde_json::to_vec(known)
+            .map_err(std::io::Error::from)
+            .and_then(|content| replace_file(path, &content, ReplaceOptions::CACHE));
         if let Err(error) = saved {
             tracing::warn!(%error, path = %path.display(), "what turns wrote into checks is not on disk");
         }

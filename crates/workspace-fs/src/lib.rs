@@ -1,5 +1,5 @@
 //! File system primitives that more than one crate needs, each of them once: directories that paths cannot
-//! leave, reads that no pipe can block, git's settings and index, line diffs, and the queue of a walk by several
+//! leave, reads that no pipe can block, files replaced whole, git's settings and index, line diffs, and the queue of a walk by several
 //! threads.
 
 mod git_config;
@@ -7,6 +7,7 @@ mod git_index;
 mod lines;
 mod open;
 mod regular;
+mod replace;
 mod staged;
 mod tree;
 mod walk_queue;
@@ -16,6 +17,7 @@ pub use git_index::visit_git_index;
 pub use lines::{Comparison, Names, is_binary};
 pub use open::{Links, ReadError, directory_beneath, is_git, open_beneath, read_beneath, read_listed};
 pub use regular::{open_regular, read_unlinked};
+pub use replace::{Access, Durability, ReplaceOptions, Replacement, Writers, replace_file};
 pub use staged::{StagedFile, rename_new};
 pub use tree::Tree;
 pub use walk_queue::{Visiting, WalkQueue};

@@ -40,6 +40,21 @@ impl StagedFile {
         Ok(StagedFile::unique(directory, |directory, name| symlinkat(target, directory, name))?.0)
     }
 
+    /// Makes an empty file under a name that the caller keeps others from using. What a crash has left under it
+    /// is removed.
+    pub(crate) fn create_named(
+        directory: OwnedFd,
+        name: OsString,
+        mode: u32,
+    ) -> Result<(StagedFile, File), Errno> {
+        match unlinkat(&directory, &name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
+        let file = openat(&directory, &name, CREATE, Mode::from_raw_mode(mode))?;
+        Ok((StagedFile { directory, name, is_renamed: false }, File::from(file)))
+    }
+
     /// Gives it a name in its directory, in place of the file or link that has it.
     pub fn replace(mut self, name: &OsStr) -> Result<(), Errno> {
         self.rename(name)

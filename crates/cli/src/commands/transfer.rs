@@ -1,12 +1,13 @@
 //! `ostler export` and `ostler import`: sessions as files.
 
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use bytes::Bytes;
 use ostler_client::{Client, ClientError, ExportFormat, ImportFormat};
 use ostler_types::SessionId;
+use ostler_workspace_fs::{Durability, ReplaceOptions, Replacement};
 
 use super::Setting;
 use crate::args::{Export, ExportAs, Import, ImportFrom};
@@ -52,22 +53,15 @@ async fn write(
         }
         return Ok(out.flush()?);
     };
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    let partial = PathBuf::from(partial);
     let written = async {
-        let mut out = std::fs::File::create(&partial)?;
+        let options = ReplaceOptions { durability: Durability::Cached, ..ReplaceOptions::USER_FILE };
+        let mut out = Replacement::begin(path, options)?;
         while let Some(chunk) = download.next().await? {
             out.write_all(&chunk)?;
         }
-        std::fs::rename(&partial, path)?;
-        anyhow::Ok(())
+        anyhow::Ok(out.finish()?)
     };
-    let written = written.await.with_context(|| format!("cannot write {}", path.display()));
-    if written.is_err() {
-        _ = std::fs::remove_file(&partial);
-    }
-    written
+    written.await.with_context(|| format!("cannot write {}", path.display()))
 }
 
 pub(super) async fn import(setting: Setting, args: Import) -> anyhow::Result<Exit> {

@@ -2,10 +2,10 @@
 //! line stays as it is. What comes of it is read again before it is written, so that a file in an unusual form is
 //! refused rather than spoiled.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use ostler_workspace_fs::{ReplaceOptions, replace_file};
 
 use super::check::check_server;
 use super::file::parse_alone;
@@ -46,21 +46,7 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let directory = real.parent().with_context(failed)?;
     std::fs::create_dir_all(directory).with_context(failed)?;
-    let mut part = real.clone().into_os_string();
-    part.push(format!(".{}.part", std::process::id()));
-    let written = (|| {
-        let mut file = std::fs::File::create(&part)?;
-        if let Ok(metadata) = std::fs::metadata(&real) {
-            file.set_permissions(metadata.permissions())?;
-        }
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&part, &real)
-    })();
-    if written.is_err() {
-        _ = std::fs::remove_file(&part);
-    }
-    written.with_context(failed)
+    replace_file(&real, text.as_bytes(), ReplaceOptions::USER_FILE).with_context(failed)
 }
 
 /// Passes a text on that says what it should.

@@ -3,13 +3,12 @@
 //! unasked. Kept in `workspace-rules.json`, replaced atomically.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind, Result, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ostler_types::Rule;
+use ostler_workspace_fs::{ReplaceOptions, replace_file};
 
 use super::lock;
 
@@ -62,20 +61,10 @@ impl Accepted {
         } else {
             next.insert(workspace, rules);
         }
-        replace(&self.path, &serde_json::to_vec_pretty(&next)?)?;
+        replace_file(&self.path, &serde_json::to_vec_pretty(&next)?, ReplaceOptions::STATE)?;
         *known = Some(next);
         Ok(())
     }
-}
-
-fn replace(path: &Path, content: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("json.new");
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)?;
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 //! is the session; a file leads to it and can be compared with it, and is never more true than it.
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use ostler_engine::{Engine, EngineError, Item};
 use ostler_recorder::import::{Imported, read_ndjson};
 use ostler_types::{Record, Refusal, SessionId};
+use ostler_workspace_fs::{ReplaceOptions, Replacement, Writers};
 
 /// Bytes in a line of a session file; a log has no longer ones.
 const MAX_LINE: u64 = 4 << 20;
@@ -139,11 +139,8 @@ pub(super) async fn write(engine: &Engine, id: SessionId, path: &Path) -> Result
     if path.starts_with(engine.data_dir()) {
         return Err(bad("a session file cannot lie in the data directory"));
     }
-    let name = path.file_name().ok_or_else(|| bad("`session_file` names no file"))?;
-    let partial = path.with_file_name(format!(".{}.{id}.partial", name.to_string_lossy()));
-    let opened =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
-    let mut file = BufWriter::new(opened.map_err(|error| failed(&error))?);
+    let options = ReplaceOptions { writers: Writers::Several, ..ReplaceOptions::STATE };
+    let mut file = BufWriter::new(Replacement::begin(path, options).map_err(|error| failed(&error))?);
     let mut subscription = engine.subscribe(id, 0).await.map_err(|error| failed(&error))?;
     let mut written = Ok(());
     while let Some(item) = subscription.ready().await.map_err(|error| failed(&error))? {
@@ -156,17 +153,11 @@ pub(super) async fn write(engine: &Engine, id: SessionId, path: &Path) -> Result
             break;
         }
     }
-    let (partial_path, path_owned) = (partial.clone(), path.to_owned());
     let put = tokio::task::spawn_blocking(move || {
         written?;
-        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        std::fs::rename(&partial_path, &path_owned)
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish()
     });
-    let put = put.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-    put.map_err(|error| {
-        _ = std::fs::remove_file(&partial);
-        failed(&error)
-    })
+    put.await.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(|error| failed(&error))
 }
 
 fn damaged(path: &Path, line: u64, what: &str) -> Refusal {

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use ostler_workspace_fs::{Access, ReplaceOptions, replace_file};
 use serde::{Deserialize, Serialize};
 
-use super::WorktreeName;
+use super::{WorktreeName, blocking};
 use crate::error::GitError;
 
 const EXTENSION: &str = "json";
@@ -40,18 +41,14 @@ impl Note {
     /// Writes the note, in place of an earlier one.
     pub(super) async fn write(&self, directory: &Path, name: &str) -> Result<(), GitError> {
         let target = path(directory, name);
-        let failed =
-            |error: String| GitError::io("The note of a worktree cannot be written:", &target, error);
-        let text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.to_string()))?;
-        let part = directory.join(format!("{name}.part"));
-        let written = async {
-            tokio::fs::write(&part, text).await?;
-            tokio::fs::File::open(&part).await?.sync_all().await?;
-            tokio::fs::rename(&part, &target).await?;
-            tokio::fs::File::open(directory).await?.sync_all().await
-        };
-        written.await.map_err(|error: std::io::Error| failed(error.to_string()))
+        let text = serde_json::to_vec_pretty(self).map_err(|error| failed(&target, error))?;
+        let options = ReplaceOptions { access: Access::Unchanged, ..ReplaceOptions::STATE };
+        blocking(move || replace_file(&target, &text, options).map_err(|error| failed(&target, error))).await
     }
+}
+
+fn failed(target: &Path, error: impl std::fmt::Display) -> GitError {
+    GitError::io("The note of a worktree cannot be written:", target, error)
 }
 
 /// Where the note of a worktree lies.
@@ -69,8 +66,10 @@ pub(super) fn list(directory: &Path) -> Result<Vec<WorktreeName>, GitError> {
     };
     let mut names = std::collections::BTreeSet::new();
     for entry in entries {
-        let path = entry.map_err(failed)?.path();
-        names.extend(path.file_stem().and_then(|name| name.to_str()).map(str::to_owned));
+        let name = entry.map_err(failed)?.file_name();
+        // A name has no dot, and every file beside a worktree begins with its name and a dot.
+        let name = name.to_str().and_then(|name| name.split('.').next()).filter(|name| !name.is_empty());
+        names.extend(name.map(str::to_owned));
     }
     let made = |name: &str| {
         Note::read(directory, name).is_some_and(|note| note.base.is_some()) && directory.join(name).is_dir()

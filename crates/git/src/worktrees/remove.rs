@@ -11,7 +11,7 @@ use crate::error::GitError;
 /// How often a removal is tried while a process that was just killed is still at it.
 const ATTEMPTS: usize = 5;
 /// What may lie beside a worktree while it is made or merged.
-const BESIDE: &[&str] = &["index", "index.lock", "part", "ours", "base", "theirs"];
+const BESIDE: &[&str] = &["index", "index.lock", "json.tmp", "part", "ours", "base", "theirs"];
 
 /// Removes the files of a worktree. One that is not there is no error.
 pub(super) fn remove_files(directory: &Path, name: &str) -> Result<(), GitError> {
