@@ -6,7 +6,9 @@ mod events;
 mod figures;
 mod links;
 mod output;
+mod primitives;
 mod processes;
+mod production;
 mod sizes;
 mod source;
 mod tree;
@@ -47,6 +49,9 @@ fn check(tree: &Tree) -> Vec<Finding> {
         links::dead,
         output::by_one_module,
         processes::by_one_crate,
+        primitives::opened_by_one_crate,
+        primitives::index_read_by_one_crate,
+        primitives::replaced_by_one_crate,
         events::named_by_type,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();

@@ -2,20 +2,16 @@
 //! them an environment of its own. Nothing else in production names the commands of `std` or `tokio`.
 
 use super::Finding;
+use super::production::{self, block_end};
 use super::tree::Tree;
-use crate::rust_text;
 
-const CRATES: &str = "crates/";
 const STARTS_PROCESSES: &str = "crates/process/";
-/// Folders whose code is not in the binary.
-const NOT_SHIPPED: [&str; 3] = ["tests", "benches", "examples"];
 
 /// A program is started by `ostler_process`.
 pub(super) fn by_one_crate(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in tree.ending(".rs").filter(|file| is_production(&file.path)) {
-        let code = rust_text::scan(&file.text).code;
-        let tokens = rust_text::tokens(&code);
+    for file in production::files(tree).filter(|file| !file.path.starts_with(STARTS_PROCESSES)) {
+        let tokens = production::tokens(file);
         let names: Vec<&str> = tokens.iter().map(|(name, _)| name.as_str()).collect();
         let mut lines: Vec<usize> = forbidden(&names).into_iter().map(|at| tokens[at].1).collect();
         lines.dedup();
@@ -28,19 +24,12 @@ pub(super) fn by_one_crate(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn is_production(path: &str) -> bool {
-    let is_shipped = !path.split('/').any(|part| NOT_SHIPPED.contains(&part) || part == "tests.rs");
-    path.starts_with(CRATES) && !path.starts_with(STARTS_PROCESSES) && is_shipped
-}
-
-/// Where tokens outside of test modules name a command, or import or rename it so that it could be used under another
+/// Where tokens name a command, or import or rename it so that it could be used under another
 /// name.
 fn forbidden(tokens: &[&str]) -> Vec<usize> {
     let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
+    for at in 0..tokens.len() {
         match &tokens[at..] {
-            ["#", "[", "cfg", "(", "test", ")", "]", "mod", _, "{", ..] => at = block_end(tokens, at + 9),
             ["Command", ":", ":", "new", ..] | ["process", ":", ":", "Command" | "*", ..] => found.push(at),
             ["std" | "tokio", ":", ":", "process", "as", ..] => found.push(at),
             ["process", ":", ":", "{", ..] => {
@@ -53,25 +42,8 @@ fn forbidden(tokens: &[&str]) -> Vec<usize> {
             }
             _ => {}
         }
-        at += 1;
     }
     found
-}
-
-/// Where the brace that opens here is closed.
-fn block_end(tokens: &[&str], opening: usize) -> usize {
-    let mut depth = 0;
-    for (at, token) in tokens.iter().enumerate().skip(opening) {
-        match *token {
-            "{" => depth += 1,
-            "}" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return at;
-        }
-    }
-    tokens.len()
 }
 
 #[cfg(test)]
