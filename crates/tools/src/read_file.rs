@@ -3,7 +3,6 @@
 
 mod kind;
 mod lines;
-mod utf16;
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -13,13 +12,13 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_types::{ToolKind, ToolSpec};
+use ostler_workspace_fs::{TextEncoding, Utf16Reader};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::kind::{Encoding, FileKind};
+use self::kind::FileKind;
 use self::lines::Lines;
-use self::utf16::Utf16Reader;
 use crate::blocking::{Stop, run_blocking};
 use crate::hidden::Hidden;
 use crate::known::{Fingerprint, Fingerprinted};
@@ -134,11 +133,11 @@ fn read(
             let mut fingerprint = Fingerprint::of(&[]);
             let file = Fingerprinted::new(file, &mut fingerprint);
             let is_whole = match encoding {
-                Encoding::Bytes | Encoding::Utf8Mark => {
+                TextEncoding::Utf8 | TextEncoding::Utf8Marked => {
                     lines.scan(BufReader::with_capacity(64 * 1024, file), stop)
                 }
-                Encoding::Utf16 { is_big_endian } => {
-                    let reader = Utf16Reader::new(file, is_big_endian);
+                TextEncoding::Utf16Little | TextEncoding::Utf16Big => {
+                    let reader = Utf16Reader::new(file, encoding == TextEncoding::Utf16Big);
                     lines.scan(BufReader::with_capacity(64 * 1024, reader), stop)
                 }
             }
@@ -177,7 +176,7 @@ fn show_unsaved(
     (start, end): (u64, u64),
     stop: &Stop,
 ) -> Result<ToolOutcome, Failed> {
-    let mut lines = Lines::new(start, end, Encoding::Bytes);
+    let mut lines = Lines::new(start, end, TextEncoding::Utf8);
     let is_whole = lines.scan(text.as_bytes(), stop).map_err(|error| cannot_read(path, &error))?;
     let mut outcome = lines.outcome(path, is_whole, text.len() as u64)?;
     if !outcome.text.is_empty() && !outcome.text.ends_with('\n') {

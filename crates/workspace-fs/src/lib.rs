@@ -1,7 +1,9 @@
 //! File system primitives that more than one crate needs, each of them once: directories that paths cannot
-//! leave, reads that no pipe can block, files replaced whole, git's settings and index, line diffs, and the queue of a walk by several
+//! leave, reads that no pipe can block, files replaced whole, git's settings and index, content types and text encodings, line diffs, and the queue of a walk by several
 //! threads.
 
+mod content_type;
+mod encoding;
 mod git_config;
 mod git_index;
 mod lines;
@@ -12,6 +14,8 @@ mod staged;
 mod tree;
 mod walk_queue;
 
+pub use content_type::{is_visible_image, media_type};
+pub use encoding::{TextEncoding, Utf16Reader};
 pub use git_config::GitConfig;
 pub use git_index::visit_git_index;
 pub use lines::{Comparison, Names, is_binary};

@@ -1,94 +1,18 @@
-//! What a file is, told from its bytes. A name or a client's word would let one kind of file pass for
-//! another; a name only says which kind of text a text is.
+//! The media type of an attachment: told by its first bytes where they tell it, else text of the kind that its name
+//! says, else unknown.
 
 /// How many bytes are looked at. The same for every question about a file, so that all answers agree.
 pub(super) const HEAD: usize = 64 << 10;
 
 const UNKNOWN: &str = "application/octet-stream";
 
-/// The first bytes of kinds that are known by them alone.
-const MAGIC: [(&[u8], &str); 24] = [
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"II*\0", "image/tiff"),
-    (b"MM\0*", "image/tiff"),
-    (b"%PDF-", "application/pdf"),
-    (b"OggS\0", "audio/ogg"),
-    (b"fLaC", "audio/flac"),
-    (b"MThd\0", "audio/midi"),
-    (b"ID3\x02", "audio/mpeg"),
-    (b"ID3\x03", "audio/mpeg"),
-    (b"ID3\x04", "audio/mpeg"),
-    (b"\x1aE\xdf\xa3", "video/webm"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"PK\x05\x06", "application/zip"),
-    (b"\x1f\x8b", "application/gzip"),
-    (b"(\xb5/\xfd", "application/zstd"),
-    (b"\xfd7zXZ\0", "application/x-xz"),
-    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
-    (b"Rar!\x1a\x07", "application/vnd.rar"),
-    (b"\x7fELF", "application/x-executable"),
-    (b"\0asm", "application/wasm"),
-    (b"SQLite format 3\0", "application/vnd.sqlite3"),
-];
-
 /// The type of a file with this name that begins with these bytes.
 pub(super) fn media_type(bytes: &[u8], name: &str) -> &'static str {
     let cut = bytes.len() >= HEAD;
     let head = &bytes[..bytes.len().min(HEAD)];
-    let by_magic = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, kind)| *kind);
-    by_magic
-        .or_else(|| container(head))
-        .or_else(|| mpeg_audio(head))
-        .or_else(|| is_bitmap(head).then_some("image/bmp"))
+    ostler_workspace_fs::media_type(head)
         .or_else(|| is_text(head, cut).then(|| text_type(name)))
         .unwrap_or(UNKNOWN)
-}
-
-/// Kinds that say at an offset what they hold.
-fn container(head: &[u8]) -> Option<&'static str> {
-    let brand = head.get(8..12)?;
-    if head.starts_with(b"RIFF") {
-        return match brand {
-            b"WEBP" => Some("image/webp"),
-            b"WAVE" => Some("audio/wav"),
-            b"AVI " => Some("video/x-msvideo"),
-            _ => None,
-        };
-    }
-    if head.get(4..8)? != b"ftyp" {
-        return None;
-    }
-    Some(match brand {
-        b"avif" | b"avis" => "image/avif",
-        b"heic" | b"heix" | b"heim" | b"heis" | b"mif1" | b"msf1" => "image/heic",
-        b"M4A " | b"M4B " => "audio/mp4",
-        b"qt  " => "video/quicktime",
-        _ => "video/mp4",
-    })
-}
-
-/// A frame of sound without anything before it: MP3, or AAC where the layer is 0.
-fn mpeg_audio(head: &[u8]) -> Option<&'static str> {
-    let [first, second, third, ..] = head else { return None };
-    let (synced, version, layer) =
-        (*first == 0xff && second & 0xe0 == 0xe0, second >> 3 & 3, second >> 1 & 3);
-    let (bitrate, rate) = (third >> 4, third >> 2 & 3);
-    match layer {
-        _ if !synced || version == 1 => None,
-        0 => (second & 0xf0 == 0xf0).then_some("audio/aac"),
-        // An encoder writes neither of these.
-        _ => (bitrate != 0 && bitrate != 15 && rate != 3).then_some("audio/mpeg"),
-    }
-}
-
-/// Two letters are too few to tell a bitmap from a text, so the size of its second header has to fit.
-fn is_bitmap(head: &[u8]) -> bool {
-    let sizes = [12u32, 40, 52, 56, 64, 108, 124];
-    let size = head.get(14..18).and_then(|size| size.try_into().ok()).map(u32::from_le_bytes);
-    head.starts_with(b"BM") && size.is_some_and(|size| sizes.contains(&size))
 }
 
 /// Valid UTF-8 without characters that no text has. A character that the end of the head cuts in two

@@ -1,20 +1,13 @@
 //! A text file in memory, so that it can be written back as it was found: its encoding, its byte
 //! order mark, and the ending of each of its lines.
 
+use ostler_workspace_fs::TextEncoding;
+
 /// The text of a file, and how it was encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document {
-    encoding: Encoding,
+    encoding: TextEncoding,
     text: String,
-}
-
-/// The encodings that are known to be text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    Utf8,
-    Utf8Marked,
-    Utf16Little,
-    Utf16Big,
 }
 
 /// A line without its ending, and the ending.
@@ -24,33 +17,17 @@ pub(crate) struct Line<'a> {
     pub(crate) ending: &'a str,
 }
 
-const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-const UTF16_LITTLE_MARK: &[u8] = b"\xff\xfe";
-const UTF16_BIG_MARK: &[u8] = b"\xfe\xff";
-
 impl Document {
     /// Reads bytes as text; none where they are not.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Document> {
-        let (encoding, text) = if let Some(rest) = bytes.strip_prefix(UTF8_MARK) {
-            (Encoding::Utf8Marked, String::from_utf8(rest.to_vec()).ok()?)
-        } else if let Some(rest) = bytes.strip_prefix(UTF16_LITTLE_MARK) {
-            (Encoding::Utf16Little, decode_utf16(rest, u16::from_le_bytes)?)
-        } else if let Some(rest) = bytes.strip_prefix(UTF16_BIG_MARK) {
-            (Encoding::Utf16Big, decode_utf16(rest, u16::from_be_bytes)?)
-        } else {
-            (Encoding::Utf8, String::from_utf8(bytes.to_vec()).ok()?)
-        };
+        let encoding = TextEncoding::of(bytes);
+        let text = encoding.decode(bytes)?;
         (!text.contains('\0')).then_some(Document { encoding, text })
     }
 
     /// Other text in the encoding of this document.
     pub(crate) fn encode(&self, text: &str) -> Vec<u8> {
-        match self.encoding {
-            Encoding::Utf8 => text.as_bytes().to_vec(),
-            Encoding::Utf8Marked => [UTF8_MARK, text.as_bytes()].concat(),
-            Encoding::Utf16Little => encode_utf16(text, UTF16_LITTLE_MARK, u16::to_le_bytes),
-            Encoding::Utf16Big => encode_utf16(text, UTF16_BIG_MARK, u16::to_be_bytes),
-        }
+        self.encoding.encode(text)
     }
 
     /// The same document with another text.
@@ -89,20 +66,6 @@ impl Document {
         let long = self.text.matches("\r\n").count();
         if 2 * long > all { "\r\n" } else { "\n" }
     }
-}
-
-fn decode_utf16(bytes: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Option<String> {
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    char::decode_utf16(pairs.iter().map(|pair| unit(*pair))).collect::<Result<String, _>>().ok()
-}
-
-fn encode_utf16(text: &str, mark: &[u8], bytes: impl Fn(u16) -> [u8; 2]) -> Vec<u8> {
-    let mut encoded = mark.to_vec();
-    encoded.extend(text.encode_utf16().flat_map(bytes));
-    encoded
 }
 
 #[cfg(test)]

@@ -1,85 +1,78 @@
-//! What a file is, by how it begins. Its name says nothing: it may be wrong.
+//! What a file is to a model, by how it begins: text, an image that it can see, or something else and what to do about
+//! it. Which media type it has is for `workspace-fs` to say.
+
+use ostler_workspace_fs::{TextEncoding, is_visible_image, media_type};
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
-    Text(Encoding),
+    Text(TextEncoding),
     /// An image that models can see, by its MIME type.
     Image(&'static str),
     /// Something else, and what to do about it.
     Other(&'static str, &'static str),
 }
 
-/// How a text is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
-    /// UTF-8, or what its bytes turn out to be.
-    Bytes,
-    /// UTF-8 after a byte-order mark.
-    Utf8Mark,
-    /// UTF-16 after a byte-order mark.
-    Utf16 { is_big_endian: bool },
-}
-
-const IMAGES: &[(&[u8], &str)] = &[
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-];
-
 const ARCHIVE: &str = "List or unpack it with the shell.";
 const CONVERT: &str = "Convert it with the shell, if a program for it is there.";
 const NO_ADVICE: &str = "Look at it with the shell, as with `file` or `xxd`.";
 
-const OTHERS: &[(&[u8], &str, &str)] = &[
-    (b"%PDF-", "a PDF document", "Convert it with the shell, as with `pdftotext`."),
-    (b"PK\x03\x04", "a ZIP archive (or a document made of one)", ARCHIVE),
-    (b"\x1f\x8b", "gzip-compressed data", ARCHIVE),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed data", ARCHIVE),
-    (b"BZh", "bzip2-compressed data", ARCHIVE),
-    (b"\xfd7zXZ\0", "xz-compressed data", ARCHIVE),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", ARCHIVE),
-    (b"II*\0", "a TIFF image", CONVERT),
-    (b"MM\0*", "a TIFF image", CONVERT),
-    (b"OggS", "Ogg sound or video", CONVERT),
-    (b"ID3", "MP3 sound", CONVERT),
-    (b"fLaC", "FLAC sound", CONVERT),
-    (b"\x7fELF", "an ELF executable or library", NO_ADVICE),
-    (b"\0asm", "a WebAssembly module", NO_ADVICE),
-    (b"\xca\xfe\xba\xbe", "a Java class or a Mach-O file", NO_ADVICE),
-    (b"SQLite format 3\0", "an SQLite database", "Query it with the shell, as with `sqlite3`."),
+const OTHERS: &[(&str, &str, &str)] = &[
+    ("application/pdf", "a PDF document", "Convert it with the shell, as with `pdftotext`."),
+    ("application/zip", "a ZIP archive (or a document made of one)", ARCHIVE),
+    ("application/gzip", "gzip-compressed data", ARCHIVE),
+    ("application/zstd", "zstd-compressed data", ARCHIVE),
+    ("application/x-bzip2", "bzip2-compressed data", ARCHIVE),
+    ("application/x-xz", "xz-compressed data", ARCHIVE),
+    ("application/x-7z-compressed", "a 7z archive", ARCHIVE),
+    ("image/tiff", "a TIFF image", CONVERT),
+    ("audio/ogg", "Ogg sound or video", CONVERT),
+    ("audio/mpeg", "MP3 sound", CONVERT),
+    ("audio/flac", "FLAC sound", CONVERT),
+    ("application/x-executable", "an ELF executable or library", NO_ADVICE),
+    ("application/wasm", "a WebAssembly module", NO_ADVICE),
+    ("application/java-vm", "a Java class or a Mach-O file", NO_ADVICE),
+    ("application/vnd.sqlite3", "an SQLite database", "Query it with the shell, as with `sqlite3`."),
 ];
 
 impl FileKind {
     /// What a file is that begins like this.
     pub(super) fn of(sample: &[u8]) -> FileKind {
-        if let Some((_, mime_type)) = IMAGES.iter().find(|(start, _)| sample.starts_with(start)) {
-            return FileKind::Image(mime_type);
+        let media_type = media_type(sample);
+        if let Some(image) = media_type.filter(|media_type| is_visible_image(media_type)) {
+            return FileKind::Image(image);
         }
-        if sample.starts_with(b"RIFF") && sample.get(8..12) == Some(b"WEBP") {
-            return FileKind::Image("image/webp");
+        // Four bytes that begin like UTF-16 may be UTF-32, which is not read.
+        if sample.starts_with(b"\xff\xfe\0\0") {
+            return FileKind::Other("UTF-32 text", CONVERT);
         }
-        match sample {
-            [0xef, 0xbb, 0xbf, ..] => return FileKind::binary_or(sample, Encoding::Utf8Mark),
-            // Four bytes that begin like UTF-16 may be UTF-32, which is not read.
-            [0xff, 0xfe, 0, 0, ..] => return FileKind::Other("UTF-32 text", CONVERT),
-            [0xff, 0xfe, ..] => return FileKind::Text(Encoding::Utf16 { is_big_endian: false }),
-            [0xfe, 0xff, ..] => return FileKind::Text(Encoding::Utf16 { is_big_endian: true }),
-            _ => {}
+        match TextEncoding::of(sample) {
+            encoding @ (TextEncoding::Utf16Little | TextEncoding::Utf16Big) => {
+                return FileKind::Text(encoding);
+            }
+            TextEncoding::Utf8Marked => return FileKind::binary_or(sample, TextEncoding::Utf8Marked),
+            TextEncoding::Utf8 => {}
         }
-        // A text may begin with `ID3`; only data that also has a byte that is no text is taken for more.
-        match OTHERS.iter().find(|(start, _, _)| sample.starts_with(start)) {
-            Some((start, what, advice)) if !start.is_ascii() || *start == b"%PDF-" || has_zero(sample) => {
+        match OTHERS.iter().find(|(kind, _, _)| Some(*kind) == media_type) {
+            // A text may begin with the letters of a mark; then it has no byte that no text has.
+            Some((kind, what, advice))
+                if !begins_like_text(sample) || *kind == "application/pdf" || has_zero(sample) =>
+            {
                 FileKind::Other(what, advice)
             }
-            Some(_) | None => FileKind::binary_or(sample, Encoding::Bytes),
+            Some(_) | None => FileKind::binary_or(sample, TextEncoding::Utf8),
         }
     }
 
-    fn binary_or(sample: &[u8], encoding: Encoding) -> FileKind {
+    fn binary_or(sample: &[u8], encoding: TextEncoding) -> FileKind {
         if has_zero(sample) { FileKind::Other("binary data", NO_ADVICE) } else { FileKind::Text(encoding) }
     }
+}
+
+/// Whether the bytes by which most kinds are told could begin a text in UTF-8.
+fn begins_like_text(sample: &[u8]) -> bool {
+    let start = &sample[..sample.len().min(4)];
+    std::str::from_utf8(start).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 fn has_zero(sample: &[u8]) -> bool {
@@ -88,17 +81,18 @@ fn has_zero(sample: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Encoding, FileKind};
+    use ostler_workspace_fs::TextEncoding;
+
+    use super::FileKind;
 
     #[test]
     fn files_are_told_by_how_they_begin() {
-        let utf16 = |is_big_endian| FileKind::Text(Encoding::Utf16 { is_big_endian });
         for (sample, kind) in [
-            (&b""[..], FileKind::Text(Encoding::Bytes)),
-            (b"ID3 tags are fun", FileKind::Text(Encoding::Bytes)),
-            (b"\xef\xbb\xbfx", FileKind::Text(Encoding::Utf8Mark)),
-            (b"\xff\xfex\0", utf16(false)),
-            (b"\xfe\xff\0x", utf16(true)),
+            (&b""[..], FileKind::Text(TextEncoding::Utf8)),
+            (b"ID3 tags are fun", FileKind::Text(TextEncoding::Utf8)),
+            (b"\xef\xbb\xbfx", FileKind::Text(TextEncoding::Utf8Marked)),
+            (b"\xff\xfex\0", FileKind::Text(TextEncoding::Utf16Little)),
+            (b"\xfe\xff\0x", FileKind::Text(TextEncoding::Utf16Big)),
             (b"GIF89a..", FileKind::Image("image/gif")),
             (b"RIFF....WEBPVP8 ", FileKind::Image("image/webp")),
         ] {

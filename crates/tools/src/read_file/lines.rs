@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::BufRead;
 
+use ostler_workspace_fs::TextEncoding;
 use serde_json::json;
 
-use super::kind::Encoding;
 use crate::blocking::Stop;
 use crate::text::cut;
 use crate::{Failed, ToolOutcome};
@@ -25,7 +25,7 @@ const MAX_LINE_BYTES: usize = 4 * (MAX_LINE + 1);
 pub(super) struct Lines {
     start: u64,
     end: u64,
-    encoding: Encoding,
+    encoding: TextEncoding,
     /// The starts of lines, and their whole lengths.
     kept: Vec<(Vec<u8>, usize)>,
     bytes: usize,
@@ -35,7 +35,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(start: u64, end: u64, encoding: Encoding) -> Lines {
+    pub(super) fn new(start: u64, end: u64, encoding: TextEncoding) -> Lines {
         Lines { start, end, encoding, kept: Vec::new(), bytes: 0, is_cut: false, count: 0 }
     }
 
@@ -73,7 +73,7 @@ impl Lines {
         if self.is_cut || self.count < self.start || self.count > self.end {
             return;
         }
-        let has_mark = self.count == 1 && self.encoding != Encoding::Bytes;
+        let has_mark = self.count == 1 && self.encoding != TextEncoding::Utf8;
         let line = if has_mark { line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line) } else { line };
         // The number and the tab count too; a cut line is no longer than what is kept of it.
         if self.bytes + line.len() + 12 > MAX_TEXT_BYTES {
@@ -196,23 +196,19 @@ fn whole_characters(line: &[u8], line_bytes: usize) -> &[u8] {
     &line[..line.len() - back]
 }
 
-fn encoding_name(encoding: Encoding) -> &'static str {
+fn encoding_name(encoding: TextEncoding) -> &'static str {
     match encoding {
-        Encoding::Bytes | Encoding::Utf8Mark => "utf-8",
-        Encoding::Utf16 { is_big_endian: false } => "utf-16le",
-        Encoding::Utf16 { is_big_endian: true } => "utf-16be",
+        TextEncoding::Utf8 | TextEncoding::Utf8Marked => "utf-8",
+        TextEncoding::Utf16Little => "utf-16le",
+        TextEncoding::Utf16Big => "utf-16be",
     }
 }
 
-fn encoding_note(encoding: Encoding) -> Option<&'static str> {
+fn encoding_note(encoding: TextEncoding) -> Option<&'static str> {
     match encoding {
-        Encoding::Bytes => None,
-        Encoding::Utf8Mark => Some("The file begins with a byte-order mark, which is not shown."),
-        Encoding::Utf16 { is_big_endian: false } => {
-            Some("The file is UTF-16 (little-endian) with a byte-order mark.")
-        }
-        Encoding::Utf16 { is_big_endian: true } => {
-            Some("The file is UTF-16 (big-endian) with a byte-order mark.")
-        }
+        TextEncoding::Utf8 => None,
+        TextEncoding::Utf8Marked => Some("The file begins with a byte-order mark, which is not shown."),
+        TextEncoding::Utf16Little => Some("The file is UTF-16 (little-endian) with a byte-order mark."),
+        TextEncoding::Utf16Big => Some("The file is UTF-16 (big-endian) with a byte-order mark."),
     }
 }

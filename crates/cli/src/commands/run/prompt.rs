@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use ostler_client::{Client, SendMessage};
 use ostler_types::{Part, SessionId};
+use ostler_workspace_fs::{is_visible_image, media_type};
 
 use crate::args::{ApproveWhen, Run};
 
@@ -112,18 +113,11 @@ fn image(path: &Path) -> anyhow::Result<Attached> {
     let read = std::fs::File::open(path).and_then(|file| file.take(12).read_to_end(&mut head));
     read.with_context(|| format!("{} cannot be read", path.display()))?;
     anyhow::ensure!(
-        is_image(&head),
+        media_type(&head).is_some_and(is_visible_image),
         "{} is no PNG, JPEG, GIF or WebP; --file sends anything else",
         path.display()
     );
     Ok(attached)
-}
-
-/// Whether a file begins as images do that models can look at.
-fn is_image(head: &[u8]) -> bool {
-    let begins = |magic: &[u8]| head.starts_with(magic);
-    let webp = begins(b"RIFF") && head.get(8..12) == Some(b"WEBP".as_slice());
-    begins(b"\x89PNG\r\n\x1a\n") || begins(b"\xff\xd8\xff") || begins(b"GIF8") || webp
 }
 
 /// Whether somebody has put a pipe or a file where a terminal would be.
@@ -177,19 +171,4 @@ pub(in super::super) fn text(given: &str) -> anyhow::Result<String> {
 pub(super) fn directory(path: &Path) -> anyhow::Result<String> {
     let path = path.canonicalize().with_context(|| format!("{} cannot be used", path.display()))?;
     Ok(path.to_string_lossy().into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_image;
-
-    #[test]
-    fn images_are_told_by_how_they_begin() {
-        for head in [&b"\x89PNG\r\n\x1a\n\0\0"[..], b"\xff\xd8\xff\xe0", b"GIF89a", b"RIFF\0\0\0\0WEBP"] {
-            assert!(is_image(head), "{head:?}");
-        }
-        for head in [&b""[..], b"RIFF\0\0\0\0WAVE", b"<svg", b"%PDF-1.7", b"\x89PN"] {
-            assert!(!is_image(head), "{head:?}");
-        }
-    }
 }
