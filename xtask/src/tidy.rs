@@ -51,6 +51,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         processes::by_one_crate,
         primitives::opened_by_one_crate,
         primitives::index_read_by_one_crate,
+        primitives::ignored_by_one_crate,
         primitives::replaced_by_one_crate,
         events::named_by_type,
     ];

@@ -6,9 +6,11 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use ostler_workspace_fs::IgnoreRules;
+
 use crate::blobs::Blobs;
 use crate::manifest::{Manifest, Node};
-use crate::rules::{FILE, MAX_BYTES, Standing, exclude_of};
+use crate::rules::{FILE, Standing, exclude_of};
 use crate::workspace_tree::WorkspaceTree;
 
 /// A path at which two manifests differ.
@@ -97,7 +99,7 @@ impl<'a> Ignored<'a> {
     fn rules(&self, path: &Path) -> Option<Vec<u8>> {
         let digest = self.manifest.get(path)?.digest()?;
         let mut bytes = self.blobs.read(&digest).ok()?;
-        bytes.truncate(usize::try_from(MAX_BYTES).unwrap_or(usize::MAX));
+        bytes.truncate(usize::try_from(IgnoreRules::MAX_BYTES).unwrap_or(usize::MAX));
         Some(bytes)
     }
 }

@@ -1,5 +1,6 @@
 //! The directory of a store: where its files are, and how one of them is written whole or not at all.
-//! What the files hold is left to their own modules.
+//! What the files hold is left to their own modules. Files are not replaced by `workspace-fs`: contents are named by
+//! their digest only once they are written, and `tmp` is emptied as a whole after a crash.
 //!
 //! ```text
 //! lock                      held by the process that uses the store

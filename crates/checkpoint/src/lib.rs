@@ -25,7 +25,6 @@ mod rules;
 mod scan;
 mod stat_cache;
 mod store;
-mod threads;
 mod told;
 mod tracked;
 mod upkeep;

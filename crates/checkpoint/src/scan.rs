@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use ostler_workspace_fs::ReadError;
+use ostler_workspace_fs::{ReadError, for_each};
 use rustix::fs::fstat;
 use rustix::io::Errno;
 
@@ -16,7 +16,6 @@ use crate::digest::Digest;
 use crate::error::Error;
 use crate::manifest::{Manifest, Node, Reason};
 use crate::stat_cache::{StatCache, is_settled};
-use crate::threads::for_each;
 use crate::walk::{Found, Kind, walk};
 use crate::workspace_tree::{Stamp, WorkspaceTree};
 

@@ -1,5 +1,9 @@
 //! Walks a workspace, several directories at a time, and says what is there: all that git tracks or
 //! does not ignore, and what a checkpoint has asked for besides. Contents are not read; that is for `scan`.
+//!
+//! It is not the walk of the file tools: a capture that misses something must fail, while a search goes on without it
+//! and counts what it left out; and only a capture looks behind an ignored name for what is tracked. Both use the
+//! ignore rules, the queue and the threads of `workspace-fs`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -7,14 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ostler_workspace_fs::{WalkQueue, is_git};
+use ostler_workspace_fs::{IgnoreRules, WalkQueue, in_threads, is_git};
 use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::manifest::{Manifest, Node, Reason};
-use crate::rules::{FILE, Standing, exclude_of, read_rules, repository_of};
-use crate::threads::in_threads;
+use crate::rules::{FILE, Standing, exclude_of, repository_of};
 use crate::tracked::Tracked;
 use crate::workspace_tree::{MAX_PLACEHOLDER_BYTES, Stamp, WorkspaceTree};
 
@@ -178,7 +181,7 @@ impl Walk<'_> {
         if exclude.is_some() {
             found.repositories.push(job.path.clone());
         }
-        let own = if has(FILE) { read_rules(directory, Path::new(FILE)) } else { None };
+        let own = if has(FILE) { IgnoreRules::read(directory, Path::new(FILE)) } else { None };
         job.above.enter(&job.path, job.ignored, exclude.as_ref().map(|text| text.as_deref()), own.as_deref())
     }
 }

@@ -1,6 +1,7 @@
 //! Everything that changes files goes through [`Disk`], so that a test can make any of it fail.
 //!
-//! Reading needs no such seam: what a read may find is decided by what was written before it.
+//! Reading needs no such seam: what a read may find is decided by what was written before it. Files of the log are
+//! therefore not replaced by `workspace-fs`, whose operations no test can make fail.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;

@@ -14,6 +14,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_repo_map::{Cache, Known, Language, Map, Stamp, Tagger, Tags};
 use ostler_types::{ToolKind, ToolSpec};
+use ostler_workspace_fs::in_threads;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ use crate::blocking::{Stop, run_blocking};
 use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::{cut, reveal_line};
-use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk, in_threads, stamp};
+use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk, stamp};
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
 const DEFAULT_MAX_TOKENS: usize = 2_000;

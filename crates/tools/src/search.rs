@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ostler_types::{ToolKind, ToolSpec};
+use ostler_workspace_fs::in_threads;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,7 +27,7 @@ use crate::blocking::{Stop, run_blocking};
 use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::reveal_line;
-use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk, in_threads};
+use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk};
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
 
 const DEFAULT_MAX_RESULTS: usize = 100;

@@ -2,9 +2,7 @@
 //!
 //! Directories are opened through descriptors and never through links, so a walk cannot leave the
 //! workspace even while directories are swapped under it. What it finds comes sorted, whichever thread
-//! found it. What is ignored is for `rules` to say; what to do with a file is left to the caller.
-
-mod rules;
+//! found it. What is ignored is for `IgnoreRules` to say; what to do with a file is left to the caller.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,11 +15,12 @@ use std::time::{Duration, Instant};
 
 use ostler_repo_map::Stamp;
 use ostler_sandbox::{PROTECTED_NAMES, holds_a_place};
-use ostler_workspace_fs::{Links, ReadError, WalkQueue, directory_beneath, is_git, read_listed};
+use ostler_workspace_fs::{
+    IgnoreRules, Links, ReadError, WalkQueue, directory_beneath, in_threads, is_git, read_listed,
+};
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
 
-use self::rules::Rules;
 use crate::Failed;
 use crate::blocking::Stop;
 use crate::hidden::Closed;
@@ -31,8 +30,8 @@ use crate::path::Workspace;
 const MAX_ENTRIES: usize = 500_000;
 /// How deep a walk goes.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// How many threads a call uses at most. More would only take them from other sessions.
-const MAX_THREADS: usize = 8;
+/// The files of rules in each directory. The second overrules the first, as ripgrep has it.
+const RULES: &[&str] = &[".gitignore", ".ignore"];
 
 /// A walk through one directory of a workspace.
 pub(crate) struct Walk<'a> {
@@ -40,7 +39,7 @@ pub(crate) struct Walk<'a> {
     base_path: PathBuf,
     max_depth: usize,
     until: &'a Until,
-    rules: Option<Arc<Rules>>,
+    rules: Option<Arc<IgnoreRules>>,
     closed: Arc<Closed>,
     /// Which files are to have a stamp.
     needs_stamp: fn(&Path) -> bool,
@@ -101,12 +100,12 @@ impl<'a> Walk<'a> {
         let base_path: PathBuf = if relative == Path::new(".") { PathBuf::new() } else { relative };
         let mut rules = None;
         if let Ok(root) = workspace.open_directory(Path::new(".")) {
-            rules = Rules::read(rules, &root, Path::new(""), &[".git/info/exclude"]);
+            rules = rules_of(rules, &root, Path::new(""), &[".git/info/exclude"]);
         }
         for above in base_path.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
             let opened = if above.as_os_str().is_empty() { Path::new(".") } else { above };
             if let Ok(directory) = workspace.open_directory(opened) {
-                rules = Rules::read(rules, &directory, above, rules::FILES);
+                rules = rules_of(rules, &directory, above, RULES);
             }
         }
         let max_depth = max_depth.min(MAX_DEPTH);
@@ -160,19 +159,16 @@ impl<'a> Walk<'a> {
         }
         let path = if is_base { self.base_path.clone() } else { self.base_path.join(&job.inner) };
         let names = self.names(&directory, found);
-        let has_rules = names.iter().any(|(name, _)| rules::FILES.iter().any(|file| name == file));
-        let rules = if has_rules {
-            Rules::read(job.rules.clone(), &directory, &path, rules::FILES)
-        } else {
-            job.rules.clone()
-        };
+        let has_rules = names.iter().any(|(name, _)| RULES.iter().any(|file| name == file));
+        let rules =
+            if has_rules { rules_of(job.rules.clone(), &directory, &path, RULES) } else { job.rules.clone() };
         for (name, kind) in names {
             let (path, depth) = (path.join(&name), job.depth + 1);
             if is_git(&name) || is_placeholder(&directory, &name) {
                 continue;
             }
             let is_hidden = self.closed.inside.contains(&path);
-            if is_hidden || Rules::ignore(rules.as_deref(), &path, kind == FileType::Directory) {
+            if is_hidden || IgnoreRules::ignore(rules.as_deref(), &path, kind == FileType::Directory) {
                 found.omitted.ignored += 1;
                 continue;
             }
@@ -234,18 +230,15 @@ fn stamp_at(directory: &OwnedFd, name: &OsStr) -> Option<Stamp> {
     statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stamp(&stat))
 }
 
-/// Does the same work on as many threads as are good for it, this one among them, and waits for all.
-pub(crate) fn in_threads<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
-        let mut results = vec![work()];
-        for other in others {
-            // A panic goes on to whoever waits for the call, as it would without threads.
-            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        results
-    })
+/// The rules in `files` of a directory on top of those above it, which stay alone where it has none.
+fn rules_of(
+    above: Option<Arc<IgnoreRules>>,
+    directory: &OwnedFd,
+    path: &Path,
+    files: &[&str],
+) -> Option<Arc<IgnoreRules>> {
+    let texts = files.iter().filter_map(|file| IgnoreRules::read(directory, Path::new(file)));
+    IgnoreRules::inside(above, &texts.collect::<Vec<_>>(), path)
 }
 
 /// A key by which what a directory holds follows it: no name has a byte below the one for `/`.
@@ -275,5 +268,5 @@ struct Job {
     /// Relative to the directory where the walk began.
     inner: PathBuf,
     depth: usize,
-    rules: Option<Arc<Rules>>,
+    rules: Option<Arc<IgnoreRules>>,
 }

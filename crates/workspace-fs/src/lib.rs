@@ -1,16 +1,20 @@
-//! File system primitives that more than one crate needs, each of them once: directories that paths cannot
-//! leave, reads that no pipe can block, files replaced whole, git's settings and index, content types and text encodings, line diffs, and the queue of a walk by several
-//! threads.
+//! File system primitives that more than one crate needs, each of them once: directories that paths cannot leave,
+//! reads that no pipe can block, files replaced whole, git's settings and index, content types and text encodings,
+//! line diffs, and what walks need: ignore rules, threads and their queue.
+//!
+//! It knows bytes and paths. Which files a caller may see or change, and what they mean, is left to the callers.
 
 mod content_type;
 mod encoding;
 mod git_config;
 mod git_index;
+mod ignore_rules;
 mod lines;
 mod open;
 mod regular;
 mod replace;
 mod staged;
+mod threads;
 mod tree;
 mod walk_queue;
 
@@ -18,10 +22,12 @@ pub use content_type::{is_visible_image, media_type};
 pub use encoding::{TextEncoding, Utf16Reader};
 pub use git_config::GitConfig;
 pub use git_index::visit_git_index;
+pub use ignore_rules::IgnoreRules;
 pub use lines::{Comparison, Names, is_binary};
 pub use open::{Links, ReadError, directory_beneath, is_git, open_beneath, read_beneath, read_listed};
 pub use regular::{open_regular, read_unlinked};
 pub use replace::{Access, Durability, ReplaceOptions, Replacement, Writers, replace_file};
 pub use staged::{StagedFile, rename_new};
+pub use threads::{for_each, in_threads};
 pub use tree::Tree;
 pub use walk_queue::{Visiting, WalkQueue};

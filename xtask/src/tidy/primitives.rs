@@ -1,5 +1,5 @@
 //! Primitives on files have one implementation, in the crate `workspace-fs`: opening beneath a directory, replacing a
-//! file, reading git's index. A second one could be weaker than the first, or diverge from it.
+//! file, reading git's index and ignore rules. A second one could be weaker than the first, or diverge from it.
 
 use super::Finding;
 use super::production::{self, block_end};
@@ -30,6 +30,12 @@ pub(super) fn opened_by_one_crate(tree: &Tree) -> Vec<Finding> {
     named_elsewhere(tree, text, &["openat2", "ResolveFlags"], |rest| {
         matches!(rest, ["openat2" | "ResolveFlags", ..])
     })
+}
+
+/// Files of ignore rules are read by `ostler_workspace_fs::IgnoreRules`.
+pub(super) fn ignored_by_one_crate(tree: &Tree) -> Vec<Finding> {
+    let text = "reads ignore rules by itself; use `ostler_workspace_fs::IgnoreRules`";
+    named_elsewhere(tree, text, &["Gitignore"], |rest| matches!(rest, ["Gitignore" | "GitignoreBuilder", ..]))
 }
 
 /// Git's index is read by `ostler_workspace_fs::visit_git_index`.
@@ -89,11 +95,11 @@ fn named_elsewhere(tree: &Tree, text: &str, words: &[&str], is_found: fn(&[&str]
 
 #[cfg(test)]
 mod tests {
-    use super::{index_read_by_one_crate, opened_by_one_crate, replaced_by_one_crate};
+    use super::{ignored_by_one_crate, index_read_by_one_crate, opened_by_one_crate, replaced_by_one_crate};
     use crate::tidy::tree::Tree;
 
-    const CHECKS: [fn(&Tree) -> Vec<super::Finding>; 3] =
-        [opened_by_one_crate, index_read_by_one_crate, replaced_by_one_crate];
+    const CHECKS: [fn(&Tree) -> Vec<super::Finding>; 4] =
+        [ignored_by_one_crate, opened_by_one_crate, index_read_by_one_crate, replaced_by_one_crate];
 
     fn found(path: &str, code: &str) -> Vec<usize> {
         let tree = Tree::of(&[(path, &format!("//! x\n{code}\n"))]);
@@ -106,6 +112,7 @@ mod tests {
             "use rustix::fs::{Mode, openat2};",
             "fn f() { let resolve = rustix::fs::ResolveFlags::BENEATH; }",
             "fn f(bytes: &[u8]) { bytes.strip_prefix(b\"DIRC\"); }",
+            "use ignore::gitignore::GitignoreBuilder;",
             "fn f() { std::fs::rename(a, b); }",
             "fn f() { tokio::fs::rename(a, b); }",
             "use std::fs::{File, rename};",

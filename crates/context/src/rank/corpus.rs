@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ignore::WalkBuilder;
 use ostler_repo_map::{Stamp, Tags};
-use ostler_workspace_fs::is_binary;
+use ostler_workspace_fs::{in_threads, is_binary};
 
 use super::Until;
 use super::words;
@@ -26,7 +26,6 @@ pub(super) const MAX_FILE_BYTES: u64 = 512 * 1024;
 const MAX_WORDS: usize = 4_000;
 /// How much memory what is remembered may take.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-const MAX_THREADS: usize = 8;
 
 /// The files of one workspace, sorted by path.
 pub(super) struct Corpus {
@@ -217,17 +216,4 @@ fn is_passed_over(path: &str) -> bool {
         || ENDINGS.contains(&ending)
         || name.contains(".min.")
         || matches!(name.as_str(), "package-lock.json" | "pnpm-lock.yaml" | "go.sum")
-}
-
-/// Does the same work on as many threads as are good for it, this one among them, and waits for all.
-pub(super) fn in_threads<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
-        let mut results = vec![work()];
-        for other in others {
-            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        results
-    })
 }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ostler_repo_map::{Language, Tagger};
+use ostler_workspace_fs::in_threads;
 
 use super::chunks::chunks;
-use super::corpus::{Corpus, MAX_FILE_BYTES, in_threads};
+use super::corpus::{Corpus, MAX_FILE_BYTES};
 use super::references::references;
 use super::text_match::TextMatch;
 use super::{Chunk, Question, RankedFile, ScoreParts, Until};

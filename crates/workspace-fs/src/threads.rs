@@ -8,7 +8,7 @@ const MAX_THREADS: usize = 8;
 const PORTION: usize = 16;
 
 /// Does the same work on as many threads as are good for it, this one among them.
-pub(crate) fn in_threads<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
+pub fn in_threads<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
@@ -22,10 +22,7 @@ pub(crate) fn in_threads<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
 }
 
 /// Does something for each of many things, in no order, until all are done or one fails.
-pub(crate) fn for_each<T: Sync, E: Send>(
-    things: &[T],
-    work: impl Fn(&T) -> Result<(), E> + Sync,
-) -> Result<(), E> {
+pub fn for_each<T: Sync, E: Send>(things: &[T], work: impl Fn(&T) -> Result<(), E> + Sync) -> Result<(), E> {
     if things.len() <= PORTION {
         return things.iter().try_for_each(work);
     }
