@@ -4,18 +4,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ostler_doors::jsonl::{Framed, Lines};
+use ostler_line_framing::{FramedLine, LineFramer};
 
 fuzz_target!(|data: &[u8]| {
     let [limit, piece, bytes @ ..] = data else { return };
     let (limit, piece) = (usize::from(*limit) + 1, usize::from(*piece) + 1);
-    let (mut lines, mut found) = (Lines::new(limit), Vec::new());
+    let (mut lines, mut found) = (LineFramer::new(limit), Vec::new());
     for piece in bytes.chunks(piece) {
         lines.push(piece);
         while let Some(framed) = lines.next_line() {
             found.push(framed);
         }
-        assert!(lines.held() <= limit + 1);
+        assert!(lines.buffered() <= limit + 1);
     }
     found.extend(lines.finish());
     let mut parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
@@ -26,8 +26,8 @@ fuzz_target!(|data: &[u8]| {
     for (framed, part) in found.iter().zip(parts) {
         let part = part.strip_suffix(b"\r").unwrap_or(part);
         match framed {
-            Framed::Line(line) => assert_eq!(line, part),
-            Framed::TooLong => assert!(part.len() > limit),
+            FramedLine::Line(line) | FramedLine::Unterminated(line) => assert_eq!(line, part),
+            FramedLine::TooLong => assert!(part.len() > limit),
         }
     }
 });

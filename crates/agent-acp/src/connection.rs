@@ -12,6 +12,7 @@ use agent_client_protocol::v1::schema::{CLIENT_METHOD_NAMES, Error, RequestId};
 use ostler_acp::{
     BadLine, Incoming, Update, error_line, from_update, notification_line, parse, request_line, result_line,
 };
+use ostler_line_framing::{FramedLine, LineReader};
 use ostler_types::RawLine;
 use serde::Serialize;
 use serde_json::Value;
@@ -20,7 +21,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::inbox::{Inbox, Item};
-use crate::lines::{Line, Lines};
 
 /// How many lines wait to be written.
 const OUTGOING: usize = 64;
@@ -73,7 +73,7 @@ pub(crate) enum NoAnswer {
 /// What carries the lines.
 pub(crate) struct Pump<R, W> {
     connection: Connection,
-    lines: Lines<R>,
+    lines: LineReader<R>,
     writer: W,
     outgoing: mpsc::Receiver<String>,
 }
@@ -100,7 +100,7 @@ impl Connection {
             routes: Mutex::default(),
             fault: OnceLock::new(),
         }));
-        let lines = Lines::new(reader, limit);
+        let lines = LineReader::new(reader, limit);
         (connection.clone(), Pump { connection, lines, writer, outgoing })
     }
 
@@ -311,14 +311,17 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pump<R, W> {
         let read = async {
             let mut bad = 0;
             loop {
-                let taken = match lines.next().await {
-                    Ok(Line::Text(line)) if line.trim().is_empty() => continue,
-                    Ok(Line::Text(line)) => connection.take(&line).await.is_ok(),
-                    Ok(Line::NotText) => false,
-                    Ok(Line::TooLong) => {
+                let line = match lines.next_line().await {
+                    Ok(Some(FramedLine::Line(line) | FramedLine::Unterminated(line))) => line,
+                    Ok(Some(FramedLine::TooLong)) => {
                         return connection.give_up("it sent a line that is too long".to_owned());
                     }
-                    Ok(Line::End) | Err(_) => return,
+                    Ok(None) | Err(_) => return,
+                };
+                let taken = match std::str::from_utf8(&line) {
+                    Ok(line) if line.trim().is_empty() => continue,
+                    Ok(line) => connection.take(line).await.is_ok(),
+                    Err(_) => false,
                 };
                 bad = if taken { 0 } else { bad + 1 };
                 if bad >= BAD_LINES {

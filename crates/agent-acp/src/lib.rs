@@ -22,7 +22,6 @@ mod files;
 mod inbox;
 mod instance;
 mod known;
-mod lines;
 mod link;
 mod open;
 mod pool;

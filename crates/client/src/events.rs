@@ -8,11 +8,11 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use hyper::Method;
+use ostler_line_framing::{FramedLine, LineFramer};
 use ostler_types::SessionId;
 use serde::Deserialize;
 
 use crate::connection::{Answer, Door};
-use crate::lines::{LineError, Lines};
 use crate::{Backoff, ClientError};
 
 /// Events as they come. After an error the stream ends.
@@ -31,6 +31,8 @@ pub struct EventLine {
 
 /// The daemon shows every 15 s that it lives; one that misses four of these is taken for gone.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
+/// Longest line that is accepted, in bytes.
+const LINE_LIMIT: usize = 8 << 20;
 const HEARTBEAT: &str = "heartbeat";
 const NDJSON: &str = "application/x-ndjson";
 
@@ -161,7 +163,7 @@ impl Following {
 /// The lines of one connection.
 struct Reader {
     answer: Answer,
-    lines: Lines,
+    lines: LineFramer,
     ready: VecDeque<String>,
     ended: bool,
 }
@@ -172,7 +174,7 @@ impl Reader {
         if !answer.is(NDJSON) {
             return Err(ClientError::Protocol(format!("the events at {path} did not come as {NDJSON}")));
         }
-        Ok(Reader { answer, lines: Lines::default(), ready: VecDeque::new(), ended: false })
+        Ok(Reader { answer, lines: LineFramer::new(LINE_LIMIT), ready: VecDeque::new(), ended: false })
     }
 
     /// The next line that says something about the session.
@@ -197,7 +199,7 @@ impl Reader {
             match self.answer.chunk(SILENCE_LIMIT).await? {
                 Some(chunk) => {
                     self.lines.push(&chunk);
-                    while let Some(line) = self.lines.next() {
+                    while let Some(line) = self.lines.next_line() {
                         self.keep(line)?;
                     }
                 }
@@ -212,16 +214,26 @@ impl Reader {
     /// A last line without its LF counts, unless the connection broke off within it.
     fn last(&mut self) -> Result<Option<EventLine>, ClientError> {
         let Some(line) = self.lines.finish() else { return Ok(None) };
-        let line = line.ok().and_then(|line| parse(line).ok());
+        let line = text(line).ok().and_then(|line| parse(line).ok());
         line.map(Some).ok_or_else(|| self.answer.broken("the connection broke off within a line"))
     }
 
-    fn keep(&mut self, line: Result<String, LineError>) -> Result<(), ClientError> {
-        let line = line.map_err(|error| ClientError::Protocol(error.to_string()))?;
+    fn keep(&mut self, line: FramedLine) -> Result<(), ClientError> {
+        let line = text(line)?;
         if !line.trim().is_empty() {
             self.ready.push_back(line);
         }
         Ok(())
+    }
+}
+
+fn text(line: FramedLine) -> Result<String, ClientError> {
+    match line {
+        FramedLine::Line(line) | FramedLine::Unterminated(line) => String::from_utf8(line.into())
+            .map_err(|_| ClientError::Protocol("a line is not UTF-8".to_owned())),
+        FramedLine::TooLong => {
+            Err(ClientError::Protocol(format!("a line is longer than {} MiB", LINE_LIMIT >> 20)))
+        }
     }
 }
 
@@ -237,4 +249,51 @@ fn parse(raw: String) -> Result<EventLine, ClientError> {
         ClientError::Protocol(format!("a line of the event stream is not an event: {error}"))
     })?;
     Ok(EventLine { seq: head.seq, name: head.name, raw })
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_line_framing::LineFramer;
+
+    use super::{LINE_LIMIT, text};
+
+    /// Frames the bytes in these chunks, and decodes the lines.
+    fn lines(chunks: &[&[u8]]) -> Vec<Result<String, String>> {
+        let (mut framer, mut found) = (LineFramer::new(LINE_LIMIT), Vec::new());
+        for chunk in chunks {
+            framer.push(chunk);
+            while let Some(line) = framer.next_line() {
+                found.push(line);
+            }
+        }
+        found.extend(framer.finish());
+        found.into_iter().map(|line| text(line).map_err(|error| error.to_string())).collect()
+    }
+
+    #[test]
+    fn lines_are_the_same_wherever_the_chunks_are_cut() {
+        let whole = "{\"a\":\"é\u{2028}😀\"}\r\n\nlast ☃".as_bytes();
+        let expected = ["{\"a\":\"é\u{2028}😀\"}", "", "last ☃"].map(|line| Ok(line.to_owned()));
+        for at in 0..=whole.len() {
+            let (left, right) = whole.split_at(at);
+            assert_eq!(lines(&[left, right]), expected, "cut at {at}");
+        }
+        let bytes: Vec<&[u8]> = whole.chunks(1).collect();
+        assert_eq!(lines(&bytes), expected);
+    }
+
+    #[test]
+    fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
+        let longest = vec![b'x'; LINE_LIMIT];
+        let found = lines(&[&longest, b"\n", &longest, b"x"]);
+        assert_eq!(found[0].as_ref().map(String::len), Ok(LINE_LIMIT));
+        let why = found[1].as_ref().expect_err("it is too long");
+        assert!(why.contains("a line is longer than 8 MiB"), "{why}");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_an_error() {
+        let found = lines(&[b"\xff\xfe\n"]);
+        assert!(found[0].as_ref().is_err_and(|why| why.contains("a line is not UTF-8")), "{found:?}");
+    }
 }

@@ -11,7 +11,6 @@ mod connection;
 mod error;
 mod events;
 mod files;
-mod lines;
 mod login;
 mod projects;
 mod requests;

@@ -22,13 +22,14 @@ mod settings;
 mod translate;
 mod wire;
 
+use ostler_line_framing::LineReader;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Pass;
 use crate::http::HttpDoor;
-use crate::lines::{LineReader, first_line, listen, write_out};
+use crate::lines::{first_line, line_limit, listen, write_out};
 use desk::Desk;
 
 pub use editor::{EditorFiles, EditorLinks, NotUsed};
@@ -82,7 +83,7 @@ impl AcpDoor {
         writer: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
     ) -> Ended {
-        let lines = LineReader::new(reader, options.max_line_bytes);
+        let lines = LineReader::new(reader, line_limit(options.max_line_bytes));
         self.attend(options, lines, writer, stop, None).await
     }
 
@@ -97,7 +98,7 @@ impl AcpDoor {
         let line = first_line(&mut lines).await;
         match line.and_then(|line| serde_json::from_slice::<Options>(&line).ok()) {
             Some(options) => {
-                lines.set_limit(options.max_line_bytes);
+                lines.set_limit(line_limit(options.max_line_bytes));
                 self.attend(options, lines, writer, CancellationToken::new(), Some(pass)).await;
             }
             None => {

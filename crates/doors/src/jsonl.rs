@@ -21,6 +21,7 @@ mod translate;
 
 use std::time::Duration;
 
+use ostler_line_framing::LineReader;
 use ostler_types::Refusal;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -28,10 +29,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Pass;
 use crate::http::HttpDoor;
-use crate::lines::{Closed, LineReader, first_line, listen, write_out};
+use crate::lines::{Closed, first_line, line_limit, listen, write_out};
 use desk::Desk;
 
-pub use crate::lines::{END_OF_LINES, Ended, Framed, Lines};
+pub use crate::lines::{END_OF_LINES, Ended};
 pub use commands::{BadLine, ClientFrame, OfSession, StartSession, UiResponse, read_command};
 pub use schema::schema;
 
@@ -120,7 +121,7 @@ impl JsonlDoor {
         writer: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
     ) -> Result<Ended, Refusal> {
-        let lines = LineReader::new(reader, options.max_line_bytes);
+        let lines = LineReader::new(reader, line_limit(options.max_line_bytes));
         self.attend(options, lines, writer, stop, None).await
     }
 
@@ -138,7 +139,7 @@ impl JsonlDoor {
         };
         match options {
             Ok(options) => {
-                lines.set_limit(options.max_line_bytes);
+                lines.set_limit(line_limit(options.max_line_bytes));
                 let stop = CancellationToken::new();
                 _ = self.attend(options, lines, writer, stop, Some(pass)).await;
             }

@@ -1,15 +1,15 @@
 //! Lines of JSON both ways, over a pipe or a connection that was upgraded: what the doors that speak so have in
-//! common. A desk carries out what a client says; here its lines are cut, its answers written, and it is seen that
-//! all comes to an end. What a line means is left to the desk.
+//! common. A desk carries out what a client says; here its lines are read, its answers written, and it is seen that
+//! all comes to an end. What a line means is left to the desk, framing to `line-framing`.
 
-mod framing;
 mod outbox;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::time::Duration;
 
 use bytes::Bytes;
 use ostler_engine::Engine;
+use ostler_line_framing::{FramedLine, LineReader};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Pass;
 
-pub(crate) use framing::LineReader;
-pub use framing::{Framed, Lines};
 pub(crate) use outbox::{Closed, Outbox};
 
 /// The byte that ends an upgraded connection in order; one that ends without it was cut.
 pub const END_OF_LINES: u8 = 0x04;
 
+/// The limits that a client can set on the length of a line.
+const LINE_LIMITS: RangeInclusive<usize> = 1024..=64 << 20;
 /// How often a connection asks whether its client may still be there.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// How long a client has for reading its last lines, and for saying what it wants.
@@ -51,7 +51,7 @@ pub(crate) trait LineDesk: Send {
     type Note: Send;
 
     /// Takes a line. `Break` when the client is done.
-    fn take(&mut self, framed: Framed) -> impl Future<Output = Result<ControlFlow<()>, Closed>> + Send;
+    fn take(&mut self, framed: FramedLine) -> impl Future<Output = Result<ControlFlow<()>, Closed>> + Send;
 
     /// The next note. May be dropped while it waits, without loss.
     fn next_note(&mut self) -> impl Future<Output = Option<Self::Note>> + Send;
@@ -60,11 +60,27 @@ pub(crate) trait LineDesk: Send {
     fn note(&mut self, note: Self::Note) -> impl Future<Output = Result<(), Closed>> + Send;
 }
 
+/// A line limit as a client asks for it, brought into the range that is allowed.
+pub(crate) fn line_limit(bytes: usize) -> usize {
+    bytes.clamp(*LINE_LIMITS.start(), *LINE_LIMITS.end())
+}
+
+/// The next line; `None` at the end. A stream that breaks has ended: the client is gone either way.
+async fn next_line(lines: &mut LineReader<impl AsyncRead + Unpin + Send>) -> Option<FramedLine> {
+    match lines.next_line().await {
+        Ok(line) => line,
+        Err(error) => {
+            tracing::debug!(%error, "the input broke off");
+            lines.next_line().await.ok().flatten()
+        }
+    }
+}
+
 /// The first line of an upgraded connection, which holds the client's options; `None` when it does not come.
 pub(crate) async fn first_line(lines: &mut LineReader<impl AsyncRead + Unpin + Send>) -> Option<Bytes> {
-    match tokio::time::timeout(GRACE, lines.next()).await {
-        Ok(Some(Framed::Line(line))) => Some(line),
-        Ok(Some(Framed::TooLong) | None) | Err(_) => None,
+    match tokio::time::timeout(GRACE, next_line(lines)).await {
+        Ok(Some(FramedLine::Line(line) | FramedLine::Unterminated(line))) => Some(line),
+        Ok(Some(FramedLine::TooLong) | None) | Err(_) => None,
     }
 }
 
@@ -111,7 +127,7 @@ pub(crate) async fn listen(
     let mut closed = std::pin::pin!(outbox.closed());
     loop {
         let done = tokio::select! {
-            framed = lines.next() => match framed {
+            framed = next_line(lines) => match framed {
                 Some(framed) => desk.take(framed).await,
                 None => return Ended::EndOfInput,
             },

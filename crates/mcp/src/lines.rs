@@ -1,11 +1,16 @@
 //! Bounds what a server can send in one line. A line that is longer ends the connection at once, so that
-//! the call whose answer it was fails with a reason and not by running out of time.
+//! the call whose answer it was fails with a reason and not by running out of time. Framing is left to
+//! `line-framing`; reading the messages to the protocol's library, which has a framer of its own that only drops what
+//! is too long.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use bytes::buf::Chain;
+use bytes::{Buf, Bytes};
+use ostler_line_framing::{FramedLine, LineReader};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// How long a message may be.
@@ -13,9 +18,9 @@ pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads until a line is too long, and then no further.
 pub(crate) struct Bounded<R> {
-    inner: R,
-    line: usize,
-    limit: usize,
+    lines: LineReader<R>,
+    /// The line that is being handed on, with its LF.
+    pending: Chain<Bytes, &'static [u8]>,
     fault: Fault,
 }
 
@@ -29,9 +34,9 @@ impl Fault {
     }
 }
 
-impl<R> Bounded<R> {
+impl<R: AsyncRead + Unpin> Bounded<R> {
     pub(crate) fn new(inner: R, limit: usize, fault: Fault) -> Bounded<R> {
-        Bounded { inner, line: 0, limit, fault }
+        Bounded { lines: LineReader::new(inner, limit), pending: Bytes::new().chain(&[][..]), fault }
     }
 }
 
@@ -41,23 +46,23 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.line > self.limit {
-            return Poll::Ready(Ok(()));
+        while !self.pending.has_remaining() && self.fault.0.get().is_none() {
+            match ready!(self.lines.poll_next_line(context))? {
+                Some(FramedLine::Line(line)) => self.pending = line.chain(&b"\n"[..]),
+                // A message that was cut off by the server's end is no message.
+                Some(FramedLine::Unterminated(_)) | None => return Poll::Ready(Ok(())),
+                Some(FramedLine::TooLong) => {
+                    let mebibytes = self.lines.limit() / (1024 * 1024);
+                    // Set once: nothing is read after it.
+                    let _ = self.fault.0.set(format!("it sent a message of more than {mebibytes} MiB"));
+                }
+            }
         }
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.inner).poll_read(context, buffer);
-        let new = &buffer.filled()[before..];
-        self.line = match new.iter().rposition(|&byte| byte == b'\n') {
-            Some(end) => new.len() - end - 1,
-            None => self.line + new.len(),
-        };
-        if self.line > self.limit {
-            buffer.set_filled(before);
-            let why = format!("it sent a message of more than {} MiB", self.limit / (1024 * 1024));
-            // Set once: nothing is read after it.
-            let _ = self.fault.0.set(why);
-        }
-        polled
+        let chunk = self.pending.chunk();
+        let count = chunk.len().min(buffer.remaining());
+        buffer.put_slice(&chunk[..count]);
+        self.pending.advance(count);
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -81,5 +86,24 @@ mod tests {
         reader.read_to_end(&mut bytes).await.expect("it ends");
         assert!(bytes.len() <= 1024 * 1024);
         assert_eq!(fault.text().as_deref(), Some("it sent a message of more than 1 MiB"));
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_found_when_its_end_is_there_too() {
+        let sent = format!("one\r\n{}\nlost\n", "x".repeat(1025));
+        let fault = Fault::default();
+        let mut text = String::new();
+        let mut reader = Bounded::new(sent.as_bytes(), 1024, fault.clone());
+        reader.read_to_string(&mut text).await.expect("it ends");
+        assert_eq!(text, "one\n");
+        assert!(fault.text().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_message_without_its_end_is_none() {
+        let mut text = String::new();
+        let mut reader = Bounded::new(&b"{}\n{\"a\""[..], 1024, Fault::default());
+        reader.read_to_string(&mut text).await.expect("it ends");
+        assert_eq!(text, "{}\n");
     }
 }

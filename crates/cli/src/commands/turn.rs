@@ -8,8 +8,9 @@ use anyhow::Context;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use ostler_client::{Approve, Client, ClientError, EventLine, EventStream};
+use ostler_line_framing::{FramedLine, LineReader};
 use ostler_types::{Cost, Event, Failure, MessageId, Record, SessionId, ToolCallId, TurnId, Usage, Verdict};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use tokio::io::Stdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
@@ -18,6 +19,8 @@ use crate::args::ApproveWhen;
 use crate::exit::Exit;
 use crate::render::money;
 
+/// Longest answer that is read from the terminal, in bytes.
+const ANSWER_BYTES: usize = 4096;
 /// How long a turn may take to stop that has run out of time.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -42,7 +45,7 @@ pub(super) struct Turn<'a> {
     limits: Limits,
     stops: Stops,
     /// What the person at the terminal types.
-    answers: Lines<BufReader<Stdin>>,
+    answers: LineReader<Stdin>,
     /// The calls that they are asked about, one after the other: those of several sessions may wait at once.
     asking: VecDeque<Question>,
     /// Whether the turn has begun; until then its message waits behind others.
@@ -92,7 +95,7 @@ impl<'a> Turn<'a> {
             screen,
             limits: Limits::default(),
             stops: Stops::new()?,
-            answers: BufReader::new(tokio::io::stdin()).lines(),
+            answers: LineReader::new(tokio::io::stdin(), ANSWER_BYTES),
             asking: VecDeque::new(),
             started: message_id.is_none(),
             refused: None,
@@ -134,7 +137,7 @@ impl<'a> Turn<'a> {
                         return Ok(exit);
                     }
                 }
-                typed = self.answers.next_line(), if !self.asking.is_empty() => self.typed(typed?.as_deref()).await?,
+                typed = self.answers.next_line(), if !self.asking.is_empty() => self.typed(typed?).await?,
                 exit = self.stops.next() => {
                     if self.stopped.replace(exit).is_some() {
                         return Ok(self.leave(exit));
@@ -304,9 +307,14 @@ impl<'a> Turn<'a> {
     }
 
     /// Takes a typed answer; the end of the input is a no.
-    async fn typed(&mut self, line: Option<&str>) -> anyhow::Result<()> {
+    async fn typed(&mut self, line: Option<FramedLine>) -> anyhow::Result<()> {
         let Some(question) = self.asking.pop_front() else { return Ok(()) };
-        let yes = line.is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"));
+        let yes = match line {
+            Some(FramedLine::Line(line) | FramedLine::Unterminated(line)) => {
+                matches!(String::from_utf8_lossy(&line).trim().to_lowercase().as_str(), "y" | "yes")
+            }
+            Some(FramedLine::TooLong) | None => false,
+        };
         self.ask();
         self.reply(question, if yes { Verdict::Approve } else { Verdict::Deny }, None).await
     }

@@ -10,6 +10,7 @@ use agent_client_protocol::v1::schema::{
 };
 use futures_util::future::join_all;
 use ostler_acp::{BadLine, Incoming, parse};
+use ostler_line_framing::FramedLine;
 use ostler_types::{AgentState, CancelTurn, Command, MessageId, SessionId, SessionView, TurnId};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -26,7 +27,7 @@ use super::settings::Shown;
 use super::translate::{Own, Translator};
 use super::{BY, Options, wire};
 use crate::http::HttpDoor;
-use crate::lines::{Closed, Ended, Framed, GRACE, LineDesk, Outbox};
+use crate::lines::{Closed, Ended, GRACE, LineDesk, Outbox};
 
 /// Sessions that one editor may have open at a time.
 pub(super) const SESSIONS: usize = 256;
@@ -95,7 +96,7 @@ pub(super) enum Stop {
 impl LineDesk for Desk {
     type Note = (SessionId, Note);
 
-    async fn take(&mut self, framed: Framed) -> Result<ControlFlow<()>, Closed> {
+    async fn take(&mut self, framed: FramedLine) -> Result<ControlFlow<()>, Closed> {
         self.take_line(framed).await.map(ControlFlow::Continue)
     }
 
@@ -130,16 +131,17 @@ impl Desk {
     }
 
     /// Takes a line.
-    async fn take_line(&mut self, framed: Framed) -> Result<(), Closed> {
+    async fn take_line(&mut self, framed: FramedLine) -> Result<(), Closed> {
         match framed {
-            Framed::Line(line) if line.iter().all(u8::is_ascii_whitespace) => {}
-            Framed::Line(line) => match std::str::from_utf8(&line) {
+            FramedLine::Line(line) | FramedLine::Unterminated(line)
+                if line.iter().all(u8::is_ascii_whitespace) => {}
+            FramedLine::Line(line) | FramedLine::Unterminated(line) => match std::str::from_utf8(&line) {
                 Ok(text) => self.message(text).await,
                 Err(_) => {
                     wire::error(&RequestId::Null, &bad_line("the line is not UTF-8"), &mut self.out);
                 }
             },
-            Framed::TooLong => {
+            FramedLine::TooLong => {
                 let message =
                     format!("the line is longer than {} bytes, and was skipped", self.options.max_line_bytes);
                 wire::error(&RequestId::Null, &bad_line(message), &mut self.out);

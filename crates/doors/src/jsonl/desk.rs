@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use ostler_line_framing::FramedLine;
 use ostler_types::{
     Accepted, Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionView,
     SubmitMessage, TurnId,
@@ -26,7 +27,7 @@ use super::start::{Defaults, Started, refusal};
 use super::tally::Tally;
 use super::{BY, Options};
 use crate::http::HttpDoor;
-use crate::lines::{Closed, Framed, LineDesk, Outbox};
+use crate::lines::{Closed, LineDesk, Outbox};
 
 /// Sessions that one client may have at a time.
 const SESSIONS: usize = 256;
@@ -71,7 +72,7 @@ pub(super) type Next = Result<ControlFlow<()>, Closed>;
 impl LineDesk for Desk {
     type Note = (SessionId, Note);
 
-    async fn take(&mut self, framed: Framed) -> Next {
+    async fn take(&mut self, framed: FramedLine) -> Next {
         self.take_line(framed).await
     }
 
@@ -138,13 +139,10 @@ impl Desk {
     }
 
     /// Takes a line.
-    async fn take_line(&mut self, framed: Framed) -> Next {
+    async fn take_line(&mut self, framed: FramedLine) -> Next {
         let line = match framed {
-            Framed::Line(line) if line.iter().all(u8::is_ascii_whitespace) => {
-                return Ok(ControlFlow::Continue(()));
-            }
-            Framed::Line(line) => line,
-            Framed::TooLong => {
+            FramedLine::Line(line) | FramedLine::Unterminated(line) => line,
+            FramedLine::TooLong => {
                 let message =
                     format!("the line is longer than {} bytes, and was skipped", self.options.max_line_bytes);
                 let hint = "attach large content as a file of the workspace, or raise --max-line-bytes";
@@ -152,6 +150,9 @@ impl Desk {
                 return Ok(ControlFlow::Continue(()));
             }
         };
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(ControlFlow::Continue(()));
+        }
         let command = match read_command(&line) {
             Ok(command) => command,
             Err(BadLine { message, hint, session_id }) => {

@@ -1,16 +1,17 @@
 //! Session files: a copy of a session's log under a name of the client's choice. The log in the data directory
 //! is the session; a file leads to it and can be compared with it, and is never more true than it.
 
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use ostler_engine::{Engine, EngineError, Item};
+use ostler_line_framing::{BlockingLineReader, FramedLine};
 use ostler_recorder::import::{Imported, read_ndjson};
 use ostler_types::{Record, Refusal, SessionId};
 use ostler_workspace_fs::{ReplaceOptions, Replacement, Writers};
 
 /// Bytes in a line of a session file; a log has no longer ones.
-const MAX_LINE: u64 = 4 << 20;
+const MAX_LINE: usize = 4 << 20;
 
 /// File name extensions that a session file may have.
 const ENDINGS: [&str; 2] = ["jsonl", "ndjson"];
@@ -61,18 +62,18 @@ fn read_now(path: &Path, data_dir: &Path) -> Result<SessionFile, Refusal> {
     if let Some(id) = in_data_directory(path, data_dir) {
         return Ok(SessionFile::Log(id));
     }
-    let (mut reader, mut number) = (BufReader::new(file), 0);
+    let (mut lines, mut number) = (BlockingLineReader::new(BufReader::new(file), MAX_LINE), 0);
     let mut last: Option<(SessionId, String)> = None;
     loop {
-        let mut line = Vec::new();
-        let limited = &mut std::io::Read::take(&mut reader, MAX_LINE + 2);
-        let count = limited.read_until(b'\n', &mut line);
-        if count.map_err(|error| bad(&format!("{shown} cannot be read: {error}")))? == 0 {
-            break;
-        }
+        let next = lines.next_line().map_err(|error| bad(&format!("{shown} cannot be read: {error}")))?;
+        let Some(framed) = next else { break };
         number += 1;
         let damaged = |what: &str| damaged(path, number, what);
-        let line = line.strip_suffix(b"\n").ok_or_else(|| damaged("it has no end"))?;
+        let line = match &framed {
+            FramedLine::Line(line) => &line[..],
+            FramedLine::Unterminated(_) => return Err(damaged("it has no end")),
+            FramedLine::TooLong => return Err(damaged("it is too long")),
+        };
         // A space says that the records were appended together, and is no part of the record.
         let line = line.strip_suffix(b" ").unwrap_or(line);
         let line = std::str::from_utf8(line).map_err(|_| damaged("it is not UTF-8"))?;

@@ -1,6 +1,9 @@
-//! Lines of a file that may be anything, one at a time and none too long.
+//! Lines of an imported file, which may hold anything: each one and all together have a limit. Framing is left to
+//! `line-framing`.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
+
+use ostler_line_framing::{BlockingLineReader, FramedLine};
 
 use super::ImportError;
 
@@ -11,7 +14,7 @@ const MAX_BYTES: usize = 256 << 20;
 
 /// Reads lines, and knows where it is.
 pub(super) struct Lines<R> {
-    input: R,
+    lines: BlockingLineReader<R>,
     /// The number of the line read last, from 1.
     pub(super) number: u64,
     bytes: usize,
@@ -19,32 +22,25 @@ pub(super) struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(input: R) -> Lines<R> {
-        Lines { input, number: 0, bytes: 0 }
+        Lines { lines: BlockingLineReader::new(input, MAX_LINE), number: 0, bytes: 0 }
     }
 
     /// The next line, without its end. `None` at the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<String>, ImportError> {
-        let mut line = Vec::new();
-        // The line feed, a carriage return before it, and one more byte to see that it is too long.
-        let read = (&mut self.input).take(MAX_LINE as u64 + 3).read_until(b'\n', &mut line)?;
-        if read == 0 {
-            return Ok(None);
-        }
+        let Some(framed) = self.lines.next_line()? else { return Ok(None) };
         self.number += 1;
-        self.bytes += read;
-        if line.last() == Some(&b'\n') {
-            line.pop();
-        }
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        if line.len() > MAX_LINE {
-            return Err(self.damaged(format!("it has more than {} MiB", MAX_LINE >> 20)));
-        }
+        let line = match framed {
+            FramedLine::Line(line) | FramedLine::Unterminated(line) => line,
+            FramedLine::TooLong => {
+                return Err(self.damaged(format!("it has more than {} MiB", MAX_LINE >> 20)));
+            }
+        };
+        // The LF counts too, or a file of empty lines would have no limit.
+        self.bytes += line.len() + 1;
         if self.bytes > MAX_BYTES {
             return Err(ImportError::Refused(format!("the session has more than {} MiB", MAX_BYTES >> 20)));
         }
-        let line = String::from_utf8(line).map_err(|_| self.damaged("it is not UTF-8"))?;
+        let line = String::from_utf8(line.into()).map_err(|_| self.damaged("it is not UTF-8"))?;
         Ok(Some(line))
     }
 

@@ -1,7 +1,8 @@
 //! Bytes that nobody meant: mutated lines and streams, from a fixed seed. The same is fuzzed for longer by the
 //! targets in `fuzz/`, and here with `OSTLER_FUZZ_ROUNDS`.
 
-use ostler_doors::jsonl::{Framed, Lines, read_command};
+use ostler_doors::jsonl::read_command;
+use ostler_line_framing::{FramedLine, LineFramer};
 
 /// Rounds in an ordinary run.
 const ROUNDS: u64 = 20_000;
@@ -74,7 +75,7 @@ fn fuzz_short_framing() {
     for round in 0..rounds() {
         let bytes: Vec<u8> = (0..=random.below(3)).flat_map(|_| random.mutated()).collect();
         let limit = 1 + random.below(200);
-        let (mut lines, mut found, mut at) = (Lines::new(limit), Vec::new(), 0);
+        let (mut lines, mut found, mut at) = (LineFramer::new(limit), Vec::new(), 0);
         while at < bytes.len() {
             let end = (at + 1 + random.below(40)).min(bytes.len());
             lines.push(&bytes[at..end]);
@@ -82,14 +83,14 @@ fn fuzz_short_framing() {
             while let Some(framed) = lines.next_line() {
                 found.push(framed);
             }
-            assert!(lines.held() <= limit + 1, "round {round}");
+            assert!(lines.buffered() <= limit + 1, "round {round}");
         }
         found.extend(lines.finish());
         let found: Vec<Option<Vec<u8>>> = found
             .into_iter()
             .map(|framed| match framed {
-                Framed::Line(line) => Some(line.to_vec()),
-                Framed::TooLong => None,
+                FramedLine::Line(line) | FramedLine::Unterminated(line) => Some(line.to_vec()),
+                FramedLine::TooLong => None,
             })
             .collect();
         assert_eq!(found, expected(&bytes, limit), "round {round}, limit {limit}: {bytes:?}");
