@@ -11,6 +11,7 @@ mod processes;
 mod production;
 mod sizes;
 mod source;
+mod stream_primitives;
 mod tree;
 mod words;
 
@@ -53,6 +54,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         primitives::index_read_by_one_crate,
         primitives::ignored_by_one_crate,
         primitives::replaced_by_one_crate,
+        stream_primitives::one_line_framer,
         events::named_by_type,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();
