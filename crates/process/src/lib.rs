@@ -4,17 +4,22 @@
 //! An [`Invocation`] is what is started: a program by its absolute path, with an environment that is built from
 //! nothing. A [`Program`] can only be made by somebody who answers for where it was found: the system's own
 //! directories, this very binary, or a [`ProgramFinder`], which takes nothing that a sandboxed command could
-//! have written. [`Child`] is a process that is spoken to over its pipes. What confines a process is left to
-//! `sandbox`, what is said to it to others.
+//! have written. [`Child`] is a process that is spoken to over its pipes; a [`Supervisor`] starts, restarts and ends
+//! those. What confines a process is left to `sandbox`, what is said to it to others.
 
 mod child;
 mod descriptors;
 mod finder;
 mod invocation;
+mod supervisor;
 mod variables;
 
 pub use child::{Child, Prepared, Tail};
 pub use descriptors::close_inherited_descriptors;
 pub use finder::{NotFound, ProgramFinder};
 pub use invocation::{Invocation, PreparedCommand, Program, exec_confined};
+pub use supervisor::{
+    Instance, Launcher, Lease, NotReady, Phase, StartFailure, Started, Supervised, Supervisor,
+    SupervisorSettings,
+};
 pub use variables::is_loader_variable;
