@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::instance::Live;
+use crate::server::Live;
 use crate::text::{clean, head};
 
 /// How many times its timeout a call may take that keeps showing progress.

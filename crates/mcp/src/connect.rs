@@ -1,7 +1,7 @@
 //! Opens a connection to a server, settles which version of the protocol is spoken, and asks what tools
-//! there are. When to do so, and what to do when the connection ends, is left to `attend`.
+//! there are. When to do so, and what to do when the connection ends, is left to `server` and its supervisor.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ use crate::launch::{Launch, SpawnFn};
 use crate::lines::{Bounded, Fault, MESSAGE_BYTES};
 use crate::listing::{Collector, Listing};
 use crate::text::{clean, head, tail};
-use ostler_process::{Child, Tail};
+use ostler_process::{Child, Launcher, Tail};
 
 /// How many pages of tools are asked for.
 const MAXIMUM_PAGES: usize = 64;
@@ -42,6 +42,14 @@ pub(crate) struct Configured {
     /// Whether it only speaks versions of the protocol that begin with a handshake. Remembered, since
     /// finding out can cost a start.
     pub(crate) is_legacy: AtomicBool,
+}
+
+/// A server in a workspace, and how its process is prepared.
+pub(crate) struct Endpoint {
+    pub(crate) server: Arc<Configured>,
+    pub(crate) workspace: PathBuf,
+    pub(crate) spawn: SpawnFn,
+    pub(crate) stderr: Tail,
 }
 
 /// How to begin.
@@ -78,20 +86,19 @@ pub(crate) enum Happened {
 /// Opens a connection, however it has to be begun. `with_handshake` skips the newest version, for a server
 /// that may have failed over it.
 pub(crate) async fn connect(
-    server: &Configured,
-    workspace: &Path,
-    spawn: &SpawnFn,
-    stderr: &Tail,
+    endpoint: &Endpoint,
+    launcher: &Launcher,
     with_handshake: bool,
 ) -> Result<Connection, String> {
+    let server = &endpoint.server;
     let mut opening = Opening::Newest;
     if with_handshake || server.is_legacy.load(Ordering::Relaxed) {
         opening = Opening::Handshake;
     }
-    let connection = match open(server, workspace, spawn, stderr, opening).await {
+    let connection = match open(endpoint, launcher, opening).await {
         // Some servers end when they are asked something that they do not know.
         Err(Failure::Refused(_)) if opening == Opening::Newest => {
-            open(server, workspace, spawn, stderr, Opening::Handshake).await
+            open(endpoint, launcher, Opening::Handshake).await
         }
         opened => opened,
     };
@@ -110,13 +117,8 @@ enum Failure {
     Refused(String),
 }
 
-async fn open(
-    server: &Configured,
-    workspace: &Path,
-    spawn: &SpawnFn,
-    stderr: &Tail,
-    opening: Opening,
-) -> Result<Connection, Failure> {
+async fn open(endpoint: &Endpoint, launcher: &Launcher, opening: Opening) -> Result<Connection, Failure> {
+    let Endpoint { server, workspace, stderr, .. } = endpoint;
     let handler = Handler {
         workspace: workspace.to_owned(),
         changed: Arc::new(Notify::new()),
@@ -134,7 +136,7 @@ async fn open(
                 env: env.clone(),
                 workspace: workspace.to_owned(),
             };
-            let (process, stdout, stdin) = start(launch, spawn, stderr).await?;
+            let (process, stdout, stdin) = start(launch, endpoint, launcher).await?;
             let process = child.insert(process);
             let stdout = Bounded::new(stdout, MESSAGE_BYTES, fault.clone());
             // The limit is kept by the reader; the transport's own would let the call wait in vain.
@@ -165,15 +167,16 @@ async fn open(
 
 async fn start(
     launch: Launch,
-    spawn: &SpawnFn,
-    stderr: &Tail,
+    endpoint: &Endpoint,
+    launcher: &Launcher,
 ) -> Result<(Child, tokio::process::ChildStdout, tokio::process::ChildStdin), Failure> {
-    let spawn = Arc::clone(spawn);
+    let spawn = Arc::clone(&endpoint.spawn);
     let program = launch.program.clone();
     let prepared = tokio::task::spawn_blocking(move || spawn(&launch)).await;
     let prepared = prepared.unwrap_or_else(|_| Err("preparing its process broke down".to_owned()));
     let not_started = |why: String| Failure::NotStarted(format!("`{program}` could not be started: {why}"));
-    Child::start(prepared.map_err(not_started)?, stderr).map_err(|error| not_started(error.to_string()))
+    let prepared = prepared.map_err(not_started)?;
+    launcher.start(prepared, &endpoint.stderr).map_err(|error| not_started(error.to_string()))
 }
 
 /// Agrees with a process on how to speak, unless it ends before.

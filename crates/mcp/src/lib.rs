@@ -5,20 +5,19 @@
 //! servers there are, what confines their processes and who may call their tools is settled elsewhere.
 //! Types of the protocol do not leave this crate.
 
-mod attend;
 mod call;
 mod config;
 mod connect;
 mod handler;
 mod http;
 mod http_client;
-mod instance;
 mod launch;
 mod lines;
 mod listing;
 mod names;
 mod pool;
 mod result;
+mod server;
 mod servers;
 mod status;
 mod text;

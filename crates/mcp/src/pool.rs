@@ -1,40 +1,33 @@
-//! The servers that run, by workspace. Each is started when it is first needed, and there is never more
-//! than one of a kind in a workspace. Workspaces may have servers of their own, which nobody else has.
+//! The servers of each workspace: those of all, and its own, which nobody else has. When they start and end is left
+//! to the supervisor.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use ostler_process::{Instance, Lease, NotReady, Supervisor, SupervisorSettings, Tail};
 
-use crate::attend::{Surroundings, attend};
 use crate::config::ServerConfig;
-use crate::connect::Configured;
-use crate::instance::{Instance, Live, NotReady, Use};
+use crate::connect::{Configured, Endpoint};
 use crate::launch::SpawnFn;
 use crate::names::server_keys;
+use crate::server::{Server, status};
 use crate::servers::Limits;
 use crate::status::{ServerState, ServerStatus};
 
-/// How often a call looks for a server that is not just being stopped.
-const TRIES: usize = 3;
+/// How many times a server that ended by itself is started again.
+const RESTARTS: u32 = 5;
 
 /// All servers. Dropping it ends them.
 pub(crate) struct Pool {
     /// Those that are there for every workspace.
     servers: Vec<Arc<Configured>>,
-    /// Those that a workspace has for itself. Taken before `instances` by whoever needs both.
+    /// Those that a workspace has for itself.
     own: Mutex<Own>,
-    surroundings: Surroundings,
-    /// By workspace and by the server's number.
-    instances: Mutex<HashMap<(PathBuf, usize), Arc<Instance>>>,
-    /// Owns what attends to the servers.
-    tasks: TaskTracker,
-    stop: CancellationToken,
+    spawn: SpawnFn,
+    limits: Limits,
+    supervisor: Supervisor<Server>,
 }
 
 /// The servers that workspaces have for themselves.
@@ -50,13 +43,17 @@ impl Pool {
         let keys = server_keys(configs.iter().map(|config| config.name.as_str()));
         let numbered = configs.into_iter().zip(keys).enumerate();
         let servers = numbered.map(|(number, (config, key))| configured(number, config, key)).collect();
-        Arc::new_cyclic(|pool: &Weak<Pool>| {
-            let places = Arc::new(Semaphore::new(limits.processes));
-            let surroundings = Surroundings { spawn, limits, places, pool: Weak::clone(pool) };
-            let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-            let (own, instances) = (Mutex::default(), Mutex::default());
-            Pool { servers, own, surroundings, instances, tasks, stop }
-        })
+        let supervisor = Supervisor::new(SupervisorSettings {
+            capacity: limits.processes,
+            idle_timeout: limits.idle,
+            evict_after: limits.evict_after,
+            restarts: RESTARTS,
+            first_backoff: limits.first_pause,
+            retry_after: limits.rest,
+            // Workspaces that nobody works in any more are forgotten.
+            remembered: 0,
+        });
+        Arc::new(Pool { servers, own: Mutex::default(), spawn, limits, supervisor })
     }
 
     /// The servers of a workspace: those of all, then its own.
@@ -69,15 +66,11 @@ impl Pool {
     /// alone; the others are stopped, and their processes are gone when this returns.
     pub(crate) async fn set_own(&self, workspace: &Path, configs: Vec<ServerConfig>) {
         let gone = self.replace_own(workspace, configs);
-        for instance in &gone {
-            instance.close();
-        }
-        for instance in &gone {
-            instance.over().await;
-        }
+        self.supervisor.remove(&gone).await;
     }
 
-    fn replace_own(&self, workspace: &Path, configs: Vec<ServerConfig>) -> Vec<Arc<Instance>> {
+    /// Returns the keys of the servers that are gone, which nobody can start any more.
+    fn replace_own(&self, workspace: &Path, configs: Vec<ServerConfig>) -> Vec<(PathBuf, usize)> {
         let mut own = self.own();
         let before = own.by_workspace.remove(workspace).unwrap_or_default();
         // Whatever they are called, they do not take the names of those that are there for all.
@@ -92,126 +85,91 @@ impl Pool {
             }));
         }
         let stays = |server: &Configured| now.iter().any(|other| other.number == server.number);
-        let gone: Vec<usize> =
-            before.iter().filter(|server| !stays(server)).map(|server| server.number).collect();
+        let gone = before.iter().filter(|server| !stays(server));
+        let gone = gone.map(|server| (workspace.to_owned(), server.number)).collect();
         if !now.is_empty() {
             own.by_workspace.insert(workspace.to_owned(), now);
         }
-        let mut instances = self.instances();
-        gone.into_iter().filter_map(|number| instances.remove(&(workspace.to_owned(), number))).collect()
+        gone
     }
 
     pub(crate) fn limits(&self) -> &Limits {
-        &self.surroundings.limits
+        &self.limits
     }
 
     /// The server in this workspace, which is started if it does not run. None once all are stopped, or when
     /// the workspace does not have it any more.
-    pub(crate) fn instance(&self, workspace: &Path, server: &Arc<Configured>) -> Option<Arc<Instance>> {
-        if self.stop.is_cancelled() {
-            return None;
-        }
-        let rest = self.limits().rest;
+    pub(crate) fn instance(
+        &self,
+        workspace: &Path,
+        server: &Arc<Configured>,
+    ) -> Option<Arc<Instance<Server>>> {
+        // Held until the instance is there, so that a server which is taken away meanwhile is not started.
         let own = self.own();
         let mut of_workspace =
             self.servers.iter().chain(own.by_workspace.get(workspace).into_iter().flatten());
         of_workspace.find(|other| other.number == server.number)?;
-        let mut instances = self.instances();
-        let key = (workspace.to_owned(), server.number);
-        if let Some(instance) = instances.get(&key)
-            && !instance.is_over(rest)
-        {
-            instance.touch();
-            return Some(Arc::clone(instance));
-        }
-        // Workspaces that nobody works in any more are forgotten here.
-        instances.retain(|_, instance| !instance.is_over(rest));
-        let instance = Arc::new(Instance::new(Arc::clone(server), key.0.clone(), self.stop.child_token()));
-        self.tasks.spawn(attend(Arc::clone(&instance), self.surroundings.clone()));
-        instances.insert(key, Arc::clone(&instance));
-        Some(instance)
+        self.supervisor.instance(&(workspace.to_owned(), server.number), || {
+            let endpoint = Endpoint {
+                server: Arc::clone(server),
+                workspace: workspace.to_owned(),
+                spawn: Arc::clone(&self.spawn),
+                stderr: Tail::default(),
+            };
+            Server::new(endpoint, self.limits.start)
+        })
     }
 
-    /// The server in this workspace when it can be called. It is not stopped while the use is kept.
-    pub(crate) async fn ready(
+    /// Leases the server in this workspace when it can be called.
+    pub(crate) async fn lease(
         &self,
         workspace: &Path,
         server: &Arc<Configured>,
-    ) -> Result<(Live, Use), String> {
-        for _ in 0..TRIES {
-            let Some(instance) = self.instance(workspace, server) else {
-                break;
-            };
-            let Some(held) = instance.begin() else {
-                continue;
-            };
-            match instance.ready(self.limits().start).await {
-                Ok(live) => return Ok((live, held)),
-                Err(NotReady::Stopped) => {}
-                Err(NotReady::Unavailable(why)) => return Err(why),
+    ) -> Result<Lease<Server>, String> {
+        let patience = self.limits.start;
+        let leased = Supervisor::lease(|| self.instance(workspace, server), Some(patience)).await;
+        leased.map_err(|error| match error {
+            NotReady::Stopped => "it has been stopped; try again if it is still meant to be there".to_owned(),
+            NotReady::Unavailable(why) => why,
+            NotReady::TimedOut(why) => {
+                let why = why.map_or_else(String::new, |why| format!(" Before, {why}."));
+                format!("it is still being started after {} s.{why}", patience.as_secs())
             }
-        }
-        Err("it has been stopped; try again if it is still meant to be there".to_owned())
-    }
-
-    /// Stops the server that has been unused for the longest time, if that is long enough. True if there
-    /// was one.
-    pub(crate) fn make_room(&self, wanted_by: &Instance) -> bool {
-        let instances = self.instances();
-        let others = instances.values().filter(|other| other.workspace != wanted_by.workspace);
-        let mut unused: Vec<(Instant, &Arc<Instance>)> = others
-            .filter(|other| other.has_place())
-            .filter_map(|other| Some((other.last_used()?, other)))
-            .collect();
-        unused.sort_by_key(|(last_used, _)| *last_used);
-        let unused_for = self.limits().evict_after;
-        let closed = unused.into_iter().find(|(_, other)| other.close_if_unused_for(unused_for).is_ok());
-        closed.inspect(|(_, instance)| instance.stop.cancel()).is_some()
+        })
     }
 
     pub(crate) fn status(&self) -> Vec<ServerStatus> {
-        let mut instances: Vec<_> = {
-            let instances = self.instances();
-            instances.iter().map(|(key, instance)| (key.clone(), Arc::clone(instance))).collect()
+        let mut instances = self.supervisor.instances();
+        let place = |instance: &Instance<Server>| {
+            let Endpoint { server, workspace, .. } = &instance.child().endpoint;
+            (workspace.clone(), server.number)
         };
-        instances.sort_by(|(one, _), (other, _)| one.cmp(other));
+        instances.sort_by_key(|instance| place(instance));
         let of_all = self.servers.iter().map(|server| (None, Arc::clone(server)));
         let mut servers: Vec<(Option<PathBuf>, Arc<Configured>)> = of_all.collect();
         for (workspace, own) in &self.own().by_workspace {
             servers.extend(own.iter().map(|server| (Some(workspace.clone()), Arc::clone(server))));
         }
         servers.sort_by(|(one, first), (other, second)| (one, first.number).cmp(&(other, second.number)));
-        let mut status = Vec::new();
+        let mut statuses = Vec::new();
         for (workspace, server) in servers {
-            let of_server = instances.iter().filter(|((_, number), _)| *number == server.number);
-            let before = status.len();
-            status.extend(of_server.map(|(_, instance)| instance.status()));
-            if status.len() == before {
-                status.push(never_started(&server.config.name, workspace));
+            let of_server = |instance: &&Arc<Instance<Server>>| place(instance).1 == server.number;
+            let before = statuses.len();
+            statuses.extend(instances.iter().filter(of_server).map(|instance| status(instance)));
+            if statuses.len() == before {
+                statuses.push(never_started(&server.config.name, workspace));
             }
         }
-        status
+        statuses
     }
 
     fn own(&self) -> MutexGuard<'_, Own> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn instances(&self) -> MutexGuard<'_, HashMap<(PathBuf, usize), Arc<Instance>>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Stops all, for good.
     pub(crate) async fn shut_down(&self) {
-        self.stop.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.stop.cancel();
+        self.supervisor.shut_down().await;
     }
 }
 

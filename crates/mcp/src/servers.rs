@@ -10,6 +10,7 @@ use ostler_tools::Tool;
 use crate::config::ServerConfig;
 use crate::launch::SpawnFn;
 use crate::pool::Pool;
+use crate::server::listing;
 use crate::status::ServerStatus;
 use crate::tool::McpTool;
 
@@ -76,12 +77,12 @@ impl McpServers {
         let servers = self.0.servers_of(&workspace).into_iter();
         let instances: Vec<_> = servers.filter_map(|server| self.0.instance(&workspace, &server)).collect();
         let patience = self.0.limits().patience;
-        join_all(instances.iter().map(|instance| instance.settled_by(instance.started + patience))).await;
+        join_all(instances.iter().map(|instance| instance.settled_within(patience))).await;
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for instance in &instances {
-            let listing = instance.listing();
+            let listing = listing(instance);
             tools.extend(listing.tools.iter().map(|listed| -> Arc<dyn Tool> {
-                let (pool, server) = (Arc::clone(&self.0), Arc::clone(&instance.server));
+                let (pool, server) = (Arc::clone(&self.0), Arc::clone(&instance.child().endpoint.server));
                 Arc::new(McpTool::new(pool, workspace.clone(), server, Arc::clone(listed)))
             }));
         }

@@ -46,9 +46,9 @@ impl McpTool {
             Value::Null => serde_json::Map::new(),
             _ => return Err("it takes an object of arguments, and got none; nothing was sent".to_owned()),
         };
-        let (live, _held) = self.pool.ready(&self.workspace, &self.server).await?;
+        let lease = self.pool.lease(&self.workspace, &self.server).await?;
         let name = &self.listed.remote_name;
-        let result = call(&live, name, arguments, self.config().timeout, &*context.output).await?;
+        let result = call(&lease.handle, name, arguments, self.config().timeout, &*context.output).await?;
         Ok(outcome(&self.config().name, name, result))
     }
 }
