@@ -1,7 +1,7 @@
 //! Someone else's agent in a child process, as an [`Agent`].
 //!
-//! One process per agent and workspace serves all sessions there: `pool` finds it, `attend` starts it and starts
-//! it again. `connection` carries lines, in bounded queues. A turn
+//! One process per agent and workspace serves all sessions there: `pool` finds it, `process` starts and stops it for
+//! the supervisor. `connection` carries lines, in bounded queues. A turn
 //! (`turn`) opens the session in the agent (`open`), sends the prompt (`prompt`) and records what comes back:
 //! `draft` is the message that is being written, `calls` the calls that are open, `question` what a person is
 //! asked, `serve` what the agent has us do (`files`, `terminals`), `stop` how it ends. That the work is
@@ -12,7 +12,6 @@
 //! asks for is put to a person, and what it has us do goes by the session's policy.
 
 mod adopt;
-mod attend;
 mod calls;
 mod config;
 mod connection;
@@ -20,12 +19,12 @@ mod draft;
 mod failure;
 mod files;
 mod inbox;
-mod instance;
 mod known;
 mod link;
 mod open;
 mod pool;
 mod presets;
+mod process;
 mod prompt;
 mod question;
 mod record;
@@ -106,8 +105,8 @@ impl AcpAgent {
 
     /// Starts it in a workspace, if it does not run there, and says what it is.
     pub async fn probe(&self, workspace: &Path) -> Result<AgentInfo, Failed> {
-        let held = self.pool.acquire(workspace).await?;
-        Ok(held.link.info())
+        let lease = self.pool.acquire(workspace).await?;
+        Ok(lease.handle.info())
     }
 
     /// Begins a session in the agent before its first turn, so that what can be chosen is known and what is wrong is
@@ -118,11 +117,11 @@ impl AcpAgent {
         workspace: &Path,
         settings: &BTreeMap<String, String>,
     ) -> Result<AgentState, Failed> {
-        let held = self.pool.acquire(workspace).await?;
-        let opening = Opening { program: &self.program, link: &held.link, workspace, raw: None };
+        let lease = self.pool.acquire(workspace).await?;
+        let opening = Opening { program: &self.program, link: &lease.handle, workspace, raw: None };
         let mut opened = opening.begin(Memory::Nothing).await?;
         opening.choose(&mut opened, settings).await?;
-        held.link.put(session, opened.live.clone());
+        lease.handle.put(session, opened.live.clone());
         Ok(opened.live.state)
     }
 
@@ -134,25 +133,25 @@ impl AcpAgent {
         known: &str,
         clock: &dyn Clock,
     ) -> Result<Adopted, Failed> {
-        let held = self.pool.acquire(workspace).await?;
-        let opening = Opening { program: &self.program, link: &held.link, workspace, raw: None };
+        let lease = self.pool.acquire(workspace).await?;
+        let opening = Opening { program: &self.program, link: &lease.handle, workspace, raw: None };
         let mut replay = Replay::default();
         let opened = opening.adopt(known, &mut replay).await?;
-        held.link.put(session, opened.live.clone());
+        lease.handle.put(session, opened.live.clone());
         Ok(Adopted::new(&self.program.name, workspace, opened.live.state, replay, clock))
     }
 
     /// The sessions of a workspace that the agent itself knows of, the newest first as it lists them. Empty
     /// where it keeps no list.
     pub async fn sessions(&self, workspace: &Path) -> Result<Vec<AgentSession>, Failed> {
-        let held = self.pool.acquire(workspace).await?;
-        known::list(&self.program.name, &held.link, workspace).await
+        let lease = self.pool.acquire(workspace).await?;
+        known::list(&self.program.name, &lease.handle, workspace).await
     }
 
     /// Has the agent log in by one of its methods, which may open a browser and take as long as a person does.
     pub async fn login(&self, workspace: &Path, method: &str) -> Result<(), Failed> {
-        let held = self.pool.acquire(workspace).await?;
-        known::login(&self.program.name, &held.link, method).await
+        let lease = self.pool.acquire(workspace).await?;
+        known::login(&self.program.name, &lease.handle, method).await
     }
 
     /// Ends all its processes, and waits until they are gone. To be called when the daemon stops.

@@ -1,130 +1,71 @@
-//! The processes of an agent, one for each workspace: started when a turn needs one, shared by its sessions,
-//! and stopped in order when there would be too many.
+//! The processes of an agent, one for each workspace and shared by its sessions. How each is started and stopped is
+//! left to `process`, when to the supervisor.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use ostler_agent::Failed;
+use ostler_process::{Lease, NotReady, Supervisor, SupervisorSettings};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use crate::attend::{Starter, attend};
 use crate::config::{AgentProgram, AgentSettings, SpawnFn};
 use crate::failure::failed;
-use crate::instance::{Held, Instance, Using};
+use crate::process::{AgentProcess, status};
 use crate::status::AgentStatus;
 
 /// All processes of one agent. Dropping it ends them.
 pub(crate) struct Pool {
-    starter: Arc<Starter>,
-    instances: Mutex<Vec<Arc<Instance>>>,
-    stop: CancellationToken,
-    /// Owns what attends to the processes.
-    tasks: TaskTracker,
-    changes: watch::Sender<u64>,
+    program: Arc<AgentProgram>,
+    settings: AgentSettings,
+    spawn: SpawnFn,
+    supervisor: Supervisor<AgentProcess>,
 }
 
 impl Pool {
     pub(crate) fn new(program: Arc<AgentProgram>, settings: AgentSettings, spawn: SpawnFn) -> Pool {
-        Pool {
-            starter: Arc::new(Starter { program, settings, spawn }),
-            instances: Mutex::default(),
-            stop: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-            changes: watch::Sender::new(0),
-        }
+        let supervisor = Supervisor::new(SupervisorSettings {
+            capacity: settings.processes,
+            idle_timeout: settings.idle,
+            evict_after: Duration::ZERO,
+            restarts: settings.tries,
+            first_backoff: settings.first_wait,
+            retry_after: Duration::ZERO,
+            // One that failed is kept to be shown until another one takes its place.
+            remembered: settings.processes,
+        });
+        Pool { program, settings, spawn, supervisor }
     }
 
     /// The process of a workspace, started if it is not there. Waits until it takes turns.
-    pub(crate) async fn acquire(&self, workspace: &Path) -> Result<Held, Failed> {
-        loop {
-            let (instance, using) = self.instance(workspace)?;
-            match instance.ready(using).await {
-                Ok(held) => return Ok(held),
-                Err(Some(error)) => return Err(Failed { reason: error.code.clone(), error }),
-                // It was stopped between the two; another one is started.
-                Err(None) if !self.stop.is_cancelled() => {}
-                Err(None) => return Err(self.stopping()),
-            }
-        }
+    pub(crate) async fn acquire(&self, workspace: &Path) -> Result<Lease<AgentProcess>, Failed> {
+        let find = || {
+            self.supervisor.instance(&workspace.to_owned(), || {
+                let (program, spawn) = (Arc::clone(&self.program), Arc::clone(&self.spawn));
+                AgentProcess::new(program, self.settings.clone(), spawn, workspace.to_owned())
+            })
+        };
+        Supervisor::lease(find, None).await.map_err(|error| match error {
+            NotReady::Unavailable(error) => Failed { reason: error.code.clone(), error },
+            NotReady::Stopped | NotReady::TimedOut(_) => self.stopping(),
+        })
     }
 
     pub(crate) fn statuses(&self) -> Vec<AgentStatus> {
-        let name = &self.starter.program.name;
-        self.instances().iter().map(|instance| instance.status(name)).collect()
+        self.supervisor.instances().iter().map(|instance| status(instance)).collect()
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        self.supervisor.changes()
     }
 
     pub(crate) async fn stop(&self) {
-        self.stop.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
-
-    fn instance(&self, workspace: &Path) -> Result<(Arc<Instance>, Using), Failed> {
-        if self.stop.is_cancelled() {
-            return Err(self.stopping());
-        }
-        let mut instances = self.instances();
-        let of_workspace =
-            instances.iter().find(|instance| instance.workspace == workspace && !instance.is_over());
-        if let Some((instance, using)) = of_workspace.and_then(|it| Some((Arc::clone(it), it.begin()?))) {
-            return Ok((instance, using));
-        }
-        // One that failed is kept to be shown until another one takes its place.
-        instances.retain(|instance| !instance.is_over() || instance.workspace != workspace);
-        self.make_room(&mut instances)?;
-        let instance =
-            Arc::new(Instance::new(PathBuf::from(workspace), self.stop.child_token(), self.changes.clone()));
-        let using = instance.begin().expect("an instance that was just made is not over");
-        instances.push(Arc::clone(&instance));
-        drop(instances);
-        self.tasks.spawn(attend(Arc::clone(&instance), Arc::clone(&self.starter)));
-        Ok((instance, using))
-    }
-
-    /// Stops the process that has rested longest, where there are as many as there may be.
-    fn make_room(&self, instances: &mut Vec<Arc<Instance>>) -> Result<(), Failed> {
-        let most = self.starter.settings.processes;
-        if instances.len() >= most {
-            instances.retain(|instance| !instance.is_over());
-        }
-        if instances.len() < most {
-            return Ok(());
-        }
-        let unused = instances.iter().filter_map(|instance| Some((instance.unused_since()?, instance)));
-        let Some((_, oldest)) = unused.min_by_key(|(since, _)| *since) else {
-            let message =
-                format!("the agent {} works in {most} workspaces already", self.starter.program.name);
-            let hint = "wait until one of its turns has ended".to_owned();
-            return Err(failed("too_many_agents", message, Some(hint)));
-        };
-        oldest.retire();
-        let oldest = Arc::clone(oldest);
-        instances.retain(|instance| !Arc::ptr_eq(instance, &oldest));
-        Ok(())
+        self.supervisor.shut_down().await;
     }
 
     fn stopping(&self) -> Failed {
-        let message = format!("the agent {} is being stopped", self.starter.program.name);
-        failed(
-            "agent_stopped",
-            message,
-            Some("the daemon stops; retry the turn after its next start".to_owned()),
-        )
-    }
-
-    fn instances(&self) -> MutexGuard<'_, Vec<Arc<Instance>>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.stop.cancel();
+        let message = format!("the agent {} is being stopped", self.program.name);
+        let hint = "the daemon stops; retry the turn after its next start".to_owned();
+        failed("agent_stopped", message, Some(hint))
     }
 }

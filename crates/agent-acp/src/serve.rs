@@ -48,7 +48,7 @@ impl Turn<'_> {
         let names = &CLIENT_METHOD_NAMES;
         if self.awaiting.len() >= MAX_REQUESTS {
             let error = Error::internal_error().data(Value::from("too many requests are open"));
-            self.held.link.connection.respond(&id, Err(error)).await;
+            self.lease.handle.connection.respond(&id, Err(error)).await;
             return Ok(());
         }
         self.awaiting.push((id.clone(), method.to_owned()));
@@ -270,7 +270,7 @@ impl Turn<'_> {
     pub(crate) async fn answer(&mut self, id: &RequestId, outcome: Result<Value, Error>) {
         if let Some(at) = self.awaiting.iter().position(|(open, _)| open == id) {
             self.awaiting.swap_remove(at);
-            self.held.link.connection.respond(id, outcome).await;
+            self.lease.handle.connection.respond(id, outcome).await;
         }
     }
 

@@ -13,7 +13,7 @@ impl Turn<'_> {
     /// The agent has ended under the turn.
     pub(crate) async fn crashed(&mut self) -> Failed {
         self.prompted = Prompted::Gone;
-        crashed(&self.agent.program, &self.held.link.over().await)
+        crashed(&self.agent.program, &self.lease.handle.over().await)
     }
 
     /// The end of a turn that failed: what is half written is recorded as far as it can be, and the agent is
@@ -44,7 +44,7 @@ impl Turn<'_> {
             // A turn that was canceled before its prompt was on its way leaves that to its drop.
             Prompted::Sending | Prompted::Gone => return,
         };
-        let connection = self.held.link.connection.clone();
+        let connection = self.lease.handle.connection.clone();
         self.send_cancel();
         let stopped = async {
             for (id, method) in std::mem::take(&mut self.awaiting) {
@@ -72,12 +72,12 @@ impl Turn<'_> {
 
     /// The session stays open for the next turn.
     pub(crate) fn put_back(&self) {
-        self.held.link.put_back(self.context.session.id, self.live.clone());
+        self.lease.handle.put_back(self.context.session.id, self.live.clone());
     }
 
     fn send_cancel(&self) {
         let cancel = CancelNotification::new(self.live.id.clone());
-        self.held.link.connection.notify_now(AGENT_METHOD_NAMES.session_cancel, &cancel);
+        self.lease.handle.connection.notify_now(AGENT_METHOD_NAMES.session_cancel, &cancel);
     }
 }
 
@@ -89,7 +89,7 @@ impl Drop for Turn<'_> {
             Prompted::Sending | Prompted::Waiting(_) => {
                 tracing::warn!(agent = self.agent.program.name, "the agent did not stop, and is replaced");
                 self.send_cancel();
-                self.held.instance.retire();
+                self.lease.retire();
             }
         }
     }

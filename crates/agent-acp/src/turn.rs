@@ -13,6 +13,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use ostler_acp::{Accepts, Heard, Piece, Update, from_stop_reason, hear};
 use ostler_agent::{Completed, Failed, ReportError, TurnContext};
+use ostler_process::Lease;
 use ostler_turn_care::{Care, Checkpoints, Next};
 use ostler_types::{Accepted, Message, Part, Purpose, RawLine, Report, Role, Usage};
 use serde_json::Value;
@@ -24,9 +25,9 @@ use crate::connection::Route;
 use crate::draft::{Draft, Voice};
 use crate::failure::{failed, login_required, wants_login, words};
 use crate::inbox::Item;
-use crate::instance::Held;
 use crate::link::Live;
 use crate::open::{Memory, Opened, open};
+use crate::process::AgentProcess;
 use crate::prompt::{blocks_of, first_prompt};
 use crate::question::{Answered, Postponed};
 use crate::serve::Worked;
@@ -39,7 +40,7 @@ const NOTICES: usize = 20;
 pub(crate) struct Turn<'a> {
     pub(crate) agent: &'a AcpAgent,
     pub(crate) context: &'a TurnContext,
-    pub(crate) held: Held,
+    pub(crate) lease: Lease<AgentProcess>,
     pub(crate) live: Live,
     pub(crate) route: Route,
     /// The message that is being written.
@@ -85,20 +86,20 @@ pub(crate) async fn run(
     refuse_other_purposes(agent, context)?;
     let canceled = context.canceled.clone();
     let setting_up = async {
-        let held = agent.pool.acquire(&PathBuf::from(&context.session.workspace_path)).await?;
-        let opened = open(&agent.program, &held.link, context).await?;
-        let accepts = Accepts::from(&held.link.can.agent_capabilities.prompt_capabilities);
+        let lease = agent.pool.acquire(&PathBuf::from(&context.session.workspace_path)).await?;
+        let opened = open(&agent.program, &lease.handle, context).await?;
+        let accepts = Accepts::from(&lease.handle.can.agent_capabilities.prompt_capabilities);
         let prompt = first_prompt(context, &opened.memory, accepts).await;
         // An agent may write whenever it likes and need not say so.
         checkpoints.before_change(context).await?;
-        Ok::<_, Failed>((held, opened, accepts, prompt))
+        Ok::<_, Failed>((lease, opened, accepts, prompt))
     };
-    let (held, opened, accepts, mut prompt) = tokio::select! {
+    let (lease, opened, accepts, mut prompt) = tokio::select! {
         biased;
         () = canceled.cancelled() => return Err(ReportError::Over.into()),
         ready = setting_up => ready?,
     };
-    let mut turn = Turn::new(agent, context, held, opened).await?;
+    let mut turn = Turn::new(agent, context, lease, opened).await?;
     let mut care =
         Care::begin(context, Arc::clone(&agent.tools), agent.own_checks.clone(), checkpoints).await;
     loop {
@@ -163,13 +164,13 @@ impl<'a> Turn<'a> {
     async fn new(
         agent: &'a AcpAgent,
         context: &'a TurnContext,
-        held: Held,
+        lease: Lease<AgentProcess>,
         Opened { live, route, memory }: Opened,
     ) -> Result<Turn<'a>, Failed> {
         let turn = Turn {
             agent,
             context,
-            held,
+            lease,
             live,
             route,
             draft: Draft::default(),
@@ -203,7 +204,7 @@ impl<'a> Turn<'a> {
             let payload = serde_json::to_value(&request).unwrap_or_default();
             raw(RawLine::Request { endpoint: format!("acp:{}", self.agent.program.name), payload });
         }
-        let connection = self.held.link.connection.clone();
+        let connection = self.lease.handle.connection.clone();
         self.prompted = Prompted::Sending;
         let method = AGENT_METHOD_NAMES.session_prompt;
         let Ok(ticket) = connection.request_to(&self.route.inbox, method, &request).await else {
@@ -340,7 +341,7 @@ impl<'a> Turn<'a> {
 
     fn refused(&self, error: &Error) -> Failed {
         if wants_login(error) {
-            let login = ostler_acp::from_login_methods(&self.held.link.can.auth_methods);
+            let login = ostler_acp::from_login_methods(&self.lease.handle.can.auth_methods);
             return login_required(&self.agent.program, &login);
         }
         let name = &self.agent.program.name;

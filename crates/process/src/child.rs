@@ -47,8 +47,9 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts it, in a process group of its own. Its error output goes to `stderr`.
-    pub fn start(prepared: Prepared, stderr: &Tail) -> io::Result<(Child, ChildStdout, ChildStdin)> {
+    /// Starts it, in a process group of its own. Its error output goes to `stderr`. Others start children by a
+    /// [`Supervisor`](crate::Supervisor), which bounds how many there are.
+    pub(crate) fn start(prepared: Prepared, stderr: &Tail) -> io::Result<(Child, ChildStdout, ChildStdin)> {
         let children = tokio::signal::unix::signal(SignalKind::child())?;
         let Prepared { mut command, keep } = prepared;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
