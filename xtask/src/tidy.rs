@@ -55,6 +55,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         primitives::ignored_by_one_crate,
         primitives::replaced_by_one_crate,
         stream_primitives::one_line_framer,
+        stream_primitives::one_supervisor,
         events::named_by_type,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();

@@ -1,5 +1,5 @@
-//! Primitives on streams that there is one of: the line framer of `line-framing`. A second one is found by what it
-//! cannot do without. Files that do the same for another purpose are listed with their reason.
+//! Primitives on streams that there is one of: the line framer of `line-framing` and the supervisor of `process`. A second one
+//! is found by what it cannot do without. Files that do the same for another purpose are listed with their reason.
 
 use std::collections::BTreeSet;
 
@@ -39,9 +39,28 @@ const LINE_FRAMER: Primitive = Primitive {
     ],
 };
 
+const SUPERVISOR: Primitive = Primitive {
+    home: "crates/process/",
+    tokens: &[&["Stdio", ":", ":", "piped"]],
+    texts: &[&["struct ", "Supervisor"], &["trait ", "Supervised"]],
+    advice: "speaks to a child process by itself; use `ostler_process::Supervisor`, or say in \
+             xtask/src/tidy/stream_primitives.rs why this is something else",
+    allowed: &[
+        ("crates/cli/src/models/keys/command.rs", "runs a program to its end for the key that it prints"),
+        ("crates/git/src/process.rs", "runs git to its end"),
+        ("crates/tools/src/process/group.rs", "runs a command to its end for a tool call"),
+        ("crates/tui/src/shell/effects.rs", "runs the clipboard program to its end"),
+    ],
+};
+
 /// There is one line framer.
 pub(super) fn one_line_framer(tree: &Tree) -> Vec<Finding> {
     LINE_FRAMER.check(tree)
+}
+
+/// There is one supervisor of child processes.
+pub(super) fn one_supervisor(tree: &Tree) -> Vec<Finding> {
+    SUPERVISOR.check(tree)
 }
 
 impl Primitive {
@@ -78,21 +97,24 @@ impl Primitive {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE_FRAMER, one_line_framer};
+    use super::{LINE_FRAMER, one_line_framer, one_supervisor};
     use crate::tidy::tree::Tree;
 
     fn lines(path: &str, code: &str) -> Vec<usize> {
         let tree = Tree::of(&[(path, &format!("//! x\n{code}\n"))]);
-        one_line_framer(&tree).into_iter().map(|finding| finding.line).collect()
+        let findings = one_line_framer(&tree).into_iter().chain(one_supervisor(&tree));
+        findings.map(|finding| finding.line).collect()
     }
 
     #[test]
-    fn a_second_framer_is_found() {
+    fn a_second_framer_or_supervisor_is_found() {
         for code in [
             "fn f() { reader.read_until(10, &mut line); }",
             "use tokio::io::{AsyncBufReadExt, BufReader};",
             "fn f() { memchr::memchr(b'\\n', bytes); }",
             "fn f() { bytes.iter().position(|byte| *byte == b'\\n'); }",
+            "fn f() { command.stdin(Stdio::piped()); }",
+            "pub(crate) struct ServerSupervisor {}",
         ] {
             assert_eq!(lines("crates/mcp/src/a.rs", code), [2], "{code}");
         }
@@ -111,6 +133,7 @@ mod tests {
         let framer = "fn f() { reader.fill_buf(); }";
         assert!(lines("crates/line-framing/src/reader.rs", framer).is_empty());
         assert!(lines("crates/mcp/tests/it/a.rs", framer).is_empty());
+        assert!(lines("crates/process/src/supervisor.rs", "pub struct Supervisor;").is_empty());
     }
 
     #[test]
