@@ -41,16 +41,6 @@ impl LineFramer {
         LineFramer { limit, buffer: BytesMut::new(), searched: 0, skipping: false }
     }
 
-    /// The limit in bytes.
-    pub fn limit(&self) -> usize {
-        self.limit
-    }
-
-    /// Changes the limit, from the next line on.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
     /// Appends a chunk of the stream. Call [`LineFramer::next_line`] until it returns `None` before the next chunk:
     /// only then is what is buffered bounded by the limit and one chunk.
     pub fn push(&mut self, chunk: &[u8]) {
@@ -235,14 +225,5 @@ mod tests {
         assert!(framer.buffer.capacity() <= 2 * chunk.len(), "the memory of the long line is given back");
         framer.push(b"rest\nnext\n");
         assert_eq!(framer.next_line(), Some(line("next")));
-    }
-
-    #[test]
-    fn a_new_limit_counts_from_the_next_line_on() {
-        let mut framer = LineFramer::new(10);
-        framer.push(b"0123456789\n0123456789\n");
-        assert_eq!(framer.next_line(), Some(line("0123456789")));
-        framer.set_limit(9);
-        assert_eq!((framer.next_line(), framer.limit()), (Some(TooLong), 9));
     }
 }

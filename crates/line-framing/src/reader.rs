@@ -30,12 +30,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// The limit in bytes.
     pub fn limit(&self) -> usize {
-        self.framer.limit()
+        self.framer.limit
     }
 
     /// Changes the limit, from the next line on.
     pub fn set_limit(&mut self, limit: usize) {
-        self.framer.set_limit(limit);
+        self.framer.limit = limit;
     }
 
     /// The next line; `None` at the end of the stream. An error ends the stream: the calls after it return what
@@ -143,6 +143,14 @@ mod tests {
     async fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
         let mut future = std::pin::pin!(future);
         std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
+    }
+
+    #[tokio::test]
+    async fn a_new_limit_counts_from_the_next_line_on() {
+        let mut lines = LineReader::new(&b"0123456789\n0123456789\n"[..], 10);
+        assert_eq!(lines.next_line().await.expect("it reads"), Some(line("0123456789")));
+        lines.set_limit(9);
+        assert_eq!((lines.next_line().await.expect("it reads"), lines.limit()), (Some(TooLong), 9));
     }
 
     #[tokio::test]
