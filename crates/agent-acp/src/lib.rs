@@ -1,6 +1,6 @@
 //! Someone else's agent in a child process, as an [`Agent`].
 //!
-//! One process per agent and workspace serves all sessions there: `pool` finds it, `process` starts and stops it for
+//! One process per agent and workspace serves all sessions there: `process` starts and stops it for
 //! the supervisor. `connection` carries lines, in bounded queues. A turn
 //! (`turn`) opens the session in the agent (`open`), sends the prompt (`prompt`) and records what comes back:
 //! `draft` is the message that is being written, `calls` the calls that are open, `question` what a person is
@@ -22,7 +22,6 @@ mod inbox;
 mod known;
 mod link;
 mod open;
-mod pool;
 mod presets;
 mod process;
 mod prompt;
@@ -37,19 +36,22 @@ mod turn;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_acp::Replay;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_checkpoint::Store;
+use ostler_process::{Lease, NotReady, Supervisor, SupervisorSettings};
 use ostler_tools::Tools;
 use ostler_turn_care::{Checkpoints, OwnChecks};
 use ostler_types::{AgentState, Clock, SessionId};
 use tokio::sync::watch;
 
+use crate::failure::failed;
 use crate::open::{Memory, Opening};
-use crate::pool::Pool;
+use crate::process::AgentProcess;
 
 pub use adopt::Adopted;
 pub use config::{AgentProgram, AgentSettings, Launch, NotPrepared, SpawnFn, unconfined};
@@ -61,7 +63,9 @@ pub use status::{AgentInfo, AgentSession, AgentStatus, ProcessState};
 pub struct AcpAgent {
     program: Arc<AgentProgram>,
     settings: AgentSettings,
-    pool: Pool,
+    spawn: SpawnFn,
+    /// Its processes, one for each workspace and shared by the sessions there.
+    supervisor: Supervisor<AgentProcess>,
     tools: Arc<Tools>,
     checkpoints: Option<Arc<Store>>,
     own_checks: Option<OwnChecks>,
@@ -76,9 +80,18 @@ impl AcpAgent {
         spawn: SpawnFn,
         tools: Arc<Tools>,
     ) -> AcpAgent {
+        let supervisor = Supervisor::new(SupervisorSettings {
+            capacity: settings.processes,
+            idle_timeout: settings.idle,
+            evict_after: Duration::ZERO,
+            restarts: settings.tries,
+            first_backoff: settings.first_wait,
+            retry_after: Duration::ZERO,
+            // One that failed is kept to be shown until another one takes its place.
+            remembered: settings.processes,
+        });
         let program = Arc::new(program);
-        let pool = Pool::new(Arc::clone(&program), settings.clone(), spawn);
-        AcpAgent { program, settings, pool, tools, checkpoints: None, own_checks: None }
+        AcpAgent { program, settings, spawn, supervisor, tools, checkpoints: None, own_checks: None }
     }
 
     /// The same with a place to keep workspaces as they were before each turn.
@@ -95,17 +108,17 @@ impl AcpAgent {
 
     /// How its processes are, one for each workspace in which it was needed.
     pub fn statuses(&self) -> Vec<AgentStatus> {
-        self.pool.statuses()
+        self.supervisor.instances().iter().map(|instance| process::status(instance)).collect()
     }
 
     /// Changes whenever a status does.
     pub fn status_changes(&self) -> watch::Receiver<u64> {
-        self.pool.changes()
+        self.supervisor.changes()
     }
 
     /// Starts it in a workspace, if it does not run there, and says what it is.
     pub async fn probe(&self, workspace: &Path) -> Result<AgentInfo, Failed> {
-        let lease = self.pool.acquire(workspace).await?;
+        let lease = self.lease(workspace).await?;
         Ok(lease.handle.info())
     }
 
@@ -117,7 +130,7 @@ impl AcpAgent {
         workspace: &Path,
         settings: &BTreeMap<String, String>,
     ) -> Result<AgentState, Failed> {
-        let lease = self.pool.acquire(workspace).await?;
+        let lease = self.lease(workspace).await?;
         let opening = Opening { program: &self.program, link: &lease.handle, workspace, raw: None };
         let mut opened = opening.begin(Memory::Nothing).await?;
         opening.choose(&mut opened, settings).await?;
@@ -133,7 +146,7 @@ impl AcpAgent {
         known: &str,
         clock: &dyn Clock,
     ) -> Result<Adopted, Failed> {
-        let lease = self.pool.acquire(workspace).await?;
+        let lease = self.lease(workspace).await?;
         let opening = Opening { program: &self.program, link: &lease.handle, workspace, raw: None };
         let mut replay = Replay::default();
         let opened = opening.adopt(known, &mut replay).await?;
@@ -144,19 +157,37 @@ impl AcpAgent {
     /// The sessions of a workspace that the agent itself knows of, the newest first as it lists them. Empty
     /// where it keeps no list.
     pub async fn sessions(&self, workspace: &Path) -> Result<Vec<AgentSession>, Failed> {
-        let lease = self.pool.acquire(workspace).await?;
+        let lease = self.lease(workspace).await?;
         known::list(&self.program.name, &lease.handle, workspace).await
     }
 
     /// Has the agent log in by one of its methods, which may open a browser and take as long as a person does.
     pub async fn login(&self, workspace: &Path, method: &str) -> Result<(), Failed> {
-        let lease = self.pool.acquire(workspace).await?;
+        let lease = self.lease(workspace).await?;
         known::login(&self.program.name, &lease.handle, method).await
     }
 
     /// Ends all its processes, and waits until they are gone. To be called when the daemon stops.
     pub async fn stop(&self) {
-        self.pool.stop().await;
+        self.supervisor.shut_down().await;
+    }
+
+    /// Leases the process of a workspace, started if it is not there. Waits until it takes turns.
+    async fn lease(&self, workspace: &Path) -> Result<Lease<AgentProcess>, Failed> {
+        let find = || {
+            self.supervisor.instance(&workspace.to_owned(), || {
+                let (program, spawn) = (Arc::clone(&self.program), Arc::clone(&self.spawn));
+                AgentProcess::new(program, self.settings.clone(), spawn, workspace.to_owned())
+            })
+        };
+        Supervisor::lease(find, None).await.map_err(|error| match error {
+            NotReady::Unavailable(error) => Failed { reason: error.code.clone(), error },
+            NotReady::Stopped | NotReady::TimedOut(_) => {
+                let message = format!("the agent {} is being stopped", self.program.name);
+                let hint = "the daemon stops; retry the turn after its next start".to_owned();
+                failed("agent_stopped", message, Some(hint))
+            }
+        })
     }
 }
 

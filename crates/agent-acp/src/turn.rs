@@ -2,7 +2,7 @@
 //! told to. What is recorded how is in `record`, what a person is asked in `question`, what the agent has us do
 //! in `serve`.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
@@ -86,7 +86,7 @@ pub(crate) async fn run(
     refuse_other_purposes(agent, context)?;
     let canceled = context.canceled.clone();
     let setting_up = async {
-        let lease = agent.pool.acquire(&PathBuf::from(&context.session.workspace_path)).await?;
+        let lease = agent.lease(Path::new(&context.session.workspace_path)).await?;
         let opened = open(&agent.program, &lease.handle, context).await?;
         let accepts = Accepts::from(&lease.handle.can.agent_capabilities.prompt_capabilities);
         let prompt = first_prompt(context, &opened.memory, accepts).await;
