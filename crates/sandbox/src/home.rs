@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ostler_workspace_fs::GitConfig;
 
+use crate::secrets::resolve_existing;
+
 /// Where compilers, runtimes and their programs are installed below a home directory.
 const TOOLCHAINS: &[&str] = &[
     ".asdf",
@@ -163,7 +165,7 @@ impl HomePlaces {
     }
 
     fn resolve(&mut self, home: &Path, path: &Path) -> Option<PathBuf> {
-        let real = path.canonicalize().ok()?;
+        let real = resolve_existing(path)?;
         // A link to the home directory itself, or above it, opens nothing.
         if home.starts_with(&real) {
             return None;

@@ -55,7 +55,8 @@ impl Layout {
         settings: &Settings,
         held: &[Protected],
     ) -> Result<Layout, SandboxError> {
-        let workspace = fit_workspace(&profile.workspace, &settings.data_dir, &settings.home)?;
+        let secret = secrets::resolved_secret_places(&settings.home);
+        let workspace = fit_workspace(&profile.workspace, &settings.data_dir, &settings.home, &secret)?;
         let current_dir = resolve(&profile.current_dir)?;
         let mut writable = Vec::new();
         if profile.access == WorkspaceAccess::ReadWrite {
@@ -80,7 +81,7 @@ impl Layout {
         if profile.network {
             readable.extend(Path::new("/etc/resolv.conf").canonicalize().ok());
         }
-        let (secret, mut hidden) = hidden_places(profile, settings, &workspace, [&writable, &readable]);
+        let mut hidden = hidden_places(profile, settings, &secret, &workspace, [&writable, &readable]);
         if let Some(home) = &home {
             hide_home(home, &mut hidden, &[&writable, &readable, &profile.own]);
         }
@@ -117,22 +118,21 @@ impl Layout {
     }
 }
 
-/// Where secrets are kept, and what is not read: that, but for what the profile opens, and what is named besides.
+/// What is not read: where secrets are kept, but for what the profile opens, and what is named besides.
 fn hidden_places(
     profile: &Profile,
     settings: &Settings,
+    secret: &[PathBuf],
     workspace: &Path,
     opened: [&Vec<PathBuf>; 2],
-) -> (Vec<PathBuf>, BTreeSet<PathBuf>) {
+) -> BTreeSet<PathBuf> {
     // What the profile opens by name is open with all that is in it; a workspace opens no secrets.
     let opened: Vec<&PathBuf> = opened.into_iter().flatten().filter(|path| *path != workspace).collect();
-    let secret = secrets::secret_places(&settings.home).into_iter();
-    let secret: Vec<PathBuf> = secret.filter_map(|path| path.canonicalize().ok()).collect();
     let mut hidden: BTreeSet<PathBuf> =
         secret.iter().filter(|path| !opened.iter().any(|open| path.starts_with(open))).cloned().collect();
     let named = settings.hidden.iter().chain([&settings.data_dir, &settings.scratch]).chain(&profile.hidden);
     hidden.extend(named.filter_map(|path| path.canonicalize().ok()));
-    (secret, hidden)
+    hidden
 }
 
 /// Adds what is held for others in the same directories, unless it is gone.
@@ -201,18 +201,23 @@ fn hidden_link(path: &Path, real: &Path, hidden: &BTreeSet<PathBuf>) -> Option<(
 /// [`crate::Sandbox::command`] makes, so that a session can be refused before it has begun, and also where
 /// nothing confines. One that holds the data directory somewhere inside is fit: what is inside is hidden.
 pub fn unfit(workspace: &Path, data_dir: &Path, home: &Path) -> Option<String> {
-    fit_workspace(workspace, data_dir, home).err().map(|error| error.to_string())
+    let secret = secrets::resolved_secret_places(home);
+    fit_workspace(workspace, data_dir, home, &secret).err().map(|error| error.to_string())
 }
 
 /// A directory that a session may work in. One that is a place of secrets can be opened to a program by
 /// name, but is no workspace.
-fn fit_workspace(path: &Path, data_dir: &Path, home: &Path) -> Result<PathBuf, SandboxError> {
+fn fit_workspace(
+    path: &Path,
+    data_dir: &Path,
+    home: &Path,
+    secret: &[PathBuf],
+) -> Result<PathBuf, SandboxError> {
     let path = fit(path, data_dir, home)?;
     if !path.is_dir() {
         return Err(SandboxError::Unfit { path, reason: "It is not a directory." });
     }
-    let mut places = secrets::secret_places(home).into_iter();
-    if places.any(|place| place.canonicalize().is_ok_and(|place| place == path)) {
+    if secret.contains(&path) {
         let reason = "It is a place where keys and tokens are kept.";
         return Err(SandboxError::Unfit { path, reason });
     }

@@ -83,6 +83,19 @@ const IN_SYSTEM: &[&str] = &[
     "/sys/fs/bpf",
 ];
 
+/// Those of them that exist, without links.
+pub(crate) fn resolved_secret_places(home: &Path) -> Vec<PathBuf> {
+    let places = secret_places(home).into_iter();
+    places.filter_map(|place| resolve_existing(&place)).collect()
+}
+
+/// A path without links, if it exists. Most of those that are asked for do not, and resolving takes a system call for each
+/// name on the way, so that is asked first.
+pub(crate) fn resolve_existing(path: &Path) -> Option<PathBuf> {
+    path.symlink_metadata().ok()?;
+    path.canonicalize().ok()
+}
+
 /// The places where programs of this user and of the system keep secrets, whether they exist or not. What
 /// reads files without the sandbox asks for them too, so that both hide the same.
 pub fn secret_places(home: &Path) -> Vec<PathBuf> {
