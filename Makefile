@@ -63,7 +63,8 @@ test-crate: ## test one crate: make test-crate C=engine (T="..." filters by name
 	@test -n "$(C)" || { echo "say which crate, for example: make test-crate C=engine"; exit 2; }
 	$(CARGO) nextest run --package $(if $(wildcard crates/$(C)),ostler-$(C),$(C)) $(T)
 
-test-long: ## what takes longer than a change should: a million command lines, run for their effects (half an hour or so)
+test-long: ## what takes longer than a change should: a million command lines run for their effects, 10,000 seeds of two engines on one log
+	OSTLER_OWNERSHIP_SEEDS=10000 $(CARGO) test -p ostler-engine --test it -- --exact ownership::two_engines_on_one_log_lose_nothing
 	fuzz/effects.sh 1000000
 
 test-live: ## drive daemons with a real model, a proxy and agents that others wrote (ARGS="--only claude" for one agent)

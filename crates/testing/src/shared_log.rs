@@ -33,6 +33,8 @@ struct Kept {
 struct Stored {
     epoch: u64,
     lines: Vec<Line>,
+    /// The epoch that wrote each line.
+    epochs: Vec<u64>,
     drafts: Vec<(TurnId, Delta)>,
     blobs: BTreeMap<String, Bytes>,
     parent: Option<SessionId>,
@@ -72,6 +74,11 @@ impl SharedLog {
         self.kept().sessions.get(&session).map(|stored| stored.lines.clone()).unwrap_or_default()
     }
 
+    /// The epoch that wrote each line of a session.
+    pub fn epochs(&self, session: SessionId) -> Vec<u64> {
+        self.kept().sessions.get(&session).map(|stored| stored.epochs.clone()).unwrap_or_default()
+    }
+
     /// How many writes of owners that had lost their session were refused.
     pub fn refused(&self) -> u64 {
         self.kept().refused
@@ -101,6 +108,7 @@ impl SharedLog {
             stored.drafts.clear();
         }
         stored.lines.extend(lines.iter().cloned());
+        stored.epochs.extend(lines.iter().map(|_| epoch.0));
         kept.feed.extend(lines.iter().map(|line| (session, line.clone())));
         self.feed_end.send_replace(FeedPosition(kept.feed.len() as u64));
         Ok(lines)

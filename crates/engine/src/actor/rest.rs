@@ -84,6 +84,10 @@ impl Actor {
         {
             tracing::error!(id = %self.session.id, %error, "the turn is left to be recovered at the next start");
         }
+        // The agent of a session that is lost is dropped with the actor, without being given time.
+        if self.session.is_lost() {
+            return;
+        }
         if let Some(running) = self.running.take() {
             running.end().await;
         }

@@ -9,12 +9,12 @@ use ostler_agent::Agent;
 use ostler_engine::{Engine, EngineConfig, EngineError, Item};
 use ostler_eventlog::{Log, LogError};
 use ostler_index::Index;
-use ostler_testing::agent::ScriptedAgent;
+use ostler_testing::agent::{ScriptedAgent, stream};
 use ostler_testing::clock::FixedClock;
 use ostler_testing::shared_log::SharedLog;
 use ostler_types::{
-    Accepted, Change, Command, Delivery, Event, EventName, Message, MessageId, NewRecord, NewSession, Part,
-    Role, Secrets, SessionId, SubmitMessage, TurnId,
+    Accepted, CancelTurn, Change, Clock, Command, Delivery, Event, EventName, Message, MessageId, NewRecord,
+    NewSession, Part, Record, Role, Secrets, SessionId, State, SubmitMessage, TurnId,
 };
 use tempfile::TempDir;
 
@@ -52,6 +52,8 @@ impl Node {
 
     async fn create(&self) -> SessionId {
         let (id, at) = (SessionId::new(self.engine.clock().uuid()), self.engine.clock().now());
+        // The log on disk makes the folder that the readable files go to.
+        std::fs::create_dir_all(self.dir.path().join("sessions").join(id.to_string())).unwrap();
         let workspace = self.dir.path().to_str().unwrap().to_owned();
         self.engine.create(NewSession::new(id, at, workspace, "scripted:model")).await.unwrap().id
     }
@@ -73,7 +75,6 @@ impl Node {
     async fn title(&self, id: SessionId, title: &str) -> NewRecord {
         let mut session = self.engine.view(id).await.unwrap().session;
         session.title = Some(title.to_owned());
-        use ostler_types::Clock as _;
         NewRecord { ts: self.clock.now(), turn_id: None, event: Event::SessionUpdated { session } }
     }
 }
@@ -124,7 +125,6 @@ async fn an_owner_that_lost_its_session_drops_its_agent_and_writes_nothing() {
 
     // The other owner ends the turn; the subscriber sees it as soon as the session is woken here again.
     let turn_id = node.agent.turns()[0];
-    use ostler_types::Clock as _;
     let event = Event::TurnCanceled { by: "elsewhere".to_owned(), reason: None };
     let record = NewRecord { ts: clock.now(), turn_id: Some(turn_id), event };
     log.append(id, epoch, before.len() as u64 + 1, vec![record]).await.unwrap();
@@ -137,6 +137,36 @@ async fn an_owner_that_lost_its_session_drops_its_agent_and_writes_nothing() {
     }
     assert_eq!(seen, names(&log, id));
     node.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_former_owner_keeps_no_drafts_and_settles_nothing() {
+    let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
+    let node = Node::start(&log, &clock);
+    let (go, gone) = tokio::sync::oneshot::channel::<()>();
+    node.agent.push(|turn| async move {
+        _ = gone.await;
+        // Enough to be kept at once, without waiting for a clock.
+        stream(&turn, MessageId::new(turn.clock.uuid()), 0, &"x".repeat(16 << 10));
+        std::future::pending().await
+    });
+    let id = node.create().await;
+    node.say(id, Delivery::Queue).await.unwrap();
+    node.agent.started(1).await;
+    let mut subscription = node.engine.subscribe(id, log.lines(id).len() as u64).await.unwrap();
+    log.steal(id);
+    go.send(()).unwrap();
+    let shown = subscription.next().await.unwrap();
+    assert!(matches!(shown, Some(Item::Delta(_))), "{shown:?}");
+    assert!(log.drafts(id).await.unwrap().is_empty());
+    // A session at rest is released when the engine stops, by its owner only.
+    let (idle, kept) = (node.create().await, node.create().await);
+    log.steal(idle);
+    node.engine.stop().await;
+    let unsettled = log.unsettled().await.unwrap();
+    assert!(unsettled.contains(&id) && unsettled.contains(&idle), "their owner has to look at them");
+    assert!(!unsettled.contains(&kept));
+    assert!(log.drafts(id).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -162,4 +192,141 @@ async fn a_session_that_rested_and_was_used_elsewhere_is_read_again() {
     assert!(lines.iter().zip(1..).all(|(line, seq)| line.seq == seq));
     one.engine.stop().await;
     two.engine.stop().await;
+}
+
+/// Seeds that every run tries; `OSTLER_OWNERSHIP_SEEDS` says another number.
+const SEEDS: u64 = 40;
+/// What a client tries before it gives up: the first tries may find that another engine has the session.
+const TRIES: usize = 8;
+
+/// Two engines take one session from each other at random, and clients of both are promised nothing that is not in
+/// the log.
+#[tokio::test]
+async fn two_engines_on_one_log_lose_nothing() {
+    let seeds = std::env::var("OSTLER_OWNERSHIP_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    for seed in 1..=seeds.unwrap_or(SEEDS) {
+        let mut run = Run::start(seed).await;
+        for _ in 0..12 {
+            run.step().await;
+        }
+        run.finish().await;
+    }
+}
+
+struct Run {
+    seed: u64,
+    random: u64,
+    log: Arc<SharedLog>,
+    nodes: [Node; 2],
+    id: SessionId,
+    /// The keys of messages that a client was told are recorded.
+    acknowledged: Vec<String>,
+    keys: u64,
+}
+
+impl Run {
+    async fn start(seed: u64) -> Run {
+        let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
+        let nodes = [Node::start(&log, &clock), Node::start(&log, &clock)];
+        for node in &nodes {
+            (0..200).for_each(|_| node.agent.push_text("done"));
+        }
+        let id = nodes[0].create().await;
+        let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        Run { seed, random, log, nodes, id, acknowledged: Vec::new(), keys: 0 }
+    }
+
+    /// A number below `end`, by xorshift.
+    fn below(&mut self, end: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % end
+    }
+
+    async fn step(&mut self) {
+        let (what, first) = (self.below(6), usize::from(self.below(2) == 1));
+        match what {
+            0 | 1 => self.submit(&[first]).await,
+            2 => self.submit(&[first, 1 - first]).await,
+            3 => _ = self.log.steal(self.id),
+            4 => {
+                let cancel = CancelTurn { turn_id: None, by: "test".to_owned(), reason: None };
+                _ = self.nodes[first].engine.submit(self.id, Command::Cancel(cancel)).await;
+            }
+            _ => _ = self.nodes[first].engine.view(self.id).await,
+        }
+    }
+
+    /// Clients of these nodes send a message each, at the same time.
+    async fn submit(&mut self, nodes: &[usize]) {
+        let first = self.keys + 1;
+        self.keys += nodes.len() as u64;
+        let told = nodes.iter().zip(first..).map(|(node, number)| {
+            let (node, id, key) = (&self.nodes[*node], self.id, format!("key {number}"));
+            async move { node.insist(id, &key).await.then_some(key) }
+        });
+        let told: Vec<String> = futures_util::future::join_all(told).await.into_iter().flatten().collect();
+        self.acknowledged.extend(told);
+    }
+
+    async fn finish(self) {
+        let [one, two] = &self.nodes;
+        crate::fixture::eventually("the session is at rest", async || {
+            let view = one.engine.view(self.id).await;
+            view.is_ok_and(|view| view.running_turn_id.is_none() && view.queue.is_empty())
+        })
+        .await;
+        one.engine.stop().await;
+        two.engine.stop().await;
+        self.check();
+    }
+
+    /// What was acknowledged is there once; lines are dense and of rising epochs; each turn ends once.
+    fn check(&self) {
+        let (seed, lines) = (self.seed, self.log.lines(self.id));
+        let records: Vec<Record> = lines.iter().map(|line| line.record().unwrap()).collect();
+        assert!(records.iter().zip(1..).all(|(record, seq)| record.seq == seq), "seed {seed}");
+        assert!(self.log.epochs(self.id).is_sorted(), "seed {seed}: a former owner wrote");
+        let key = |record: &Record| match &record.event {
+            Event::MessageAdded { idempotency_key, .. } | Event::MessageQueued { idempotency_key, .. } => {
+                idempotency_key.clone()
+            }
+            _ => None,
+        };
+        let keys: Vec<String> = records.iter().filter_map(key).collect();
+        for told in &self.acknowledged {
+            let found = keys.iter().filter(|key| *key == told).count();
+            assert_eq!(found, 1, "seed {seed}: {told} was acknowledged");
+        }
+        let count = |wanted: fn(EventName) -> bool| records.iter().filter(|r| wanted(r.event.name())).count();
+        let started = count(|name| name == EventName::TurnStarted);
+        assert_eq!(started, count(EventName::ends_turn), "seed {seed}: turns and their ends");
+        let state = State::fold(&records).unwrap();
+        assert!(state.turn.is_none(), "seed {seed}");
+    }
+}
+
+impl Node {
+    /// Sends a message with a key, again and again until it is told that it was recorded.
+    async fn insist(&self, id: SessionId, key: &str) -> bool {
+        for _ in 0..TRIES {
+            let clock = self.engine.clock();
+            let message = Message {
+                id: MessageId::new(clock.uuid()),
+                role: Role::User,
+                parts: vec![Part::text(key)],
+                created_at: clock.now(),
+            };
+            let (turn_id, by) = (TurnId::new(clock.uuid()), "test".to_owned());
+            let (delivery, idempotency_key) = (Delivery::Queue, Some(key.to_owned()));
+            let submit = SubmitMessage { message, turn_id, delivery, auto_run: None, idempotency_key, by };
+            match self.engine.submit(id, Command::Submit(submit)).await {
+                Ok(_) => return true,
+                Err(EngineError::Log(LogError::Fenced | LogError::Conflict { .. })) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        false
+    }
 }
