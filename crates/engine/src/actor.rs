@@ -99,6 +99,9 @@ impl Actor {
                 return End::Over;
             }
         }
+        // The agent goes at once; a merge is not left in the middle.
+        drop(self.running.take());
+        self.leave_children().await;
         End::Lost
     }
 
@@ -127,10 +130,7 @@ impl Actor {
 
     async fn handle(&mut self, input: Input) -> ControlFlow<()> {
         match input {
-            Input::Command { command, reply } => {
-                let answer = Box::pin(self.command(*command)).await;
-                _ = reply.send(answer);
-            }
+            Input::Command { command, reply } => Box::pin(self.command(*command, reply)).await,
             Input::View { reply } => _ = reply.send(self.session.state.view()),
             Input::Context { reply } => _ = reply.send(self.context().await),
             Input::Submitted { key, reply } => _ = reply.send(Submitted::of(&self.session.state, &key)),
@@ -151,33 +151,42 @@ impl Actor {
         ControlFlow::Continue(())
     }
 
-    /// What a client asked for: decide, record, answer.
-    async fn command(&mut self, command: Command) -> Result<Accepted, EngineError> {
-        self.record_what_is_due().await?;
-        self.remember_rule(&command).await?;
-        let partial = if ends_turn(&command) { self.session.hub.hold() } else { None };
-        let facts = Facts { partial, ..Facts::default() };
-        let (cancels, names_turn) = match &command {
-            Command::Cancel(cancel) => {
-                self.force_agent(cancel.turn_id);
-                (true, cancel.turn_id.is_some())
-            }
-            _ => (false, false),
-        };
-        let changes_policy = matches!(&command, Command::Update(change) if change.policy.is_some());
-        let accepted = self.decide_and_record(command, &facts).await;
-        // Nothing is held any more once the turn has ended; if it did not, the text comes late.
-        self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
-        let accepted = accepted?;
-        if cancels && !(names_turn && accepted == Accepted::Unchanged) {
-            // Those in the background, too, and though no turn runs, unless one was meant that is over.
+    /// What a client asked for: decide, record, answer. What follows from it is done after the answer, since a turn that
+    /// starts reads the conversation first.
+    async fn command(&mut self, command: Command, reply: oneshot::Sender<Result<Accepted, EngineError>>) {
+        let mut consequences = Consequences::of(&command);
+        let accepted = self.accept(command).await;
+        // A turn that is named and over is not canceled, and nor are the children of another.
+        consequences.cancels_children &= accepted
+            .as_ref()
+            .is_ok_and(|accepted| !(consequences.names_turn && *accepted == Accepted::Unchanged));
+        let is_accepted = accepted.is_ok();
+        _ = reply.send(accepted);
+        if !is_accepted {
+            return;
+        }
+        if consequences.cancels_children {
+            // Those in the background, too, and though no turn runs.
             self.cancel_children();
         }
         self.follow_turn().await;
-        if changes_policy {
+        if consequences.changes_policy {
             self.tighten_children();
         }
-        Ok(accepted)
+    }
+
+    async fn accept(&mut self, command: Command) -> Result<Accepted, EngineError> {
+        self.record_what_is_due().await?;
+        self.remember_rule(&command).await?;
+        if let Command::Cancel(cancel) = &command {
+            self.force_agent(cancel.turn_id);
+        }
+        let partial = if ends_turn(&command) { self.session.hub.hold() } else { None };
+        let facts = Facts { partial, ..Facts::default() };
+        let accepted = self.decide_and_record(command, &facts).await;
+        // Nothing is held any more once the turn has ended; if it did not, the text comes late.
+        self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
+        accepted
     }
 
     /// A second cancel ends the patience with an agent that the first one did not stop.
@@ -378,6 +387,25 @@ impl Actor {
             Ok(Err(error)) => Err(failed(error.to_string()).into()),
             Err(error) => Err(failed(error.to_string()).into()),
         }
+    }
+}
+
+/// What an accepted command leads to besides its records.
+struct Consequences {
+    cancels_children: bool,
+    names_turn: bool,
+    changes_policy: bool,
+}
+
+impl Consequences {
+    fn of(command: &Command) -> Consequences {
+        let cancel = match command {
+            Command::Cancel(cancel) => Some(cancel),
+            _ => None,
+        };
+        let changes_policy = matches!(command, Command::Update(change) if change.policy.is_some());
+        let names_turn = cancel.is_some_and(|cancel| cancel.turn_id.is_some());
+        Consequences { cancels_children: cancel.is_some(), names_turn, changes_policy }
     }
 }
 

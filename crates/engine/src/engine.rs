@@ -300,6 +300,9 @@ impl Engine {
             }
         });
         join_all(stops).await;
+        for (_, hub) in self.shared.kept_hubs().drain() {
+            hub.upgrade().inspect(|hub| hub.close());
+        }
         if let Err(error) = self.shared.index.flushed().await {
             tracing::warn!(%error, "the index lags; it is caught up at the next start");
         }
@@ -384,13 +387,13 @@ impl Shared {
             return Err(handle.clone());
         }
         let (inputs, receiver) = mpsc::channel(INPUTS);
-        let kept = self.kept_hubs().remove(&id).and_then(|hub| hub.upgrade());
-        let hub = kept.unwrap_or_else(|| Arc::new(Hub::new(id, 0, self.clock.clone())));
-        let handle = Handle { inputs, hub };
+        let new_hub = || Arc::new(Hub::new(id, 0, self.clock.clone()));
         if *self.stopping.borrow() {
             // Nobody is woken any more, or it would start what is queued: this handle leads nowhere.
-            return Err(handle);
+            return Err(Handle { inputs, hub: new_hub() });
         }
+        let kept = self.kept_hubs().remove(&id).and_then(|hub| hub.upgrade());
+        let handle = Handle { inputs, hub: kept.unwrap_or_else(new_hub) };
         awake.insert(id, handle.clone());
         Ok((handle, receiver))
     }

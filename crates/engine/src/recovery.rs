@@ -85,18 +85,24 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
         let life = async {
             let started = Box::pin(start(Arc::clone(&shared), id, Arc::clone(&hub), inputs, origin)).await;
             match started {
-                Some(actor) => actor.run().await,
-                None => End::Over,
+                Ok(actor) => actor.run().await,
+                Err(LogError::NotFound) => End::Over,
+                // Whoever has followed an actor before this one still waits for the next.
+                Err(_) if hub.has_subscribers() => End::Lost,
+                Err(_) => End::Over,
             }
         };
         let ended = AssertUnwindSafe(life).catch_unwind().await;
         let panicked = ended.is_err();
+        let is_lost = matches!(ended, Ok(End::Lost));
+        if is_lost {
+            // Its subscribers stay, and see what the next actor here publishes. Kept before the actor is taken off the
+            // list, or its successor would begin with a hub of its own.
+            shared.keep_hub(id, &hub);
+        }
         // An actor that slept has taken itself off the list already, and may have a successor.
         shared.forget_hub(id, &hub);
-        if matches!(ended, Ok(End::Lost)) {
-            // Its subscribers stay, and see what the next actor here publishes.
-            shared.keep_hub(id, &hub);
-        } else {
+        if !is_lost {
             hub.close();
         }
         if panicked {
@@ -109,14 +115,14 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
     handle
 }
 
-/// Reads a session's state and sets it right. `None` when it cannot be read.
+/// Reads a session's state and sets it right.
 async fn start(
     shared: Arc<Shared>,
     id: SessionId,
     hub: Arc<Hub>,
     inputs: mpsc::Receiver<Input>,
     origin: Origin,
-) -> Option<Actor> {
+) -> Result<Actor, LogError> {
     let (left_open, is_new) = (matches!(origin, Origin::LeftOpen), matches!(origin, Origin::New(..)));
     let loaded = match origin {
         Origin::New(state, epoch) => Ok((Woken { state: *state, snapshot_seq: 0, chain: None }, epoch)),
@@ -127,7 +133,7 @@ async fn start(
         Err(error) => {
             // The clients that wait get no answer and look for the reason themselves.
             tracing::debug!(%id, %error, "a session cannot be woken");
-            return None;
+            return Err(error);
         }
     };
     hub.start_from(woken.state.last_seq, woken.state.own_approvals().cloned().collect());
@@ -137,7 +143,7 @@ async fn start(
     if !is_new {
         set_right(&mut actor).await;
     }
-    Some(actor)
+    Ok(actor)
 }
 
 async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(Woken, Epoch), LogError> {

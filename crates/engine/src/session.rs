@@ -98,7 +98,8 @@ impl Session {
             Ownership::Lost => Err(LogError::Fenced),
             Ownership::Released => {
                 let claim = self.shared.log.claim(self.id).await?;
-                let is_ours = claim.last_seq == self.state.last_seq;
+                // A log that is shorter than it was is damaged, which the append says.
+                let is_ours = claim.last_seq <= self.state.last_seq;
                 self.ownership = if is_ours { Ownership::Held(claim.epoch) } else { Ownership::Lost };
                 if is_ours { Ok(claim.epoch) } else { Err(LogError::Fenced) }
             }
@@ -125,11 +126,14 @@ impl Session {
         }
     }
 
-    /// Gives the session up, once the views hold all of it.
-    pub(crate) async fn release_rested(&mut self) {
+    /// Gives the session up; `rested` once the views hold all of it.
+    pub(crate) async fn release(&mut self, rested: bool) {
         let Ownership::Held(epoch) = self.ownership else { return };
-        match self.shared.log.release(self.id, epoch, true).await {
-            Ok(()) => (self.ownership, self.rested) = (Ownership::Released, true),
+        match self.shared.log.release(self.id, epoch, rested).await {
+            Ok(()) => {
+                self.ownership = Ownership::Released;
+                self.rested |= rested;
+            }
             Err(error) => {
                 self.lose_if_fenced(&error);
                 tracing::warn!(id = %self.id, %error, "the session could not be released");

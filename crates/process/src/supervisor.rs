@@ -257,7 +257,11 @@ impl<T: Supervised> Shared<T> {
         let after = self.settings.evict_after;
         let evicted = idle.into_iter().find(|(_, other)| other.close_if_idle_for(after).is_ok());
         evicted.inspect(|(_, other)| other.close());
-        instances.by_key.values().chain(&instances.replaced).any(|other| other.is_freeing_slot())
+        let all = || instances.by_key.values().chain(&instances.replaced);
+        // A process whose start has failed keeps its slot until it is gone, though no instance holds it any more.
+        let taken = self.settings.capacity.saturating_sub(self.slots.available_permits());
+        let is_dying = taken > all().filter(|other| other.holds_slot()).count();
+        is_dying || all().any(|other| other.is_freeing_slot())
     }
 
     fn instances(&self) -> MutexGuard<'_, Instances<T>> {

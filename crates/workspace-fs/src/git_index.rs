@@ -53,7 +53,9 @@ pub fn visit_git_index(directory: &Path, max_bytes: u64, mut visit: impl FnMut(&
 fn object_bytes(directory: &Path) -> usize {
     // The settings of a linked worktree are those of the repository that it shares.
     let pointer = read_unlinked(&directory.join("commondir"), MAX_POINTER_BYTES).unwrap_or_default();
-    let common = directory.join(OsStr::from_bytes(pointer.trim_ascii_end()));
+    // Git takes away what ends a line and nothing else: a name may end with a blank.
+    let end = pointer.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    let common = directory.join(OsStr::from_bytes(&pointer[..end]));
     let config = GitConfig::read(&common.join("config"));
     if config.values("extensions.objectformat").next_back() == Some("sha256") { 32 } else { 20 }
 }

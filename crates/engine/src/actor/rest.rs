@@ -33,6 +33,7 @@ impl Actor {
             self.settle(written).await;
             drop(bed);
         }
+        self.session.release(false).await;
         if self.session.shared.forget(self.session.id, || self.inputs.is_empty() && self.is_at_rest()) {
             self.inputs.close();
             // A client that came too late gets no answer, and asks again: that wakes the session.
@@ -66,7 +67,7 @@ impl Actor {
         let state = &self.session.state;
         let rests = state.turn.is_none() && state.queue.is_empty() && !self.has_open_children();
         if rests && written && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
-            self.session.release_rested().await;
+            self.session.release(true).await;
         }
     }
 
@@ -93,6 +94,7 @@ impl Actor {
         }
         self.leave_children().await;
         self.rest().await;
+        self.session.release(false).await;
         self.session.hub.close();
     }
 
@@ -101,6 +103,9 @@ impl Actor {
         // Removing sessions is what one does about a full disk, so it must not need room.
         if let Err(error) = self.decide_and_record(close, &Facts::default()).await {
             tracing::warn!(id = %self.session.id, %error, "a session is removed without its last record");
+            if self.session.is_lost() {
+                return Err(error);
+            }
         }
         if let Some(running) = self.running.take() {
             running.end().await;

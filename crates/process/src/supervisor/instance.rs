@@ -148,11 +148,12 @@ impl<T: Supervised> Instance<T> {
             Phase::Ready(handle) => self.child.is_open(handle),
             Phase::Unavailable(..) | Phase::Stopped => true,
         });
-        match patience {
-            Some(patience) => drop(timeout(patience, settled).await),
-            None => drop(settled.await),
-        }
-        match self.phase() {
+        let settled = async { settled.await.ok().map(|phase| phase.clone()) };
+        let settled = match patience {
+            Some(patience) => timeout(patience, settled).await.ok().flatten(),
+            None => settled.await,
+        };
+        match settled.unwrap_or_else(|| self.phase()) {
             Phase::Ready(handle) => Ok(Lease { handle, guard }),
             Phase::Stopped => Err(NotReady::Stopped),
             Phase::Unavailable(failure, _) => Err(NotReady::Unavailable(failure)),
