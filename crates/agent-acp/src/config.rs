@@ -120,9 +120,9 @@ pub type SpawnFn = Arc<dyn Fn(&Launch) -> Result<Prepared, NotPrepared> + Send +
 /// Why the process of an agent was not prepared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotPrepared {
-    /// What is wrong.
+    /// The problem, in a sentence.
     pub message: String,
-    /// What to do; how the agent is installed where nothing else is said.
+    /// The remedy; by default the command that installs the agent.
     pub hint: Option<String>,
 }
 

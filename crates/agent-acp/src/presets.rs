@@ -37,7 +37,7 @@ pub struct StatePlace {
     base: &'static str,
     /// The place in the base directory, or the base directory itself where this is empty.
     name: &'static str,
-    /// What a new file holds; a directory has none.
+    /// Initial content of a file; `None` for a directory.
     content: Option<&'static str>,
 }
 
@@ -68,7 +68,7 @@ impl StatePlace {
         Some(join(base, self.name))
     }
 
-    /// What it holds when it is made, if it is a file.
+    /// Initial content, if it is a file.
     pub fn content(&self) -> Option<&'static str> {
         self.content
     }

@@ -21,12 +21,12 @@ use crate::failure::{QUOTED_BYTES, failure};
 use crate::link::Link;
 use crate::status::{AgentStatus, ProcessState};
 
-/// How long the last output of a process that has ended is read.
+/// Time limit for reading the remaining output of an exited process.
 const LAST_OUTPUT_TIME: Duration = Duration::from_millis(500);
-/// How much of the error output a status shows.
+/// Number of bytes of the error output that a status shows.
 const STATUS_STDERR_BYTES: usize = 4_000;
 
-/// How to start an agent in a workspace.
+/// Starts an agent in a workspace.
 pub(crate) struct AgentProcess {
     program: Arc<AgentProgram>,
     settings: AgentSettings,
@@ -40,7 +40,7 @@ pub(crate) struct Running {
     link: Arc<Link>,
     child: Child,
     pump: Pump,
-    /// How it ended, if it did by itself.
+    /// Exit reason, if the process exited by itself.
     end: Option<String>,
 }
 

@@ -52,8 +52,8 @@ pub(crate) enum Input {
     Stop,
 }
 
-/// How an actor ended.
-pub(crate) enum End {
+/// The reason why an actor ended.
+pub(crate) enum ActorEnd {
     /// The session sleeps or was removed, or the daemon stops.
     Over,
     /// Another owner has the session.
@@ -89,20 +89,20 @@ impl Actor {
         }
     }
 
-    /// Lives until the session sleeps, is removed or lost to another owner, or the daemon stops. One that is lost ends at
-    /// once: dropping the actor drops its agent, and nothing is recorded, settled or written.
-    pub(crate) async fn run(mut self) -> End {
+    /// Runs until the session is idle, removed or lost to another owner, or the daemon stops. An actor that lost its
+    /// session ends at once: its agent is dropped, and nothing is recorded, settled or written.
+    pub(crate) async fn run(mut self) -> ActorEnd {
         Box::pin(self.follow_turn()).await;
         while !self.session.is_lost() {
             let input = self.next_input().await;
             if self.handle(input).await.is_break() {
-                return End::Over;
+                return ActorEnd::Over;
             }
         }
-        // The agent goes at once; a merge is not left in the middle.
+        // The agent is dropped at once, but a merge in progress is awaited.
         drop(self.running.take());
         self.leave_children().await;
-        End::Lost
+        ActorEnd::Lost
     }
 
     async fn next_input(&mut self) -> Input {
@@ -151,12 +151,12 @@ impl Actor {
         ControlFlow::Continue(())
     }
 
-    /// What a client asked for: decide, record, answer. What follows from it is done after the answer, since a turn that
-    /// starts reads the conversation first.
+    /// Decides, records and answers a client's command. Starting a turn reads the conversation, so it comes after the
+    /// answer.
     async fn command(&mut self, command: Command, reply: oneshot::Sender<Result<Accepted, EngineError>>) {
         let mut consequences = Consequences::of(&command);
         let accepted = self.accept(command).await;
-        // A turn that is named and over is not canceled, and nor are the children of another.
+        // A command that names a finished turn does not cancel the children of the running one.
         consequences.cancels_children &= accepted
             .as_ref()
             .is_ok_and(|accepted| !(consequences.names_turn && *accepted == Accepted::Unchanged));
@@ -166,7 +166,7 @@ impl Actor {
             return;
         }
         if consequences.cancels_children {
-            // Those in the background, too, and though no turn runs.
+            // Children in the background too, even when no turn runs.
             self.cancel_children();
         }
         self.follow_turn().await;
@@ -269,7 +269,7 @@ impl Actor {
         }
     }
 
-    /// What the engine knows of a report and its agent does not.
+    /// The facts that the engine adds to an agent's report.
     async fn facts_for(&self, report: &Report) -> Facts {
         let mut facts = Facts::default();
         if let Report::CallProposed(ProposedCall { tool_call, kind, trusted, proof, .. }) = report {
@@ -390,7 +390,7 @@ impl Actor {
     }
 }
 
-/// What an accepted command leads to besides its records.
+/// Side effects of an accepted command, besides its records.
 struct Consequences {
     cancels_children: bool,
     names_turn: bool,
@@ -409,7 +409,7 @@ impl Consequences {
     }
 }
 
-/// Whether a command may end the running turn, so that what the model has written must be kept with it.
+/// Whether a command may end the running turn. The partial text is recorded with such a command.
 fn ends_turn(command: &Command) -> bool {
     match command {
         Command::Cancel(_) | Command::Close { .. } => true,

@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     pub(crate) deltas: Arc<Deltas>,
     data_dir: PathBuf,
     awake: Mutex<HashMap<SessionId, Handle>>,
-    /// The fan-outs of sessions that were lost to another owner while somebody looked on.
+    /// Hubs of sessions that were lost to another owner while they had subscribers.
     kept_hubs: Mutex<HashMap<SessionId, Weak<Hub>>>,
     stopping: watch::Sender<bool>,
     /// Whether the sessions that were left open have been looked after.
@@ -416,8 +416,8 @@ impl Shared {
         }
     }
 
-    /// Keeps the fan-out of an actor that has lost its session, for as long as it has subscribers: the next actor here
-    /// goes on with it.
+    /// Keeps the hub of an actor that lost its session for as long as it has subscribers. The next local actor of the
+    /// session reuses it.
     pub(crate) fn keep_hub(&self, id: SessionId, hub: &Arc<Hub>) {
         let mut kept = self.kept_hubs();
         kept.retain(|_, hub| hub.strong_count() > 0);

@@ -97,7 +97,7 @@ impl Queue {
         self.changed.notified().await;
     }
 
-    /// Has the subscriber read from the log.
+    /// Marks the queue as overflowed, so that the subscriber reads from the log.
     pub(crate) fn overflow(&self) {
         let mut waiting = self.lock();
         *waiting = Waiting { overflowed: true, closed: waiting.closed, ..Waiting::default() };

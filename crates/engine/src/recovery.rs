@@ -10,7 +10,7 @@ use ostler_index::Opened;
 use ostler_types::{Command, Facts, SessionId, State};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::actor::{Actor, End, Input};
+use crate::actor::{Actor, ActorEnd, Input};
 use crate::catalogue;
 use crate::engine::{Handle, Shared};
 use crate::error::EngineError;
@@ -86,18 +86,18 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
             let started = Box::pin(start(Arc::clone(&shared), id, Arc::clone(&hub), inputs, origin)).await;
             match started {
                 Ok(actor) => actor.run().await,
-                Err(LogError::NotFound) => End::Over,
-                // Whoever has followed an actor before this one still waits for the next.
-                Err(_) if hub.has_subscribers() => End::Lost,
-                Err(_) => End::Over,
+                Err(LogError::NotFound) => ActorEnd::Over,
+                // Subscribers of the previous actor wait for the next one.
+                Err(_) if hub.has_subscribers() => ActorEnd::Lost,
+                Err(_) => ActorEnd::Over,
             }
         };
         let ended = AssertUnwindSafe(life).catch_unwind().await;
         let panicked = ended.is_err();
-        let is_lost = matches!(ended, Ok(End::Lost));
+        let is_lost = matches!(ended, Ok(ActorEnd::Lost));
         if is_lost {
-            // Its subscribers stay, and see what the next actor here publishes. Kept before the actor is taken off the
-            // list, or its successor would begin with a hub of its own.
+            // Subscribers stay and see what the next actor publishes. The hub must be kept before the actor is
+            // unregistered, or a concurrent successor would create a hub of its own.
             shared.keep_hub(id, &hub);
         }
         // An actor that slept has taken itself off the list already, and may have a successor.

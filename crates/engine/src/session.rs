@@ -98,7 +98,7 @@ impl Session {
             Ownership::Lost => Err(LogError::Fenced),
             Ownership::Released => {
                 let claim = self.shared.log.claim(self.id).await?;
-                // A log that is shorter than it was is damaged, which the append says.
+                // A log that became shorter is damaged, which the append reports.
                 let is_ours = claim.last_seq <= self.state.last_seq;
                 self.ownership = if is_ours { Ownership::Held(claim.epoch) } else { Ownership::Lost };
                 if is_ours { Ok(claim.epoch) } else { Err(LogError::Fenced) }
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    /// Whether somebody else owns the session. Whoever finds it lost ends without a word.
+    /// Whether another owner has claimed the session. The actor then ends without recording anything.
     pub(crate) fn is_lost(&self) -> bool {
         self.ownership == Ownership::Lost
     }
