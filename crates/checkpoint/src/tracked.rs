@@ -28,8 +28,9 @@ impl Tracked {
         }
         let mut paths = Vec::new();
         if let Some(directory) = git_directory(root) {
-            visit_git_index(&directory, MAX_BYTES, |path, _| {
-                paths.push(path.as_os_str().as_bytes().to_vec())
+            // What was read of a damaged one counts.
+            let _ = visit_git_index(&directory, MAX_BYTES, |path, _| {
+                paths.push(path.as_os_str().as_bytes().to_vec());
             });
         }
         paths.sort_unstable();

@@ -119,21 +119,30 @@ impl Embedded {
         let mut waiting: VecDeque<PathBuf> = VecDeque::from([workspace.to_owned()]);
         waiting.extend(nested.repositories.iter().cloned());
         let mut looked = 0;
-        while let Some(worktree) = waiting.pop_front().filter(|_| looked < MAXIMUM_REPOSITORIES) {
+        while looked < MAXIMUM_REPOSITORIES
+            && let Some(worktree) = waiting.pop_front()
+        {
             looked += 1;
             let Some(directory) = repository(&worktree) else { continue };
             // The settings of the workspace itself are protected.
-            if worktree != workspace {
-                armed.insert(worktree.clone(), reasons(&directory, workspace));
-                seen.insert(worktree.clone());
-            }
-            for link in gitlinks(&directory) {
+            let mut reasons =
+                if worktree == workspace { BTreeSet::new() } else { reasons(&directory, workspace) };
+            seen.insert(worktree.clone());
+            let (links, unread) = gitlinks(&directory);
+            reasons.extend(unread.map(str::to_owned));
+            armed.insert(worktree.clone(), reasons);
+            for link in links {
                 let inside = link.components().all(|part| matches!(part, Component::Normal(_)));
                 let path = worktree.join(link);
                 if inside && seen.insert(path.clone()) {
                     waiting.push_back(path);
                 }
             }
+        }
+        if !waiting.is_empty() || nested.bare.len() > MAXIMUM_REPOSITORIES {
+            let reason =
+                format!("more than {MAXIMUM_REPOSITORIES} repositories, which are not all looked at");
+            armed.entry(workspace.to_owned()).or_default().insert(reason);
         }
         for directory in nested.bare.iter().take(MAXIMUM_REPOSITORIES) {
             armed.entry(directory.clone()).or_insert_with(|| reasons(directory, workspace));
@@ -239,14 +248,21 @@ fn shared(directory: &Path) -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// The paths of the repositories that the index in a repository directory names, relative to its worktree. Git
-/// enters those for every `git status` at the top.
-fn gitlinks(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    visit_git_index(directory, MAXIMUM_INDEX_BYTES, |path, mode| {
+/// The paths of the repositories that the index in a repository directory names, relative to its worktree, and why
+/// some may be missing. Git enters those for every `git status` at the top.
+fn gitlinks(directory: &Path) -> (Vec<PathBuf>, Option<&'static str>) {
+    let (mut found, mut more) = (Vec::new(), false);
+    let read = visit_git_index(directory, MAXIMUM_INDEX_BYTES, |path, mode| {
         if mode == GITLINK && found.len() < MAXIMUM_GITLINKS {
             found.push(path.to_owned());
+        } else {
+            more |= mode == GITLINK;
         }
     });
-    found
+    let unread = match read {
+        Err(_) => Some("an index that cannot be read, so the repositories in it are not known"),
+        Ok(()) if more => Some("an index with more repositories than are looked at"),
+        Ok(()) => None,
+    };
+    (found, unread)
 }

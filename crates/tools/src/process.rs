@@ -252,7 +252,7 @@ fn notes(ending: &Ending, profile: Option<&Profile>, aftermath: &Aftermath, outp
 fn warnings(aftermath: &Aftermath) -> Vec<String> {
     let warning = |repository: &ArmedRepository| {
         format!(
-            "This command left a git repository in {} that runs programs by {}. Look at it before you use git there \
+            "This command left a git repository in {} that may run programs by {}. Look at it before you use git there \
              or at the top of the workspace.",
             reveal_line(&repository.path.to_string_lossy()),
             reveal_line(&repository.reasons.join(", "))

@@ -6,9 +6,18 @@ use std::path::Path;
 
 use crate::regular::open_regular;
 
-/// The settings of one file, as `section.key` in lower case and the value.
+/// The settings of one file.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct GitConfig(Vec<(String, String)>);
+pub struct GitConfig(Vec<Setting>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Setting {
+    /// `section.key` in lower case.
+    name: String,
+    /// Whether a subsection holds it.
+    is_in_subsection: bool,
+    value: String,
+}
 
 impl GitConfig {
     /// The size of the largest file that is read.
@@ -25,15 +34,25 @@ impl GitConfig {
         GitConfig::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// All values of a setting, the last one being the one that counts.
+    /// All values of a setting, in whichever subsection, the last one being the one that counts.
     pub fn values<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0.iter().filter(move |setting| setting.name == name).map(|setting| setting.value.as_str())
+    }
+
+    /// The same without subsections, for a setting that git does not look for in one.
+    pub fn values_outside_subsections<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl DoubleEndedIterator<Item = &'a str> {
+        let is_named = move |setting: &&Setting| setting.name == name && !setting.is_in_subsection;
+        self.0.iter().filter(is_named).map(|setting| setting.value.as_str())
     }
 
     /// The names of settings that `is_suspect` names, and of all that is written in a way that this reading
     /// and git's could take differently: whoever hides a setting from it is found out by that.
     pub fn suspects(text: &str, is_suspect: impl Fn(&str) -> bool) -> Vec<String> {
-        let mut found: Vec<String> = GitConfig::parse(text).0.into_iter().map(|(name, _)| name).collect();
+        let mut found: Vec<String> =
+            GitConfig::parse(text).0.into_iter().map(|setting| setting.name).collect();
         found.retain(|name| is_suspect(name));
         if !text.lines().all(is_plain) {
             found.push("settings written in an unusual way".to_owned());
@@ -53,7 +72,7 @@ impl GitConfig {
                 section = line;
             }
             let here = if section == line { line.to_owned() } else { format!("{section}\n{line}") };
-            let is_new = |setting: &(String, String)| is_suspect(&setting.0) && !before.0.contains(setting);
+            let is_new = |setting: &Setting| is_suspect(&setting.name) && !before.0.contains(setting);
             let is_removed = section != line && GitConfig::parse(&here).0.iter().any(is_new);
             if is_removed {
                 out.push_str("# removed by ostler: ");
@@ -66,7 +85,7 @@ impl GitConfig {
 
     /// Reads the text of a file.
     pub fn parse(text: &str) -> GitConfig {
-        let mut section = String::new();
+        let (mut section, mut is_in_subsection) = (String::new(), false);
         let mut settings = Vec::new();
         let mut rest = text.trim_start_matches('\u{feff}');
         loop {
@@ -79,16 +98,18 @@ impl GitConfig {
             } else if let Some(header) = rest.strip_prefix('[') {
                 let (inside, after) = header_end(header);
                 // The name of a subsection does not matter here: `includeIf` counts as much as `include`.
-                section = inside.split([' ', '\t', '"', '.']).next().unwrap_or_default().to_lowercase();
+                let mut parts = inside.splitn(2, [' ', '\t', '"', '.']);
+                section = parts.next().unwrap_or_default().to_lowercase();
+                is_in_subsection = parts.next().is_some();
                 rest = after;
             } else {
                 let end = rest.find(['=', '\n', '#', ';']).unwrap_or(rest.len());
-                let key = format!("{section}.{}", rest[..end].trim().to_lowercase());
+                let name = format!("{section}.{}", rest[..end].trim().to_lowercase());
                 let (value, after) = match rest[end..].strip_prefix('=') {
                     Some(after) => value(after),
                     None => ("true".to_owned(), &rest[end..]),
                 };
-                settings.push((key, value));
+                settings.push(Setting { name, is_in_subsection, value });
                 rest = after;
             }
         }

@@ -22,31 +22,46 @@ const OBJECT: usize = 40;
 const EXTENDED: u8 = 0x40;
 
 /// Calls `visit` with the path and the mode of each entry of the index in a git directory, which belongs to one
-/// worktree. The order of the paths is not defined. An index that is larger than `max_bytes`, in both of its
-/// parts each, has no entries; of one that is damaged, the entries before the damage are visited.
-pub fn visit_git_index(directory: &Path, max_bytes: u64, mut visit: impl FnMut(&Path, u32)) {
-    let Ok(bytes) = read_unlinked(&directory.join("index"), max_bytes) else { return };
+/// worktree. The order of the paths is not defined. A missing index has no entries. Fails where a part of the
+/// index is a link, is larger than `max_bytes`, or is not understood to its end; until then, the entries that
+/// were understood have been visited.
+pub fn visit_git_index(
+    directory: &Path,
+    max_bytes: u64,
+    mut visit: impl FnMut(&Path, u32),
+) -> io::Result<()> {
+    let bytes = match read_unlinked(&directory.join("index"), max_bytes) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let object_bytes = object_bytes(directory);
+    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the index is damaged");
     // In a split index, an entry without a path gives a new mode to an entry of the shared part.
     let mut replacing = Vec::new();
     let end = each_entry(&bytes, object_bytes, |_, path, mode| match path {
         [] => replacing.push(mode),
         path => visit(Path::new(OsStr::from_bytes(path)), mode),
     });
-    let Some(link) = end.and_then(|end| extension(&bytes, end, object_bytes, b"link")) else { return };
-    let Some((shared, bitmaps)) = link.split_at_checked(object_bytes) else { return };
-    let Ok(bytes) = shared_part(directory, shared, max_bytes) else { return };
+    let end = end.ok_or_else(damaged)?;
+    let link = extension(&bytes, end, object_bytes, b"link").ok_or_else(damaged)?;
+    let Some(link) = link else { return Ok(()) };
+    let (shared, bitmaps) = link.split_at_checked(object_bytes).ok_or_else(damaged)?;
+    let bytes = shared_part(directory, shared, max_bytes)?;
     let count = number(&bytes, 8).unwrap_or(0) as usize;
     // Git writes no bitmaps where nothing of the shared part has changed.
-    let (removed, rest) = Bitmap::read(bitmaps, count).unwrap_or_default();
-    let (replaced, _) = Bitmap::read(rest, count).unwrap_or_default();
+    let (removed, replaced) = match bitmaps {
+        [] => Default::default(),
+        bitmaps => Bitmap::read_both(bitmaps, count).ok_or_else(damaged)?,
+    };
     let mut replacing = replacing.into_iter();
-    each_entry(&bytes, object_bytes, |position, path, mode| {
+    let end = each_entry(&bytes, object_bytes, |position, path, mode| {
         let mode = if replaced.has(position) { replacing.next().unwrap_or(mode) } else { mode };
         if !removed.has(position) && !path.is_empty() {
             visit(Path::new(OsStr::from_bytes(path)), mode);
         }
     });
+    end.map(drop).ok_or_else(damaged)
 }
 
 /// The size of an object's name in the index of a git directory.
@@ -57,7 +72,11 @@ fn object_bytes(directory: &Path) -> usize {
     let end = pointer.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     let common = directory.join(OsStr::from_bytes(&pointer[..end]));
     let config = GitConfig::read(&common.join("config"));
-    if config.values("extensions.objectformat").next_back() == Some("sha256") { 32 } else { 20 }
+    if config.values_outside_subsections("extensions.objectformat").next_back() == Some("sha256") {
+        32
+    } else {
+        20
+    }
 }
 
 fn shared_part(directory: &Path, name: &[u8], max_bytes: u64) -> io::Result<Vec<u8>> {
@@ -112,25 +131,25 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<usize> {
     }
 }
 
-/// The content of an extension. They follow the entries, each with its name and its size before it, and a
-/// checksum of the size of an object's name follows them.
+/// The content of an extension, if it is there. They follow the entries, each with its name and its size before
+/// it, and a checksum of the size of an object's name follows them. None where that is not so.
 fn extension<'a>(
     bytes: &'a [u8],
     entries_end: usize,
     object_bytes: usize,
     name: &[u8; 4],
-) -> Option<&'a [u8]> {
-    let bytes = bytes.get(..bytes.len().checked_sub(object_bytes)?)?;
-    let mut at = entries_end;
-    loop {
-        let found = bytes.get(at..at + 4)?;
-        let content = bytes.get(at + 8..)?;
-        let size = number(bytes, at + 4)? as usize;
+) -> Option<Option<&'a [u8]>> {
+    let mut rest = bytes.get(entries_end..bytes.len().checked_sub(object_bytes)?)?;
+    while !rest.is_empty() {
+        let (found, after) = rest.split_first_chunk::<4>()?;
+        let size = number(after, 0)? as usize;
+        let (content, after) = after.get(4..)?.split_at_checked(size)?;
         if found == name {
-            return content.get(..size);
+            return Some(Some(content));
         }
-        at = at.checked_add(8)?.checked_add(size)?;
+        rest = after;
     }
+    Some(None)
 }
 
 /// Positions in the shared part of an index.
@@ -140,6 +159,13 @@ struct Bitmap {
 }
 
 impl Bitmap {
+    /// The positions that are removed, and those that are replaced.
+    fn read_both(bytes: &[u8], count: usize) -> Option<(Bitmap, Bitmap)> {
+        let (removed, rest) = Bitmap::read(bytes, count)?;
+        let (replaced, _) = Bitmap::read(rest, count)?;
+        Some((removed, replaced))
+    }
+
     /// Reads a bitmap of the first `count` positions, and returns what follows it. Git compresses it by EWAH: a
     /// marker says how many words of 64 bits are all zeros or all ones, and how many words follow as they are.
     fn read(bytes: &[u8], count: usize) -> Option<(Bitmap, &[u8])> {
@@ -189,7 +215,8 @@ mod tests {
         visit_git_index(&directory.join(".git"), 1 << 20, |path, mode| {
             let before = found.insert(path.to_str().unwrap().to_owned(), format!("{mode:06o}"));
             assert_eq!(before, None, "{}", path.display());
-        });
+        })
+        .unwrap();
         found
     }
 
@@ -254,8 +281,10 @@ mod tests {
         let whole = fs::read(&index).unwrap();
         for length in 0..whole.len() {
             fs::write(&index, &whole[..length]).unwrap();
-            let found = read(place);
-            assert!(found.keys().all(|path| path == "a" || path == "b"), "{length} {found:?}");
+            let found = visit_git_index(&place.join(".git"), 1 << 20, |path, _| {
+                assert!(path == Path::new("a") || path == Path::new("b"), "{length} {}", path.display());
+            });
+            assert!(found.is_err(), "{length}");
         }
         // Sizes that lie must neither panic nor exhaust the memory.
         for position in 0..whole.len() {
@@ -263,8 +292,78 @@ mod tests {
                 let mut changed = whole.clone();
                 changed[position] = value;
                 fs::write(&index, changed).unwrap();
-                visit_git_index(&place.join(".git"), 1 << 20, |_, _| {});
+                let _ = visit_git_index(&place.join(".git"), 1 << 20, |_, _| {});
             }
         }
+    }
+
+    #[test]
+    fn an_index_that_is_not_read_is_an_error_and_a_missing_one_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path();
+        let visit = |max_bytes| visit_git_index(&place.join(".git"), max_bytes, |_, _| {});
+        git(place, &["init", "--quiet"]);
+        visit(1 << 20).unwrap();
+        fs::write(place.join("a"), "").unwrap();
+        git(place, &["add", "--all"]);
+        visit(1 << 20).unwrap();
+        assert!(visit(20).is_err());
+        let index = place.join(".git/index");
+        fs::rename(&index, place.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(place.join("elsewhere"), &index).unwrap();
+        assert_eq!(git(place, &["ls-files"]), "a\n", "git follows the link");
+        assert!(visit(1 << 20).is_err());
+        fs::remove_file(&index).unwrap();
+        git(place, &["add", "--all"]);
+        git(place, &["update-index", "--split-index"]);
+        visit(1 << 20).unwrap();
+        for entry in fs::read_dir(place.join(".git")).unwrap().flatten() {
+            if entry.file_name().to_string_lossy().starts_with("sharedindex.") {
+                fs::remove_file(entry.path()).unwrap();
+            }
+        }
+        assert!(visit(1 << 20).is_err());
+    }
+
+    #[test]
+    fn the_format_of_objects_is_the_one_that_git_takes() {
+        for misleading in
+            ["[extensions \"x\"]\n\tobjectformat = sha256\n", "[extensions.x]\n\tobjectformat = sha256\n"]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let place = folder.path();
+            git(place, &["init", "--quiet", "--object-format=sha1"]);
+            fs::write(place.join("a"), "").unwrap();
+            git(place, &["add", "--all"]);
+            let config = place.join(".git/config");
+            fs::write(&config, fs::read_to_string(&config).unwrap() + misleading).unwrap();
+            assert_eq!(read(place), expected(place), "{misleading}");
+            assert_eq!(read(place).len(), 1, "{misleading}");
+        }
+    }
+
+    #[test]
+    fn the_settings_of_a_linked_worktree_are_those_of_its_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        // The blank belongs to the name of the directory, which `commondir` names.
+        let (main, linked) = (folder.path().join("main "), folder.path().join("linked"));
+        fs::create_dir(&main).unwrap();
+        git(&main, &["init", "--quiet", "--object-format=sha256"]);
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        git(&main, &[&identity[..], &["commit", "--quiet", "--allow-empty", "--message=x"]].concat());
+        git(&main, &["worktree", "add", "--quiet", linked.to_str().unwrap()]);
+        fs::write(linked.join("a"), "").unwrap();
+        git(&linked, &["add", "--all"]);
+        let directory = main.join(".git/worktrees/linked");
+        let read = |directory: &Path| {
+            let mut paths = Vec::new();
+            visit_git_index(directory, 1 << 20, |path, _| paths.push(path.to_owned())).map(|()| paths)
+        };
+        assert_eq!(read(&directory).unwrap(), [Path::new("a")]);
+        let outside = folder.path().join("outside ");
+        fs::rename(main.join(".git"), &outside).unwrap();
+        let directory = outside.join("worktrees/linked");
+        fs::write(directory.join("commondir"), format!("{}\n", outside.display())).unwrap();
+        assert_eq!(read(&directory).unwrap(), [Path::new("a")], "an absolute name that ends with a blank");
     }
 }

@@ -9,6 +9,7 @@ everywhere! {
     nothing_of_hidden_files_is_told,
     a_planted_repository_far_below_is_told,
     a_planted_repository_that_the_walk_does_not_reach_is_told,
+    an_index_that_hides_what_it_names_is_told,
     repositories_without_programs_are_not_told,
     what_was_there_before_is_not_told_again,
 }
@@ -88,6 +89,28 @@ async fn a_planted_repository_that_the_walk_does_not_reach_is_told(world: &World
         outcome.ok();
         let paths: Vec<_> = outcome.aftermath.armed.iter().map(|armed| armed.path.clone()).collect();
         assert_eq!(paths, [world.workspace.join(&place)], "{outcome:?}");
+    }
+}
+
+/// Git reads such an index, and enters the repositories that it names.
+async fn an_index_that_hides_what_it_names_is_told(world: &World) {
+    world.host_git(&world.workspace, &["init", "-q"]);
+    let place = "node_modules/a/b";
+    for (number, hide) in [
+        "mv .git/index kept; ln -s ../kept .git/index",
+        "git update-index --split-index; for f in .git/sharedindex.*; do mv $f kept; ln -s ../kept $f; done",
+        "for n in $(seq 300); do printf '160000 %040d 0\\ta%03d\\n' 1 $n; done | git update-index --index-info",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let place = format!("{place}{number}");
+        let then = format!("git -C {place} config core.fsmonitor x; rm -f .git/index; git add -f {place}; {hide}");
+        let outcome = world.sh(&make(&place, &then)).await;
+        outcome.ok();
+        let told = format!("{:?}", outcome.aftermath.armed);
+        assert!(told.contains("an index"), "{hide}: {told}");
+        world.sh("rm -f .git/index").await.ok();
     }
 }
 
