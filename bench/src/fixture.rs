@@ -124,9 +124,10 @@ impl Writer {
     /// Leaves a session as one that has gone to sleep.
     async fn rest(&self, state: &State) -> Result<()> {
         let dir = self.data.join("sessions").join(state.session.id.to_string());
-        ostler_recorder::write_snapshot(&dir, state, None)?;
         ostler_recorder::write_session(&dir, &state.view())?;
         let epoch = self.log.claim(state.session.id).await?.epoch;
+        let snapshot = ostler_recorder::encode_snapshot(state, None)?;
+        self.log.save_snapshot(state.session.id, epoch, snapshot.into()).await?;
         Ok(self.log.release(state.session.id, epoch, true).await?)
     }
 }

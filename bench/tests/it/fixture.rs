@@ -11,7 +11,7 @@ async fn a_fixture_is_whole_settled_and_listed() {
     let root = tempfile::tempdir().unwrap();
     let fixture = Fixture::make(root.path(), 12, 5000).await.unwrap();
     let log = FileLog::open(&fixture.data, Arc::new(RealDisk)).unwrap();
-    assert_eq!(log.sessions().await.unwrap().len(), 13);
+    assert_eq!(log.sessions(None, 100).await.unwrap().len(), 13);
     assert!(log.unsettled().await.unwrap().is_empty());
     assert_eq!(log.last_seq(Fixture::id(3)).await.unwrap(), 6);
     let check = log.check(fixture.long_id()).await.unwrap();

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::children::Children;
 use crate::error::EngineError;
+use crate::files;
 use crate::session::Session;
 use crate::shown::Submitted;
 use crate::subscription::Subscription;
@@ -253,7 +254,7 @@ impl Actor {
                 // Not awaited here: the session goes on while a large file is read.
                 let (log, id) = (self.session.shared.log.clone(), self.session.id);
                 tokio::spawn(async move {
-                    let content = log.get_blob(id, reference).await;
+                    let content = files::read_whole(&*log, id, reference).await;
                     _ = reply.send(content.map_err(|error| ReportError::NotRecorded(error.to_string())));
                 });
             }
@@ -261,8 +262,7 @@ impl Actor {
             TurnRequest::PutArtifact { name, content, reply } => {
                 let reference = format!("artifacts/{turn_id}/{name}");
                 let content = self.session.shared.secrets.mask_bytes(content);
-                let stored =
-                    self.session.shared.log.put_blob(self.session.id, reference.clone(), content).await;
+                let stored = self.session.put_file(reference.clone(), content).await;
                 _ = reply
                     .send(stored.map(|()| reference).map_err(|e| ReportError::NotRecorded(e.to_string())));
             }

@@ -1,7 +1,6 @@
-//! Keeps the views in step with the log: the index, `session.json`, the snapshot. Each may lag, and
+//! Keeps the views in step with the log: the index and `session.json`. Each may lag, and
 //! none may lead; a view that cannot be written is said so in the daemon's own log and caught up later.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ostler_eventlog::LogError;
@@ -25,7 +24,7 @@ pub(crate) async fn follow(shared: &Shared, state: &State, records: &[Record], t
     update(shared, state, (*told, state.last_seq), news).await;
     *told = state.last_seq;
     if records.iter().any(settles) {
-        write_session(shared.session_dir(state.session.id), state).await;
+        write_session(shared, state).await;
     }
 }
 
@@ -58,14 +57,9 @@ pub(crate) async fn is_caught_up(shared: &Shared, state: &State) -> bool {
 }
 
 /// Replaces `session.json`.
-pub(crate) async fn write_session(dir: PathBuf, state: &State) {
-    let view = state.view();
-    blocking(move || ostler_recorder::write_session(&dir, &view)).await;
-}
-
-/// Replaces the snapshot of the state.
-pub(crate) async fn write_snapshot(dir: PathBuf, state: State, chain: Option<String>) {
-    blocking(move || ostler_recorder::write_snapshot(&dir, &state, chain.as_deref())).await;
+pub(crate) async fn write_session(shared: &Shared, state: &State) {
+    let (folder, view) = (shared.folders.of(state.session.id), state.view());
+    blocking(move || ostler_recorder::write_session(&folder, &view)).await;
 }
 
 /// What the index takes from records, beside the session itself.
@@ -168,13 +162,13 @@ async fn blocking<E: std::fmt::Display + Send + 'static>(
 
 /// Makes the whole index again from the logs.
 pub(crate) async fn rebuild(shared: &Arc<Shared>) -> Result<(), LogError> {
-    for id in shared.log.sessions().await? {
+    for id in history::all_sessions(&*shared.log).await? {
         match crate::wake::read_state(shared, id).await {
             Ok(Woken { state, .. }) => {
                 catch_up(shared, &state).await?;
                 // A session that is awake writes its own, and knows better.
                 if shared.hub(id).is_none() {
-                    write_session(shared.session_dir(id), &state).await;
+                    write_session(shared, &state).await;
                 }
             }
             Err(error) => tracing::warn!(%id, %error, "a session is left out of the index"),

@@ -33,8 +33,8 @@ pub(crate) struct Copy<'a> {
 impl<'a> Copy<'a> {
     pub(crate) async fn begin(engine: &'a Engine, id: SessionId) -> Result<Copy<'a>, EngineError> {
         let log = &engine.shared.log;
-        log.begin(id).await?;
         let epoch = log.claim(id).await?.epoch;
+        log.begin(id, epoch).await?;
         Ok(Copy { engine, id, epoch, state: None, page: Vec::new(), page_bytes: 0, next_seq: 1 })
     }
 
@@ -85,19 +85,19 @@ impl<'a> Copy<'a> {
             Err(error) => Err(error),
         };
         let finished = match flushed {
-            Ok(()) => log.finish(id).await.map_err(EngineError::from),
+            Ok(()) => log.finish(id, self.epoch).await.map_err(EngineError::from),
             Err(error) => Err(error),
         };
         let state = match (finished, self.state) {
             (Ok(()), Some(state)) => state,
             (finished, _) => {
                 // If it cannot be removed now, the next start does it.
-                _ = log.remove(id).await;
+                _ = log.remove(id, self.epoch).await;
                 return Err(finished.err().unwrap_or(EngineError::NotFound));
             }
         };
         let shared = &self.engine.shared;
-        catalogue::write_session(shared.session_dir(id), &state).await;
+        catalogue::write_session(shared, &state).await;
         catalogue::catch_up(shared, &state).await?;
         let session = state.session.clone();
         recovery::spawn(shared, id, Origin::New(Box::new(state), self.epoch));

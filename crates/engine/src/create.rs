@@ -50,7 +50,7 @@ impl Engine {
         let created = self.create_new(new, Some(prompt)).await;
         if created.is_err() {
             // Its folder is there already. If it cannot be removed, the next start does it.
-            _ = self.shared.log.remove(id).await;
+            _ = self.remove_log(id).await;
         }
         created
     }
@@ -69,7 +69,7 @@ impl Engine {
         }
         let epoch = self.shared.log.claim(id).await?.epoch;
         self.append_first(id, epoch, &records).await?;
-        crate::catalogue::write_session(self.shared.session_dir(id), &state).await;
+        crate::catalogue::write_session(&self.shared, &state).await;
         crate::catalogue::follow(&self.shared, &state, &records, &mut 0).await;
         let session = state.session.clone();
         recovery::spawn(&self.shared, id, Origin::New(Box::new(state), epoch));

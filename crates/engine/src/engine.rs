@@ -27,6 +27,7 @@ use crate::names::Names;
 use crate::projects::Projects;
 use crate::recovery::{self, Origin};
 use crate::rules::Rules;
+use crate::session_folder::SessionFolders;
 use crate::subscription::Subscription;
 use crate::trust::Trust;
 use crate::undo::Checkpoints;
@@ -55,6 +56,7 @@ pub struct Engine {
 pub(crate) struct Shared {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) views: ViewFiles,
+    pub(crate) folders: SessionFolders,
     pub(crate) index: Index,
     pub(crate) agents: HashMap<String, Arc<dyn Agent>>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -99,7 +101,8 @@ impl Engine {
     /// that starting costs the same however many there are.
     pub fn start(config: EngineConfig) -> Engine {
         let shared = Arc::new(Shared {
-            views: ViewFiles::start(config.log.clone(), &config.data_dir),
+            views: ViewFiles::start(config.log.clone(), SessionFolders::new(&config.data_dir)),
+            folders: SessionFolders::new(&config.data_dir),
             rules: Rules::load(config.data_dir.join("rules.json"), config.rules)
                 .with_workspaces(config.workspace_approval),
             trust: Trust::load(config.data_dir.join("trust.json")),
@@ -236,11 +239,6 @@ impl Engine {
         &*self.shared.clock
     }
 
-    /// Where the files of a session lie.
-    pub fn session_dir(&self, id: SessionId) -> PathBuf {
-        self.shared.session_dir(id)
-    }
-
     /// Where everything is kept.
     pub fn data_dir(&self) -> &Path {
         &self.shared.data_dir
@@ -349,10 +347,6 @@ impl Shared {
         let rule = self.unfit_workspace.clone()?;
         let workspace = PathBuf::from(workspace);
         tokio::task::spawn_blocking(move || rule(&workspace)).await.ok().flatten()
-    }
-
-    pub(crate) fn session_dir(&self, id: SessionId) -> PathBuf {
-        self.data_dir.join("sessions").join(id.to_string())
     }
 
     /// Whether a workspace is trusted; a worktree is as the workspace that it was made of.

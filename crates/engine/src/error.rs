@@ -39,6 +39,7 @@ impl From<LogError> for EngineError {
             | LogError::Fenced
             | LogError::Lost
             | LogError::Taken { .. }
+            | LogError::Exists
             | LogError::TooLarge { .. }
             | LogError::Damaged { .. }
             | LogError::Full

@@ -8,18 +8,18 @@ mod sniff;
 mod stored;
 mod uploads;
 
-use std::collections::HashSet;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ostler_eventlog::LogError;
+use bytes::Bytes;
+use ostler_eventlog::{Log, LogError, Put};
 use ostler_types::{Refusal, RefusalKind, SessionId, TurnId};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::engine::{Engine, Shared};
 use crate::error::EngineError;
 use name::{is_plain, numbered, safe_name, spelling};
-use stored::{list, open, sizes};
+use stored::{list, open};
 
 pub use stored::{FileList, OpenFile, StoredFile};
 pub(crate) use uploads::Uploads;
@@ -101,15 +101,12 @@ impl Engine {
     /// The attachments of a session.
     pub async fn attachments(&self, id: SessionId) -> Result<FileList, EngineError> {
         self.refuse_unknown(id).await?;
-        let folder = self.shared.session_dir(id).join("attachments");
-        blocking(move || list(&folder, "attachments")).await
+        Ok(list(&*self.shared.log, id, "attachments/").await?)
     }
 
     /// What a turn made.
     pub async fn artifacts(&self, id: SessionId, turn: TurnId) -> Result<FileList, EngineError> {
-        let within = format!("artifacts/{turn}");
-        let folder = self.shared.session_dir(id).join(&within);
-        let listed = blocking(move || list(&folder, &within)).await?;
+        let listed = list(&*self.shared.log, id, &format!("artifacts/{turn}/")).await?;
         if listed.files.is_empty() {
             self.refuse_unknown_turn(id, turn).await?;
         }
@@ -126,8 +123,11 @@ impl Engine {
         if !is_plain(name) {
             return Ok(None);
         }
-        let (folder, name) = (self.shared.session_dir(id), name.to_owned());
-        blocking(move || open(&folder, reference, name)).await
+        match open(&*self.shared.log, id, reference, name.to_owned()).await {
+            Ok(file) => Ok(Some(file)),
+            Err(LogError::NotFound) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn refuse_unknown(&self, id: SessionId) -> Result<(), EngineError> {
@@ -139,10 +139,9 @@ impl Engine {
 
     /// A turn without artifacts is known by the session's state, as long as it is among the newest.
     async fn refuse_unknown_turn(&self, id: SessionId, turn: TurnId) -> Result<(), EngineError> {
-        let folder = self.shared.session_dir(id).join(format!("artifacts/{turn}"));
         let view = self.view(id).await?;
         let known = view.running_turn_id == Some(turn) || view.turns.iter().any(|other| other.id == turn);
-        if known || tokio::fs::try_exists(folder).await.unwrap_or(false) {
+        if known || !self.shared.log.list_blobs(id, format!("artifacts/{turn}/"), 1).await?.is_empty() {
             return Ok(());
         }
         let message = format!("turn {turn} made nothing that is kept, or is not a turn of this session");
@@ -157,8 +156,7 @@ async fn attach(
     name: &str,
     content: Vec<u8>,
 ) -> Result<StoredFile, EngineError> {
-    let folder = shared.session_dir(id).join("attachments");
-    let size = content.len() as u64;
+    let (size, content) = (content.len() as u64, Bytes::from(content));
     let mut taken = HashSet::new();
     // One more than there can be, so that one is free or the session is full.
     for number in 1..=MAX_ATTACHMENTS * 2 + 1 {
@@ -168,7 +166,7 @@ async fn attach(
         }
         let Some(underway) = shared.uploads.reserve(id, spelling(&name), size) else { continue };
         // Read after the name was reserved: whoever had it before has written its file by now.
-        let there = sizes_in(folder.clone()).await?;
+        let there = sizes(&*shared.log, id).await?;
         let others = underway.others.iter().filter(|(other, _)| !there.contains_key(other));
         let (mut count, mut bytes) = (there.len() + 1, there.values().sum::<u64>() + size);
         for (_, size) in others {
@@ -180,15 +178,30 @@ async fn attach(
             continue;
         }
         let (reference, mime_type) = (format!("attachments/{name}"), sniff::media_type(&content, &name));
-        shared.log.put_blob(id, reference.clone(), content).await?;
-        return Ok(StoredFile { reference, name, mime_type, size });
+        match shared.log.put_blob(id, reference.clone(), content.clone(), Put::New).await {
+            Ok(()) => return Ok(StoredFile { reference, name, mime_type, size }),
+            // Another node was faster.
+            Err(LogError::Exists) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Err(too_many().into())
 }
 
 /// The sizes of a session's attachments, by the spelling of their names.
-async fn sizes_in(folder: PathBuf) -> Result<std::collections::HashMap<String, u64>, EngineError> {
-    blocking(move || sizes(&folder, MAX_ATTACHMENTS + 1)).await
+async fn sizes(log: &dyn Log, id: SessionId) -> Result<HashMap<String, u64>, LogError> {
+    let there = log.list_blobs(id, "attachments/".to_owned(), MAX_ATTACHMENTS + 1).await?;
+    let by_spelling = |entry: ostler_eventlog::BlobEntry| {
+        let name = entry.name.strip_prefix("attachments/").unwrap_or(&entry.name);
+        (spelling(name), entry.size)
+    };
+    Ok(there.into_iter().map(by_spelling).collect())
+}
+
+/// The whole content of a file beside the log.
+pub(crate) async fn read_whole(log: &dyn Log, id: SessionId, reference: String) -> Result<Bytes, LogError> {
+    let blob = log.open_blob(id, reference).await?;
+    blob.read(0, usize::try_from(blob.size()).unwrap_or(usize::MAX)).await
 }
 
 fn refuse_beyond_limits(count: usize, bytes: u64) -> Result<(), Refusal> {
@@ -207,15 +220,4 @@ fn too_many() -> Refusal {
     let message = format!("a session may have {MAX_ATTACHMENTS} attachments");
     Refusal::new(RefusalKind::TooMany, "too_many_attachments", message)
         .hint("go on in another session, or put the file in the workspace and name its path")
-}
-
-/// Runs what blocks where it may.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
-) -> Result<T, EngineError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) => Err(LogError::Io(format!("reading a file beside the log: {error}")).into()),
-        Err(error) => Err(LogError::Io(format!("a read was given up: {error}")).into()),
-    }
 }

@@ -13,6 +13,9 @@ const STRIDE: u64 = 32;
 /// Bytes of messages in one page, more or less.
 const MAX_PAGE: usize = 4 << 20;
 
+/// Sessions that are listed at a time.
+const PAGE_SESSIONS: usize = 10_000;
+
 /// Some messages of a session, oldest first.
 #[derive(Debug, Clone, Serialize)]
 pub struct MessagePage {
@@ -35,6 +38,19 @@ pub(crate) async fn conversation(log: &dyn Log, id: SessionId, from: u64) -> Res
     })
     .await?;
     Ok(conversation)
+}
+
+/// Every session that the log has.
+pub(crate) async fn all_sessions(log: &dyn Log) -> Result<Vec<SessionId>, LogError> {
+    let mut all: Vec<SessionId> = Vec::new();
+    loop {
+        let page = log.sessions(all.last().copied(), PAGE_SESSIONS).await?;
+        let is_last = page.len() < PAGE_SESSIONS;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
 }
 
 /// Hands records to `take` in order, reading a page at a time: those there are of `seqs`.

@@ -27,6 +27,7 @@ mod queue;
 mod recovery;
 mod rules;
 mod session;
+mod session_folder;
 mod shown;
 mod subscription;
 mod transfer;

@@ -28,12 +28,18 @@ impl Engine {
         Ok(())
     }
 
+    /// Removes the log of a session that no actor has.
+    pub(crate) async fn remove_log(&self, id: SessionId) -> Result<(), LogError> {
+        let epoch = self.shared.log.claim(id).await?.epoch;
+        self.shared.log.remove(id, epoch).await
+    }
+
     async fn purge_one(&self, id: SessionId) -> Result<(), EngineError> {
         match self.ask(id, |reply| Input::Purge { reply }).await {
             Ok(purged) => purged,
             // What cannot be read can still be removed.
             Err(EngineError::Log(LogError::Damaged { .. })) => {
-                self.shared.log.remove(id).await?;
+                self.remove_log(id).await?;
                 Ok(self.shared.index.remove(id).await?)
             }
             Err(error) => Err(error),

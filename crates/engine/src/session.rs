@@ -1,9 +1,8 @@
 //! A session in memory: its state, and the one place where it changes.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use ostler_eventlog::{Epoch, Line, LogError};
+use ostler_eventlog::{Epoch, Line, LogError, Put};
 use ostler_types::{Conversation, Event, EventFor, Message, MessageId, NewRecord, Record, SessionId, State};
 
 use crate::engine::Shared;
@@ -92,7 +91,7 @@ impl Session {
     }
 
     /// The epoch to write with. Claims the session again if it was released, unless somebody has written since.
-    async fn own(&mut self) -> Result<Epoch, LogError> {
+    pub(crate) async fn own(&mut self) -> Result<Epoch, LogError> {
         match self.ownership {
             Ownership::Held(epoch) => Ok(epoch),
             Ownership::Lost => Err(LogError::Fenced),
@@ -124,6 +123,13 @@ impl Session {
             Ownership::Held(epoch) => Some(epoch),
             Ownership::Released | Ownership::Lost => None,
         }
+    }
+
+    /// Keeps a file beside the log, in place of one of the same name.
+    pub(crate) async fn put_file(&mut self, name: String, content: Vec<u8>) -> Result<(), LogError> {
+        let epoch = self.own().await?;
+        let put = self.shared.log.put_blob(self.id, name, content.into(), Put::Owned(epoch)).await;
+        put.inspect_err(|error| self.lose_if_fenced(error))
     }
 
     /// Gives the session up; `rested` once the views hold all of it.
@@ -160,11 +166,6 @@ impl Session {
         self.conversation = None;
     }
 
-    /// Where the files beside this session's log lie.
-    pub(crate) fn dir(&self) -> PathBuf {
-        self.shared.session_dir(self.id)
-    }
-
     fn apply(&mut self, lines: &[Line], new: Vec<NewRecord>) -> Vec<Record> {
         let session_id = self.id;
         let place = |(line, new): (&Line, NewRecord)| {
@@ -189,11 +190,15 @@ impl Session {
 
     /// Writes the state down, so that waking need not fold the whole log.
     pub(crate) async fn snapshot(&mut self) {
-        if self.is_lost() {
-            return;
-        }
+        let Ownership::Held(epoch) = self.ownership else { return };
         self.snapshot_seq = self.state.last_seq;
-        catalogue::write_snapshot(self.dir(), self.state.clone(), self.chain.clone()).await;
+        let saved = match ostler_recorder::encode_snapshot(&self.state, self.chain.as_deref()) {
+            Ok(content) => self.shared.log.save_snapshot(self.id, epoch, content.into()).await,
+            Err(error) => Err(LogError::Io(error.to_string())),
+        };
+        if let Err(error) = saved {
+            tracing::warn!(id = %self.id, %error, "the snapshot was not written; waking reads more of the log");
+        }
     }
 }
 

@@ -117,7 +117,7 @@ impl Actor {
 
     /// Keeps the traffic with providers. That it cannot be kept is no reason not to work.
     fn raw_writer(&self) -> Option<RawWriter> {
-        let path = self.session.dir().join("raw.jsonl");
+        let path = self.session.shared.folders.of(self.session.id).join("raw.jsonl");
         let opened = RawWriter::open(path, self.session.shared.clock.clone());
         opened.inspect_err(|error| tracing::warn!(id = %self.session.id, %error, "no raw log")).ok()
     }

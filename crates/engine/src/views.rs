@@ -2,7 +2,7 @@
 //! has more records, where to read them and where to write. No turn waits for it.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::session_folder::SessionFolders;
 use crate::{history, wake};
 
 /// Folders that are remembered.
@@ -36,7 +37,7 @@ impl Engine {
     /// Makes the readable files of every session anew from the logs.
     pub async fn rebuild_views(&self) -> Result<(), EngineError> {
         let mut failed = None;
-        for id in self.shared.log.sessions().await? {
+        for id in history::all_sessions(&*self.shared.log).await? {
             if let Err(error) = self.shared.views.rebuild(id).await {
                 tracing::warn!(%id, %error, "the readable files of a session were not made again");
                 failed = Some(error);
@@ -48,9 +49,9 @@ impl Engine {
 
 impl ViewFiles {
     /// Starts the recorder. Called inside the runtime that the log uses.
-    pub(crate) fn start(log: Arc<dyn Log>, data_dir: &Path) -> ViewFiles {
-        let (sessions, runtime) = (data_dir.join("sessions"), Handle::current());
-        let source = Arc::new(LogSource { log, sessions, runtime, folders: Mutex::default() });
+    pub(crate) fn start(log: Arc<dyn Log>, sessions: SessionFolders) -> ViewFiles {
+        let (runtime, folders) = (Handle::current(), Mutex::default());
+        let source = Arc::new(LogSource { log, sessions, runtime, folders });
         let recorder = Recorder::start(source.clone());
         let recorder =
             recorder.inspect_err(|error| tracing::error!(%error, "no readable files are written")).ok();
@@ -140,14 +141,14 @@ impl ViewFiles {
 /// The logs as the recorder reads them, from its own thread.
 struct LogSource {
     log: Arc<dyn Log>,
-    sessions: PathBuf,
+    sessions: SessionFolders,
     runtime: Handle,
     folders: Mutex<HashMap<SessionId, Folder>>,
 }
 
 impl LogSource {
     fn place(&self, session: &Session) -> Folder {
-        let dir = self.sessions.join(session.id.to_string());
+        let dir = self.sessions.of(session.id);
         let folder = match session.log_root {
             Some(_) => Folder::Made(log_folder(session, &dir)),
             None => Folder::Existing(dir),
@@ -180,8 +181,7 @@ impl Source for LogSource {
         if let Some(folder) = self.folders().get(&session) {
             return Ok(folder.clone());
         }
-        let dir = self.sessions.join(session.to_string());
-        let woken = self.runtime.block_on(wake::read(&*self.log, dir, session))?;
+        let woken = self.runtime.block_on(wake::read(&*self.log, session))?;
         Ok(self.place(&woken.state.session))
     }
 }

@@ -1,6 +1,5 @@
 //! Waking a session: its state from the snapshot and the records after it, and what it was writing.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ostler_eventlog::{Log, LogError};
@@ -25,36 +24,35 @@ const NOT_KNOWN: &str =
 
 /// The fold of a session's log, from its snapshot where there is one to be trusted.
 pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<Woken, LogError> {
-    let dir = shared.session_dir(id);
     // Asked before the log is read: the log of a session that is awake may grow meanwhile, and the index with it.
     let indexed = shared.index.position(id).await.unwrap_or_default();
-    match read(&*shared.log, dir.clone(), id).await {
-        Ok(woken) if woken.state.last_seq < indexed => Err(cut_short(&dir, woken.state.last_seq, indexed)),
-        Err(LogError::NotFound) if indexed > 0 && dir.is_dir() => Err(cut_short(&dir, 0, indexed)),
+    match read(&*shared.log, id).await {
+        Ok(woken) if woken.state.last_seq < indexed => Err(cut_short(id, woken.state.last_seq, indexed)),
+        Err(LogError::NotFound) if indexed > 0 && shared.log.is_known(id).await? => {
+            Err(cut_short(id, 0, indexed))
+        }
         read => read,
     }
 }
 
-/// The same, for whoever knows where the session's files lie.
-pub(crate) async fn read(log: &dyn Log, dir: PathBuf, id: SessionId) -> Result<Woken, LogError> {
-    let folder = dir.clone();
+/// The same by the log alone.
+pub(crate) async fn read(log: &dyn Log, id: SessionId) -> Result<Woken, LogError> {
     // Before the end of the log is looked at, for the same reason.
-    let snapshot = tokio::task::spawn_blocking(move || ostler_recorder::read_snapshot(&folder))
-        .await
-        .unwrap_or_default()
-        .filter(|snapshot| snapshot.state.session.id == id);
+    let snapshot = log.snapshot(id).await?.and_then(|content| ostler_recorder::decode_snapshot(&content));
+    let snapshot = snapshot.filter(|snapshot| snapshot.state.session.id == id);
     let last_seq = log.last_seq(id).await?;
     let (mut state, known_chain) = snapshot.map(|it| (it.state, it.chain)).unzip();
     let snapshot_seq = state.as_ref().map_or(0, |state: &State| state.last_seq);
     if snapshot_seq > last_seq {
-        return Err(cut_short(&dir, last_seq, snapshot_seq));
+        return Err(cut_short(id, last_seq, snapshot_seq));
     }
     if last_seq == 0 {
         return Err(LogError::NotFound);
     }
     let mut chain = None;
     history::each_line(log, id, snapshot_seq.max(1)..u64::MAX, |line| {
-        let unreadable = |what: &str| LogError::Damaged { seq: line.seq, offset: 0, what: what.to_owned() };
+        let unreadable =
+            |what: &str| LogError::Damaged { seq: line.seq, offset: None, what: what.to_owned() };
         chain = Some(line.chain().to_owned());
         if line.seq == snapshot_seq {
             let is_known = known_chain.as_ref().is_none_or(|known| known.is_none() || *known == chain);
@@ -74,11 +72,10 @@ pub(crate) async fn read(log: &dyn Log, dir: PathBuf, id: SessionId) -> Result<W
 
 /// The end of a log is gone. A view is written after the records that it knows are on disk, so one that is ahead of the
 /// log proves that there were more.
-fn cut_short(dir: &Path, last_seq: u64, known: u64) -> LogError {
-    let offset = std::fs::metadata(dir.join("events.ndjson")).map_or(0, |found| found.len());
-    tracing::warn!(dir = %dir.display(), last_seq, known, "records are gone from the end of a log");
+fn cut_short(id: SessionId, last_seq: u64, known: u64) -> LogError {
+    tracing::warn!(%id, last_seq, known, "records are gone from the end of a log");
     let what = format!("the log ends here, but its views know records up to {known}: the end was cut off");
-    LogError::Damaged { seq: last_seq + 1, offset, what }
+    LogError::Damaged { seq: last_seq + 1, offset: None, what }
 }
 
 /// What the model had written of its message when the daemon died, as far as a draft kept it. A

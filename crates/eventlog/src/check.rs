@@ -29,7 +29,7 @@ pub struct Damage {
 
 impl From<Damage> for LogError {
     fn from(Damage { seq, offset, what }: Damage) -> LogError {
-        LogError::Damaged { seq, offset, what }
+        LogError::Damaged { seq, offset: Some(offset), what }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::markers;
 use crate::nested;
 use crate::private;
 use crate::quarantine::Quarantine;
-use crate::shared::Shared;
+use crate::shared::{Shared, disk_error};
 
 mod log_impl;
 
@@ -110,6 +110,37 @@ impl FileLog {
     /// Records are given up by this, so only a person may ask for it; the views must be rebuilt after it.
     pub async fn salvage(&self, session: SessionId) -> Result<SalvageReport, LogError> {
         self.ask(|reply| Request::Salvage { session, reply }).await
+    }
+
+    /// The sessions that have a folder but no records: they were never begun, or their log was emptied or removed.
+    pub async fn without_records(&self) -> Result<Vec<SessionId>, LogError> {
+        self.blocking(|shared| {
+            let failed = |error: io::Error| disk_error("listing sessions", &error);
+            let mut found = Vec::new();
+            for entry in std::fs::read_dir(&shared.layout.sessions).map_err(failed)? {
+                let Some(id) = entry.map_err(failed)?.file_name().to_str().and_then(|name| name.parse().ok())
+                else {
+                    continue;
+                };
+                let log = std::fs::metadata(shared.layout.log(id));
+                if log.map_or(0, |log| log.len()) == 0 {
+                    found.push(id);
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Removes the snapshot of a session, because it is to be made anew or knows another log.
+    pub async fn remove_snapshot(&self, session: SessionId) -> Result<(), LogError> {
+        self.blocking(move |shared| match shared.disk.remove_file(&shared.layout.snapshot(session)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(disk_error("removing a snapshot", &error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        })
+        .await
     }
 
     /// How many bytes of logs have been read since the start.

@@ -6,7 +6,7 @@ use ostler_types::SessionId;
 
 /// The longest name of a file beside a log, and the deepest.
 const MAX_COMPONENT: usize = 200;
-const MAX_DEPTH: usize = 8;
+pub(crate) const MAX_DEPTH: usize = 8;
 
 /// The data directory's paths.
 #[derive(Debug, Clone)]
@@ -43,6 +43,10 @@ impl Layout {
         self.session(session).join("drafts.ndjson")
     }
 
+    pub(crate) fn snapshot(&self, session: SessionId) -> PathBuf {
+        self.session(session).join("snapshot.json")
+    }
+
     pub(crate) fn marker(&self, session: SessionId) -> PathBuf {
         self.unsettled.join(session.to_string())
     }
@@ -66,8 +70,9 @@ pub(crate) fn blob_components(name: &str) -> Option<Vec<&str>> {
             && !component.starts_with('.')
             && !component.contains(|c: char| c.is_control() || c == '\\')
     };
-    let reserved =
-        ["events.", "drafts.", "torn-", "subagent_"].iter().any(|own| components[0].starts_with(own));
+    let reserved = ["events.", "drafts.", "snapshot.", "torn-", "subagent_"]
+        .iter()
+        .any(|own| components[0].starts_with(own));
     let accepted = components.len() <= MAX_DEPTH && components.iter().all(plain) && !reserved;
     accepted.then_some(components)
 }
@@ -96,6 +101,7 @@ mod tests {
             "a\nb",
             "events.ndjson",
             "drafts.ndjson",
+            "snapshot.json",
             "events.damaged-1.ndjson",
             "torn-12",
             "subagent_0000aa/events.ndjson",

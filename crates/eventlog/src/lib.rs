@@ -31,5 +31,5 @@ mod walk;
 pub use check::{CheckReport, Damage, SalvageReport};
 pub use disk::{Disk, DiskFile, RealDisk};
 pub use file_log::{FileLog, OpenError};
-pub use log::{Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError};
-pub use seal::seal_records;
+pub use log::{Blob, BlobEntry, Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, Put};
+pub use seal::{seal_records, unseal_lines};

@@ -79,6 +79,13 @@ pub(crate) fn seal(plain: &[u8], previous: Chain, out: &mut Vec<u8>) -> Chain {
     chain
 }
 
+/// The record's JSON in a line, without its chain.
+pub(crate) fn unsealed(line: &[u8]) -> Vec<u8> {
+    let mut plain = line[..line.len() - SUFFIX].to_vec();
+    plain.push(b'}');
+    plain
+}
+
 /// Takes the space off a line that has one: it says that the append to which the line belongs goes on
 /// in the next line, so that a crash cannot leave part of an append behind unnoticed.
 pub(crate) fn strip(raw: &[u8]) -> (&[u8], bool) {

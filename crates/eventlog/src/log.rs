@@ -2,6 +2,8 @@
 //!
 //! Nothing here knows of files. [`crate::FileLog`] is the implementation for one machine.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ostler_types::{Delta, EventName, NewRecord, Record, SessionId, TurnId};
@@ -35,12 +37,21 @@ pub trait Log: Send + Sync + 'static {
         records: Vec<NewRecord>,
     ) -> BoxFuture<'_, Result<Vec<Line>, LogError>>;
 
+    /// Appends lines of the same session that another log sealed, byte for byte, all or nothing. They must follow
+    /// what is there: each line is proven by its chain first.
+    fn copy_in(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        lines: Vec<Line>,
+    ) -> BoxFuture<'_, Result<(), LogError>>;
+
     /// Says that a session is about to be made by several appends. Until [`Log::finish`] a crash leaves nothing
     /// of it.
-    fn begin(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
+    fn begin(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Says that a session which was begun is whole.
-    fn finish(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
+    fn finish(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Says that a session that is about to be made belongs into the folder of another one. Its first append
     /// makes it there; it is found by its id all the same, and removed with the other one.
@@ -61,6 +72,9 @@ pub trait Log: Send + Sync + 'static {
     /// The newest record's seq; 0 when the session does not exist.
     fn last_seq(&self, session: SessionId) -> BoxFuture<'_, Result<u64, LogError>>;
 
+    /// Whether anything of a session is kept, even where its records are gone.
+    fn is_known(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>>;
+
     /// Keeps text that streams, so that a crash loses little of it. Returns at once; a draft that
     /// cannot be written is lost and said so in the daemon's own log. One of a void epoch is dropped.
     fn save_draft(&self, session: SessionId, epoch: Epoch, turn: TurnId, delta: Delta);
@@ -68,29 +82,55 @@ pub trait Log: Send + Sync + 'static {
     /// The drafts kept since the session's last record that finished a message, oldest first.
     fn drafts(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(TurnId, Delta)>, LogError>>;
 
+    /// Keeps a snapshot of the session's state in place of the one before. It is a cache: after a power failure it
+    /// may be old or damaged, so its reader must be able to tell.
+    fn save_snapshot(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        content: Bytes,
+    ) -> BoxFuture<'_, Result<(), LogError>>;
+
+    /// The snapshot that was kept last.
+    fn snapshot(&self, session: SessionId) -> BoxFuture<'_, Result<Option<Bytes>, LogError>>;
+
     /// Keeps a file beside a session's log, whole or not at all, and returns once it is on disk.
     fn put_blob(
         &self,
         session: SessionId,
         name: String,
-        content: Vec<u8>,
+        content: Bytes,
+        put: Put,
     ) -> BoxFuture<'_, Result<(), LogError>>;
 
-    /// Reads such a file.
-    fn get_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Bytes, LogError>>;
+    /// Opens such a file.
+    fn open_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Arc<dyn Blob>, LogError>>;
+
+    /// The files whose names begin with `folder`, which ends with a slash, in the order of their names; `limit` of
+    /// them at most. A session without such files has none.
+    fn list_blobs(
+        &self,
+        session: SessionId,
+        folder: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<BlobEntry>, LogError>>;
 
     /// Gives another session such a file, too, under the same name. One that it has already stays.
     fn share_blob(&self, from: SessionId, to: SessionId, name: String)
     -> BoxFuture<'_, Result<(), LogError>>;
 
-    /// Every session there is, in no order.
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
+    /// The sessions after this one, in the order of their ids; `limit` of them at most.
+    fn sessions(
+        &self,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
 
     /// The sessions that were appended to and not released as rested: after a crash, those that need a look.
     fn unsettled(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
 
     /// Removes a session and all that lies beside it.
-    fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
+    fn remove(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Reads the records of all sessions in the order in which they were appended, from a position on.
     fn read_feed(&self, from: FeedPosition, limit: usize)
@@ -98,6 +138,33 @@ pub trait Log: Send + Sync + 'static {
 
     /// The end of that order; changes with each append. A hint: reading tells what is there.
     fn feed_end(&self) -> watch::Receiver<FeedPosition>;
+}
+
+/// A file beside a session's log that can be read. It stays readable when its session is removed meanwhile.
+pub trait Blob: Send + Sync {
+    /// Its length in bytes.
+    fn size(&self) -> u64;
+
+    /// Reads from an offset, `limit` bytes at most; nothing at the end.
+    fn read(&self, offset: u64, limit: usize) -> BoxFuture<'_, Result<Bytes, LogError>>;
+}
+
+/// A file in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobEntry {
+    /// Its name, with the folders before it.
+    pub name: String,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// Who keeps a file beside a log, and whether it may replace another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// Anybody, under a name that is free: otherwise [`LogError::Exists`].
+    New,
+    /// The owner, in place of a file of the same name.
+    Owned(Epoch),
 }
 
 /// The number of a claim. Fences out an owner that has lost the session to a later one.
@@ -109,7 +176,7 @@ pub struct Epoch(pub u64);
 pub struct Claim {
     /// Goes with everything that the owner writes.
     pub epoch: Epoch,
-    /// The newest record when it was claimed; 0 when the session does not exist.
+    /// The newest record that could be read when it was claimed; 0 when the session does not exist.
     pub last_seq: u64,
 }
 
@@ -196,6 +263,9 @@ pub enum LogError {
         /// That session.
         by: SessionId,
     },
+    /// The session has a file of that name.
+    #[error("a file of that name is there already")]
+    Exists,
     /// A record is larger than a log takes.
     #[error("a record of {size} bytes is larger than the limit of {limit}")]
     TooLarge {
@@ -205,12 +275,12 @@ pub enum LogError {
         limit: usize,
     },
     /// The log is damaged from this record on. What is before it can be read; nothing can be appended.
-    #[error("the log is damaged at record {seq} (byte {offset}): {what}")]
+    #[error("the log is damaged at record {seq}{}: {what}", .offset.map(|offset| format!(" (byte {offset})")).unwrap_or_default())]
     Damaged {
         /// The first record that cannot be trusted.
         seq: u64,
-        /// Where it begins in the file.
-        offset: u64,
+        /// Where it begins in the file, if that is known.
+        offset: Option<u64>,
         /// What is wrong with it.
         what: String,
     },

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use ostler_types::{NewRecord, Record, SessionId};
 
-use crate::line::{Chain, MAX_APPEND, MAX_LINE, seal, sealed_length};
+use crate::line::{Chain, MAX_APPEND, MAX_LINE, seal, sealed_length, unsealed, verify};
 use crate::log::{Line, LogError};
 
 /// The lines of records that follow `previous`, the session's newest line; `None` for a new session.
@@ -22,6 +22,29 @@ pub fn seal_records(
         Line { seq, bytes: Bytes::from(bytes) }
     });
     Ok(sealed.collect())
+}
+
+/// The records in lines that another log sealed, as JSON without their chains, once each line is proven to follow
+/// the one before it; `previous` is the session's newest line. Sealed again, they are the same bytes.
+pub fn unseal_lines(
+    session: SessionId,
+    previous: Option<&Line>,
+    lines: &[Line],
+) -> Result<Vec<Vec<u8>>, LogError> {
+    let mut chain = previous.and_then(|line| Chain::claimed(&line.bytes)).unwrap_or(Chain::START);
+    let (id, next_seq) = (session.to_string(), previous.map_or(1, |line| line.seq + 1));
+    let mut records = Vec::with_capacity(lines.len());
+    let mut total = 0;
+    for (line, seq) in lines.iter().zip(next_seq..) {
+        let damaged = |what: &str| LogError::Damaged { seq, offset: None, what: what.to_owned() };
+        chain = verify(&line.bytes, &id, seq, chain).map_err(damaged)?;
+        total += line.bytes.len() + 2;
+        records.push(unsealed(&line.bytes));
+    }
+    if total > MAX_APPEND {
+        return Err(LogError::TooLarge { size: total, limit: MAX_APPEND });
+    }
+    Ok(records)
 }
 
 /// The records as JSON with their seqs, and their size.

@@ -26,5 +26,5 @@ pub use raw::RawWriter;
 pub use recorder::{Folder, Pace, Recorder, Source, SourceError};
 pub use replace::RecorderError;
 pub use session::write_session;
-pub use snapshot::{Snapshot, read_snapshot, write_snapshot};
+pub use snapshot::{Snapshot, decode_snapshot, encode_snapshot};
 pub use views::{Views, rebuild};

@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use ostler_eventlog::{Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, seal_records};
+use ostler_eventlog::{
+    Blob, BlobEntry, Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, Put, seal_records,
+    unseal_lines,
+};
 use ostler_types::{Delta, EventName, NewRecord, SessionId, TurnId};
 use tokio::sync::watch;
 
@@ -36,6 +39,7 @@ struct Stored {
     /// The epoch that wrote each line.
     epochs: Vec<u64>,
     drafts: Vec<(TurnId, Delta)>,
+    snapshot: Option<Bytes>,
     blobs: BTreeMap<String, Bytes>,
     parent: Option<SessionId>,
     is_settled: bool,
@@ -100,6 +104,12 @@ impl SharedLog {
             return Err(LogError::Conflict { expected, next });
         }
         let lines = seal_records(session, expected_seq, stored.lines.last(), records)?;
+        self.add(&mut kept, session, epoch, &lines);
+        Ok(lines)
+    }
+
+    fn add(&self, kept: &mut Kept, session: SessionId, epoch: Epoch, lines: &[Line]) {
+        let stored = kept.sessions.entry(session).or_default();
         stored.is_settled = false;
         let ends = |line: &Line| {
             line.name().is_some_and(|name| name == EventName::ModelOutputCompleted || name.ends_turn())
@@ -111,7 +121,6 @@ impl SharedLog {
         stored.epochs.extend(lines.iter().map(|_| epoch.0));
         kept.feed.extend(lines.iter().map(|line| (session, line.clone())));
         self.feed_end.send_replace(FeedPosition(kept.feed.len() as u64));
-        Ok(lines)
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -127,8 +136,34 @@ impl Kept {
         if is_owner { Ok(()) } else { Err(LogError::Fenced) }
     }
 
+    /// What the owner changes.
+    fn change(
+        &mut self,
+        session: SessionId,
+        epoch: Epoch,
+        change: impl FnOnce(&mut Stored),
+    ) -> Result<(), LogError> {
+        self.owned(session, epoch)?;
+        self.sessions.get_mut(&session).map(change).ok_or(LogError::NotFound)
+    }
+
     fn existing(&self, session: SessionId) -> Result<&Stored, LogError> {
         self.sessions.get(&session).filter(|stored| !stored.lines.is_empty()).ok_or(LogError::NotFound)
+    }
+}
+
+/// A file in memory.
+struct Held(Bytes);
+
+impl Blob for Held {
+    fn size(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read(&self, offset: u64, limit: usize) -> BoxFuture<'_, Result<Bytes, LogError>> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
+        let end = start.saturating_add(limit).min(self.0.len());
+        now(Ok(self.0.slice(start..end)))
     }
 }
 
@@ -168,14 +203,29 @@ impl Log for SharedLog {
         now(self.append_now(session, epoch, expected_seq, records))
     }
 
-    fn begin(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
-        self.kept().sessions.entry(session).or_default().is_unfinished = true;
-        now(Ok(()))
+    fn copy_in(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        lines: Vec<Line>,
+    ) -> BoxFuture<'_, Result<(), LogError>> {
+        let mut kept = self.kept();
+        let proven = kept.owned(session, epoch).and_then(|()| {
+            let stored = kept.sessions.get(&session);
+            unseal_lines(session, stored.and_then(|stored| stored.lines.last()), &lines)
+        });
+        if proven.is_ok() {
+            self.add(&mut kept, session, epoch, &lines);
+        }
+        now(proven.map(drop))
     }
 
-    fn finish(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
-        self.kept().sessions.entry(session).or_default().is_unfinished = false;
-        now(Ok(()))
+    fn begin(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
+        now(self.kept().change(session, epoch, |stored| stored.is_unfinished = true))
+    }
+
+    fn finish(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
+        now(self.kept().change(session, epoch, |stored| stored.is_unfinished = false))
     }
 
     fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
@@ -217,6 +267,10 @@ impl Log for SharedLog {
         now(Ok(self.kept().sessions.get(&session).map_or(0, |stored| stored.lines.len() as u64)))
     }
 
+    fn is_known(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>> {
+        now(Ok(self.kept().existing(session).is_ok()))
+    }
+
     fn save_draft(&self, session: SessionId, epoch: Epoch, turn: TurnId, delta: Delta) {
         let mut kept = self.kept();
         if kept.owned(session, epoch).is_ok()
@@ -230,23 +284,59 @@ impl Log for SharedLog {
         now(Ok(self.kept().sessions.get(&session).map(|stored| stored.drafts.clone()).unwrap_or_default()))
     }
 
+    fn save_snapshot(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        content: Bytes,
+    ) -> BoxFuture<'_, Result<(), LogError>> {
+        now(self.kept().change(session, epoch, |stored| stored.snapshot = Some(content)))
+    }
+
+    fn snapshot(&self, session: SessionId) -> BoxFuture<'_, Result<Option<Bytes>, LogError>> {
+        now(Ok(self.kept().sessions.get(&session).and_then(|stored| stored.snapshot.clone())))
+    }
+
     fn put_blob(
         &self,
         session: SessionId,
         name: String,
-        content: Vec<u8>,
+        content: Bytes,
+        put: Put,
     ) -> BoxFuture<'_, Result<(), LogError>> {
         let mut kept = self.kept();
-        let exists = kept.existing(session).map(drop);
-        if let (Ok(()), Some(stored)) = (&exists, kept.sessions.get_mut(&session)) {
-            stored.blobs.insert(name, content.into());
-        }
-        now(exists)
+        let allowed = kept.existing(session).map(drop).and_then(|()| match put {
+            Put::New => Ok(()),
+            Put::Owned(epoch) => kept.owned(session, epoch),
+        });
+        let stored = kept.sessions.get_mut(&session);
+        let stored = allowed.and_then(|()| stored.ok_or(LogError::NotFound));
+        now(stored.and_then(|stored| match stored.blobs.contains_key(&name) && put == Put::New {
+            true => Err(LogError::Exists),
+            false => {
+                stored.blobs.insert(name, content);
+                Ok(())
+            }
+        }))
     }
 
-    fn get_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Bytes, LogError>> {
+    fn open_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Arc<dyn Blob>, LogError>> {
         let blob = self.kept().sessions.get(&session).and_then(|stored| stored.blobs.get(&name).cloned());
-        now(blob.ok_or(LogError::NotFound))
+        now(blob.map(|content| Arc::new(Held(content)) as Arc<dyn Blob>).ok_or(LogError::NotFound))
+    }
+
+    fn list_blobs(
+        &self,
+        session: SessionId,
+        folder: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<BlobEntry>, LogError>> {
+        let kept = self.kept();
+        let blobs = kept.sessions.get(&session).into_iter().flat_map(|stored| &stored.blobs);
+        let inside = blobs.filter(|(name, _)| name.starts_with(&folder)).take(limit);
+        let entry =
+            |(name, content): (&String, &Bytes)| BlobEntry { name: name.clone(), size: content.len() as u64 };
+        now(Ok(inside.map(entry).collect()))
     }
 
     fn share_blob(
@@ -257,16 +347,26 @@ impl Log for SharedLog {
     ) -> BoxFuture<'_, Result<(), LogError>> {
         let mut kept = self.kept();
         let blob = kept.sessions.get(&from).and_then(|stored| stored.blobs.get(&name).cloned());
-        let shared = blob.ok_or(LogError::NotFound).map(|blob| {
-            kept.sessions.entry(to).or_default().blobs.entry(name).or_insert(blob);
+        let shared = blob.ok_or(LogError::NotFound).and_then(|blob| {
+            let stored = kept.sessions.get_mut(&to).filter(|stored| !stored.lines.is_empty());
+            stored.ok_or(LogError::NotFound)?.blobs.entry(name).or_insert(blob);
+            Ok(())
         });
         now(shared)
     }
 
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+    fn sessions(
+        &self,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
         let kept = self.kept();
         let made = kept.sessions.iter().filter(|(_, stored)| !stored.lines.is_empty());
-        now(Ok(made.map(|(session, _)| *session).collect()))
+        let mut found: Vec<SessionId> =
+            made.map(|(session, _)| *session).filter(|session| Some(*session) > after).collect();
+        found.sort_unstable();
+        found.truncate(limit);
+        now(Ok(found))
     }
 
     fn unsettled(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
@@ -275,11 +375,13 @@ impl Log for SharedLog {
         now(Ok(open.map(|(session, _)| *session).collect()))
     }
 
-    fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+    fn remove(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
         let mut kept = self.kept();
-        let removed = kept.existing(session).map(drop);
-        kept.sessions.remove(&session);
-        now(removed)
+        let allowed = kept.existing(session).map(drop).and_then(|()| kept.owned(session, epoch));
+        if allowed.is_ok() {
+            kept.sessions.remove(&session);
+        }
+        now(allowed)
     }
 
     fn read_feed(

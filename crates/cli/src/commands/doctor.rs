@@ -31,14 +31,16 @@ pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<E
         Err(OpenError::Locked { pid }) => return beside_a_daemon(&setting, &doctor, pid).await,
         Err(error) => return Err(error.into()),
     };
-    let ends = KnownEnds::open(&setting.data_dir);
+    let ends = KnownEnds::open(&setting.data_dir, &log);
     if let Some(id) = doctor.salvage {
         salvage(&log, &ends, id).await?;
     }
     let examined = examine(&log, &ends).await?;
-    drop((log, ends));
+    drop(ends);
     if doctor.rebuild || doctor.salvage.is_some() {
-        rebuild(&setting, &examined).await?;
+        rebuild(&setting, log, &examined).await?;
+    } else {
+        drop(log);
     }
     let exit = report(&setting, &doctor, &examined)?;
     if !doctor.json {
@@ -165,8 +167,8 @@ impl Examined {
     }
 }
 
-async fn examine(log: &FileLog, ends: &KnownEnds) -> anyhow::Result<Vec<Examined>> {
-    let mut ids = log.sessions().await?;
+async fn examine(log: &FileLog, ends: &KnownEnds<'_>) -> anyhow::Result<Vec<Examined>> {
+    let mut ids = log.sessions(None, usize::MAX).await?;
     ids.extend(ends.sessions_without_a_log().await?);
     ids.sort();
     ids.dedup();
@@ -186,7 +188,7 @@ async fn examine(log: &FileLog, ends: &KnownEnds) -> anyhow::Result<Vec<Examined
                 format!("the log ends here, but its views know records up to {known}: the end was cut off");
             report.damage = Some(Damage { seq: report.records + 1, offset: report.bytes, what });
         }
-        let other = ends.other_record(log, id).await;
+        let other = ends.other_record(id).await;
         if let (Some(seq), Ok(report)) = (other, &mut found) {
             let what =
                 "it is not the record that the snapshot knows: records before it were lost or replaced";
@@ -218,8 +220,8 @@ fn report(setting: &Setting, doctor: &Doctor, examined: &[Examined]) -> anyhow::
 }
 
 /// Sets aside what is damaged of a log, or accepts that its end is gone.
-async fn salvage(log: &FileLog, ends: &KnownEnds, id: SessionId) -> anyhow::Result<()> {
-    let (known, other) = (ends.of(id).await, ends.other_record(log, id).await);
+async fn salvage(log: &FileLog, ends: &KnownEnds<'_>, id: SessionId) -> anyhow::Result<()> {
+    let (known, other) = (ends.of(id).await, ends.other_record(id).await);
     let nothing_is_left = match log.check(id).await {
         Ok(report) => report.records == 0 && report.damage.is_none(),
         Err(error) => matches!(error, LogError::NotFound),
@@ -249,7 +251,7 @@ async fn salvage(log: &FileLog, ends: &KnownEnds, id: SessionId) -> anyhow::Resu
 }
 
 /// Removes every view, and lets a daemon make them again.
-async fn rebuild(setting: &Setting, examined: &[Examined]) -> anyhow::Result<()> {
+async fn rebuild(setting: &Setting, log: FileLog, examined: &[Examined]) -> anyhow::Result<()> {
     let short: Vec<String> =
         examined.iter().filter(|one| one.is_short).map(|one| one.id.to_string()).collect();
     if !short.is_empty() {
@@ -262,9 +264,10 @@ async fn rebuild(setting: &Setting, examined: &[Examined]) -> anyhow::Result<()>
     for name in ["index.db", "index.db-wal", "index.db-shm"] {
         remove(&setting.data_dir.join(name))?;
     }
-    for entry in std::fs::read_dir(setting.data_dir.join("sessions"))? {
-        remove(&entry?.path().join("snapshot.json"))?;
+    for one in examined {
+        log.remove_snapshot(one.id).await?;
     }
+    drop(log);
     let mut config = setting.loaded.config.clone();
     config.server.auth = Auth::Off;
     let mut settings =

@@ -227,8 +227,7 @@ impl Desk {
 
     fn follow(&mut self, view: &SessionView, replay: bool, own: Own) -> AbortHandle {
         let (engine, settings) = (self.door.engine.clone(), self.door.settings.clone());
-        let folder = engine.session_dir(view.session.id);
-        let mut translator = Translator::new(view, replay, settings, folder, own);
+        let mut translator = Translator::new(view, replay, settings, engine.clone(), own);
         if let (false, Some(agent)) = (replay, &view.agent_state) {
             translator.begin(agent.as_ref() as &AgentState, &mut self.out);
         }

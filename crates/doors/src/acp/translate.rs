@@ -12,7 +12,7 @@ use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, MessageId as EditorMessage, ResourceLink, SessionUpdate, StopReason,
 };
 use ostler_acp::{to_commands, to_stop_reason};
-use ostler_engine::{DeltaLine, Item};
+use ostler_engine::{DeltaLine, Engine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
     AgentState, ChildCall, Cost, Delta, DeltaKind, Event, Message, MessageId, PATCH_REVIEW, Part, Record,
@@ -57,7 +57,7 @@ pub(super) struct Translator {
     settings: Arc<HttpSettings>,
     workspace: PathBuf,
     /// Where what belongs to messages lies.
-    folder: PathBuf,
+    engine: Engine,
     own: Own,
     /// Records up to this one are the past.
     history: u64,
@@ -82,14 +82,14 @@ impl Translator {
         view: &SessionView,
         from_beginning: bool,
         settings: Arc<HttpSettings>,
-        folder: PathBuf,
+        engine: Engine,
         own: Own,
     ) -> Translator {
         Translator {
             session_id: view.session.id,
             settings,
             workspace: PathBuf::from(&view.session.workspace_path),
-            folder,
+            engine,
             own,
             history: view.last_seq,
             told: Told::default(),
@@ -299,7 +299,7 @@ impl Translator {
             | Part::Audio { reference, mime_type }
             | Part::File { reference, mime_type } => {
                 let name = reference.rsplit('/').next().unwrap_or(reference);
-                let uri = format!("file://{}", self.folder.join(reference).display());
+                let uri = format!("file://{}", self.engine.file_path(self.session_id, reference).display());
                 let link = ResourceLink::new(name, uri).mime_type(mime_type.clone());
                 Some(ContentBlock::ResourceLink(link))
             }

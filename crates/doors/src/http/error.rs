@@ -109,6 +109,7 @@ fn from_log(error: &LogError) -> ApiError {
             unavailable("not_owner", "try again")
         }
         LogError::Lost => unavailable("not_known", "read the session to see whether it was recorded"),
+        LogError::Exists => ApiError::new(StatusCode::CONFLICT, "file_exists", message.clone()),
         LogError::Taken { .. } => {
             ApiError::new(StatusCode::CONFLICT, RefusalCode::NameTaken.as_str(), message.clone())
         }

@@ -17,7 +17,6 @@ use ostler_eventlog::Line;
 use ostler_recorder::export::{
     Folders, Format, write_html, write_markdown, write_ndjson, write_sqlite, write_zip,
 };
-use ostler_recorder::log_folder;
 use ostler_types::{Record, Session, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -84,9 +83,9 @@ pub(super) async fn export(
     if matches!(format, Format::Sqlite | Format::Zip) {
         door.engine.flush_views(id).await?;
     }
-    let session_dir = door.engine.session_dir(id);
+    let session_dir = door.engine.file_path(id, "");
     let job = Job {
-        views: log_folder(&view.session, &session_dir),
+        views: door.engine.readable_folder(&view.session),
         session_dir,
         scratch: door.scratch.path(door.engine.clock().uuid()).map_err(|error| no_scratch(&error))?,
         session: view.session,

@@ -6,7 +6,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use ostler_index::{Filter, Listed};
-use ostler_recorder::log_folder;
 use ostler_types::{
     Change, Command, Effort, MessageId, Session, SessionId, SessionStatus, SessionView, TurnId,
 };
@@ -117,7 +116,7 @@ pub(super) async fn show(
     Ids(id): Ids<SessionId>,
 ) -> Result<Json<Shown>, ApiError> {
     let view = door.engine.view(id).await?;
-    let log_dir = log_folder(&view.session, &door.engine.session_dir(id)).display().to_string();
+    let log_dir = door.engine.readable_folder(&view.session).display().to_string();
     let trusted = door.engine.is_trusted(&view.session.workspace_path);
     let said = view.agent_state.as_ref().and_then(|agent| agent.context_window);
     let window = said.or_else(|| door.settings.models.info(&view.session.model).context_window);

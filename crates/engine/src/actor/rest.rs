@@ -63,7 +63,7 @@ impl Actor {
             return;
         }
         self.session.snapshot().await;
-        catalogue::write_session(self.session.dir(), &self.session.state).await;
+        catalogue::write_session(&self.session.shared, &self.session.state).await;
         let state = &self.session.state;
         let rests = state.turn.is_none() && state.queue.is_empty() && !self.has_open_children();
         if rests && written && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
@@ -111,9 +111,10 @@ impl Actor {
             running.end().await;
         }
         self.leave_children().await;
+        let epoch = self.session.own().await?;
         let shared = &self.session.shared;
         shared.views.remove(&self.session.state.session).await;
-        shared.log.remove(self.session.id).await?;
+        shared.log.remove(self.session.id, epoch).await?;
         if let Err(error) = shared.index.remove(self.session.id).await {
             tracing::warn!(id = %self.session.id, %error, "the index still lists a removed session");
         }

@@ -121,7 +121,7 @@ async fn a_child_works_in_a_session_of_its_own_and_its_answer_comes_back() {
     let link = std::fs::read_link(place.data().join(format!("sessions/{id}"))).unwrap();
     assert!(link.is_relative(), "{link:?}");
     assert_eq!(
-        std::fs::canonicalize(daemon.engine.session_dir(id)).unwrap(),
+        std::fs::canonicalize(daemon.session_dir(id)).unwrap(),
         std::fs::canonicalize(folder).unwrap()
     );
 }
@@ -331,9 +331,7 @@ async fn removing_a_session_removes_those_that_it_has_started() {
     daemon.engine.purge(parent).await.unwrap();
     for session in [parent, id, below] {
         assert!(daemon.engine.view(session).await.is_err());
-        assert!(
-            !daemon.engine.session_dir(session).is_symlink() && !daemon.engine.session_dir(session).exists()
-        );
+        assert!(!daemon.session_dir(session).is_symlink() && !daemon.session_dir(session).exists());
     }
     assert_eq!(daemon.engine.list(Default::default()).await.unwrap().sessions, []);
     assert_eq!(std::fs::read_dir(place.data().join("sessions")).unwrap().count(), 0);

@@ -212,5 +212,5 @@ async fn a_full_disk_can_be_made_room_on() {
     daemon.engine.purge(id).await.unwrap();
     assert_eq!(agent.ended_turns().len(), 1);
     assert!(matches!(daemon.engine.view(id).await, Err(EngineError::NotFound)));
-    assert!(!daemon.engine.session_dir(id).exists());
+    assert!(!daemon.session_dir(id).exists());
 }

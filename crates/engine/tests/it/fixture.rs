@@ -1,7 +1,7 @@
 //! A data directory, engines on it, and the few things that every test asks of them.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,6 +127,11 @@ impl Place {
 }
 
 impl Daemon {
+    /// The folder of a session.
+    pub(crate) fn session_dir(&self, id: SessionId) -> PathBuf {
+        self.engine.log_path(id).parent().unwrap().to_owned()
+    }
+
     pub(crate) fn new_session(&self) -> NewSession {
         let clock = self.engine.clock();
         NewSession::new(SessionId::new(clock.uuid()), clock.now(), self.workspace.clone(), "scripted:model")

@@ -20,7 +20,7 @@ async fn what_was_said_can_be_read_in_the_folder_and_comes_back_when_it_is_delet
     let daemon = place.open(&agent).await;
     let id = one_turn(&daemon, daemon.new_session()).await;
     daemon.engine.flush_views(id).await.unwrap();
-    let folder = daemon.engine.session_dir(id);
+    let folder = daemon.session_dir(id);
     let context = std::fs::read_to_string(folder.join("context.md")).unwrap();
     assert!(context.contains("a question") && context.contains("an answer"), "{context}");
     assert!(folder.join("session.db").is_file() && folder.join("transcript.jsonl").is_file());

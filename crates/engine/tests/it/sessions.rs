@@ -44,7 +44,7 @@ async fn a_message_is_answered_and_everybody_can_see_it() {
     let found =
         daemon.engine.list(Filter { q: Some("yourself".to_owned()), ..Filter::default() }).await.unwrap();
     assert_eq!(found.sessions.len(), 1);
-    let file = std::fs::read_to_string(daemon.engine.session_dir(id).join("session.json")).unwrap();
+    let file = std::fs::read_to_string(daemon.session_dir(id).join("session.json")).unwrap();
     assert!(file.contains("hello there"));
 }
 
@@ -203,7 +203,7 @@ async fn a_purged_session_is_gone_everywhere() {
     while reader.step().await {}
     assert_eq!((reader.count("turn_canceled"), reader.count("session_completed")), (1, 1));
     assert!(matches!(daemon.engine.view(id).await, Err(EngineError::NotFound)));
-    assert!(!daemon.engine.session_dir(id).exists());
+    assert!(!daemon.session_dir(id).exists());
     let listed = daemon.engine.list(Filter::default()).await.unwrap();
     assert_eq!(listed.sessions.iter().map(|listed| listed.session.id).collect::<Vec<_>>(), [kept]);
     let found = daemon.engine.list(Filter { q: Some("find".to_owned()), ..Filter::default() }).await.unwrap();

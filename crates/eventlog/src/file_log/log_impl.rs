@@ -5,30 +5,38 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use ostler_types::{Delta, Event, EventName, NewRecord, SessionId, TurnId};
+use ostler_types::{Delta, EventName, NewRecord, SessionId, TurnId};
 use tokio::sync::watch;
 
 use super::{FileLog, MAX_WAITING_KIB, stopped};
+use crate::blobs::{self, Replace};
 use crate::committer::{Append, EPOCH, Request};
-use crate::log::{Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError};
-use crate::seal::encode;
+use crate::log::{Blob, BlobEntry, Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, Put};
+use crate::seal::{encode, unseal_lines};
 use crate::shared::{Shared, disk_error};
-use crate::{blobs, drafts, feed_reader, markers, nested, reader};
+use crate::{drafts, feed_reader, markers, nested, reader};
+
+/// A snapshot holds only what is open and is far smaller; more than this was not written by this program.
+const MAX_SNAPSHOT: u64 = 64 << 20;
 
 impl Log for FileLog {
     /// The data directory's lock makes its holder the owner of all sessions, so there is one epoch, which is
     /// never void.
     fn claim(&self, session: SessionId) -> BoxFuture<'_, Result<Claim, LogError>> {
-        Box::pin(async move { Ok(Claim { epoch: EPOCH, last_seq: self.last_seq(session).await? }) })
+        Box::pin(async move {
+            let last_seq = match self.last_seq(session).await {
+                // Whoever reads it is told of the damage; its owner may also remove it.
+                Err(LogError::Damaged { seq, .. }) => seq.saturating_sub(1),
+                last_seq => last_seq?,
+            };
+            Ok(Claim { epoch: EPOCH, last_seq })
+        })
     }
 
     fn release(&self, session: SessionId, epoch: Epoch, rested: bool) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
-            match (epoch == EPOCH, rested) {
-                (false, _) => Err(LogError::Fenced),
-                (true, false) => Ok(()),
-                (true, true) => self.ask(|reply| Request::Settle { session, reply }).await,
-            }
+            check(epoch)?;
+            if rested { self.ask(|reply| Request::Settle { session, reply }).await } else { Ok(()) }
         })
     }
 
@@ -43,30 +51,39 @@ impl Log for FileLog {
             if records.is_empty() {
                 return Ok(Vec::new());
             }
-            let ends_message = records.iter().any(|record| ends_message(&record.event));
+            let ends_message = records.iter().any(|record| ends_message(record.event.name()));
             let (records, size) = encode(session, expected_seq, records)?;
-            let room = Arc::clone(&self.room).acquire_many_owned(kib(size)).await.map_err(|_| stopped())?;
-            self.ask(|reply| {
-                Request::Append(Append {
-                    session,
-                    epoch,
-                    expected_seq,
-                    records,
-                    ends_message,
-                    reply,
-                    _room: room,
-                })
-            })
-            .await
+            self.append_encoded((session, epoch, expected_seq), records, size, ends_message).await
         })
     }
 
-    fn begin(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(self.ask(move |reply| Request::Making { session, unfinished: true, reply }))
+    fn copy_in(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        lines: Vec<Line>,
+    ) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async move {
+            if lines.is_empty() {
+                return Ok(());
+            }
+            check(epoch)?;
+            let last_seq = self.last_seq(session).await?;
+            let previous = if last_seq == 0 { Vec::new() } else { self.read(session, last_seq, 1).await? };
+            let records = unseal_lines(session, previous.first(), &lines)?;
+            let ends_message = lines.iter().any(|line| line.name().is_some_and(ends_message));
+            let size = lines.iter().map(|line| line.bytes.len() + 2).sum();
+            // What was read before is what is there still: the append says so, or fails.
+            self.append_encoded((session, epoch, last_seq + 1), records, size, ends_message).await.map(drop)
+        })
     }
 
-    fn finish(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(self.ask(move |reply| Request::Making { session, unfinished: false, reply }))
+    fn begin(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.making(session, epoch, true))
+    }
+
+    fn finish(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.making(session, epoch, false))
     }
 
     fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
@@ -94,6 +111,10 @@ impl Log for FileLog {
         Box::pin(self.blocking(move |shared| reader::last_seq(shared, session)))
     }
 
+    fn is_known(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>> {
+        Box::pin(self.blocking(move |shared| Ok(shared.layout.session(session).is_dir())))
+    }
+
     fn save_draft(&self, session: SessionId, epoch: Epoch, turn: TurnId, delta: Delta) {
         if epoch != EPOCH {
             return;
@@ -117,17 +138,49 @@ impl Log for FileLog {
         Box::pin(self.blocking(move |shared| drafts::read(shared, session)))
     }
 
+    fn save_snapshot(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        content: Bytes,
+    ) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async move {
+            check(epoch)?;
+            self.blocking(move |shared| blobs::put_snapshot(shared, session, &content)).await
+        })
+    }
+
+    fn snapshot(&self, session: SessionId) -> BoxFuture<'_, Result<Option<Bytes>, LogError>> {
+        Box::pin(self.blocking(move |shared| blobs::snapshot(shared, session, MAX_SNAPSHOT)))
+    }
+
     fn put_blob(
         &self,
         session: SessionId,
         name: String,
-        content: Vec<u8>,
+        content: Bytes,
+        put: Put,
     ) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(self.blocking(move |shared| blobs::put(shared, session, &name, &content)))
+        Box::pin(async move {
+            let replace = match put {
+                Put::New => Replace::No,
+                Put::Owned(epoch) => check(epoch).map(|()| Replace::Yes)?,
+            };
+            self.blocking(move |shared| blobs::put(shared, session, &name, &content, replace)).await
+        })
     }
 
-    fn get_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Bytes, LogError>> {
-        Box::pin(self.blocking(move |shared| blobs::get(shared, session, &name)))
+    fn open_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Arc<dyn Blob>, LogError>> {
+        Box::pin(self.blocking(move |shared| blobs::open(shared, session, &name)))
+    }
+
+    fn list_blobs(
+        &self,
+        session: SessionId,
+        folder: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<BlobEntry>, LogError>> {
+        Box::pin(self.blocking(move |shared| blobs::list(shared, session, &folder, limit)))
     }
 
     fn share_blob(
@@ -139,10 +192,14 @@ impl Log for FileLog {
         Box::pin(self.blocking(move |shared| blobs::share(shared, from, to, &name)))
     }
 
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
-        Box::pin(
-            self.blocking(|shared| sessions(shared).map_err(|error| disk_error("listing sessions", &error))),
-        )
+    fn sessions(
+        &self,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+        Box::pin(self.blocking(move |shared| {
+            sessions(shared, after, limit).map_err(|error| disk_error("listing sessions", &error))
+        }))
     }
 
     fn unsettled(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
@@ -157,8 +214,9 @@ impl Log for FileLog {
         }))
     }
 
-    fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+    fn remove(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
+            check(epoch)?;
             let trash = self.ask(|reply| Request::Remove { session, reply }).await?;
             self.blocking(move |shared| match shared.disk.remove_dir_all(&trash) {
                 Ok(()) => Ok(()),
@@ -190,9 +248,35 @@ impl Log for FileLog {
     }
 }
 
+impl FileLog {
+    /// Appends records that are JSON already, with their seqs.
+    async fn append_encoded(
+        &self,
+        (session, epoch, expected_seq): (SessionId, Epoch, u64),
+        records: Vec<Vec<u8>>,
+        size: usize,
+        ends_message: bool,
+    ) -> Result<Vec<Line>, LogError> {
+        let room = Arc::clone(&self.room).acquire_many_owned(kib(size)).await.map_err(|_| stopped())?;
+        let append =
+            |reply| Append { session, epoch, expected_seq, records, ends_message, reply, _room: room };
+        self.ask(|reply| Request::Append(append(reply))).await
+    }
+
+    async fn making(&self, session: SessionId, epoch: Epoch, unfinished: bool) -> Result<(), LogError> {
+        check(epoch)?;
+        self.ask(|reply| Request::Making { session, unfinished, reply }).await
+    }
+}
+
+/// Refuses what somebody writes who does not own the data directory.
+fn check(epoch: Epoch) -> Result<(), LogError> {
+    if epoch == EPOCH { Ok(()) } else { Err(LogError::Fenced) }
+}
+
 /// Whether the record holds all of the text that drafts kept.
-fn ends_message(event: &Event) -> bool {
-    event.name() == EventName::ModelOutputCompleted || event.name().ends_turn()
+fn ends_message(name: EventName) -> bool {
+    name == EventName::ModelOutputCompleted || name.ends_turn()
 }
 
 /// What a request of this size takes of the room for those that wait.
@@ -200,15 +284,18 @@ fn kib(size: usize) -> u32 {
     u32::try_from((size >> 10) + 1).unwrap_or(u32::MAX).min(MAX_WAITING_KIB as u32)
 }
 
-/// Every session. Whoever asks for all of them has the time to mend what somebody did to their names.
-fn sessions(shared: &Shared) -> io::Result<Vec<SessionId>> {
-    nested::mend(shared)?;
-    let mut sessions = Vec::new();
-    for entry in std::fs::read_dir(&shared.layout.sessions)? {
-        let session = entry?.file_name().to_str().and_then(|name| name.parse().ok());
-        sessions.extend(session.filter(|session| exists(shared, *session)));
+/// The sessions after this one. Whoever asks for all of them has the time to mend what somebody did to their names.
+fn sessions(shared: &Shared, after: Option<SessionId>, limit: usize) -> io::Result<Vec<SessionId>> {
+    if after.is_none() {
+        nested::mend(shared)?;
     }
-    Ok(sessions)
+    let mut named = Vec::new();
+    for entry in std::fs::read_dir(&shared.layout.sessions)? {
+        let session: Option<SessionId> = entry?.file_name().to_str().and_then(|name| name.parse().ok());
+        named.extend(session.filter(|session| Some(*session) > after));
+    }
+    named.sort_unstable();
+    Ok(named.into_iter().filter(|session| exists(shared, *session)).take(limit).collect())
 }
 
 /// Whether a session has a log that is not empty: one that failed at its first record has none.

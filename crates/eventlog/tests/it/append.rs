@@ -69,7 +69,7 @@ async fn many_sessions_in_one_group_are_synced_together() {
     }
     drop(log);
     let log = data.open();
-    assert_eq!(log.sessions().await.unwrap().len(), 300);
+    assert_eq!(log.sessions(None, ALL).await.unwrap().len(), 300);
     for number in 0..300 {
         assert_eq!(log.last_seq(session(number)).await.unwrap(), 1);
     }

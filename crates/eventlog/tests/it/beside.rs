@@ -2,10 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use ostler_eventlog::{Log, LogError};
+use bytes::Bytes;
+use ostler_eventlog::{Log, LogError, Put};
 use ostler_types::SessionId;
 
-use crate::fixture::{Data, EPOCH, append_each, delta, record, session, turn, turn_end};
+use crate::fixture::{Data, EPOCH, append_each, delta, get_blob, record, session, turn, turn_end};
 
 #[tokio::test]
 async fn a_session_is_unsettled_from_its_append_until_it_is_settled() {
@@ -64,15 +65,24 @@ async fn files_beside_a_log_are_kept_and_stay_in_their_folder() {
     let log = data.open();
     let id = session(1);
     let name = "artifacts/turn_1/out.txt".to_owned();
-    assert!(matches!(log.put_blob(id, name.clone(), vec![1]).await, Err(LogError::NotFound)));
+    assert!(matches!(
+        log.put_blob(id, name.clone(), vec![1].into(), Put::Owned(EPOCH)).await,
+        Err(LogError::NotFound)
+    ));
     append_each(&log, id, &["a"]).await;
-    assert!(matches!(log.get_blob(id, name.clone()).await, Err(LogError::NotFound)));
-    log.put_blob(id, name.clone(), vec![1]).await.unwrap();
-    log.put_blob(id, name.clone(), b"whole".to_vec()).await.unwrap();
-    assert_eq!(&log.get_blob(id, name).await.unwrap()[..], b"whole");
+    assert!(matches!(get_blob(&log, id, name.clone()).await, Err(LogError::NotFound)));
+    log.put_blob(id, name.clone(), vec![1].into(), Put::Owned(EPOCH)).await.unwrap();
+    log.put_blob(id, name.clone(), Bytes::from_static(b"whole"), Put::Owned(EPOCH)).await.unwrap();
+    assert_eq!(&get_blob(&log, id, name).await.unwrap()[..], b"whole");
     for bad in ["../../lock", "/etc/passwd", "", "events.ndjson", "a//b", "artifacts/../events.ndjson"] {
-        assert!(matches!(log.put_blob(id, bad.to_owned(), vec![]).await, Err(LogError::Io(_))), "{bad}");
-        assert!(matches!(log.get_blob(id, bad.to_owned()).await, Err(LogError::Io(_))), "{bad}");
+        assert!(
+            matches!(
+                log.put_blob(id, bad.to_owned(), vec![].into(), Put::Owned(EPOCH)).await,
+                Err(LogError::Io(_))
+            ),
+            "{bad}"
+        );
+        assert!(matches!(get_blob(&log, id, bad.to_owned()).await, Err(LogError::Io(_))), "{bad}");
     }
     let left: Vec<_> = std::fs::read_dir(data.folder(id).join("artifacts/turn_1")).unwrap().collect();
     assert_eq!(left.len(), 1, "no part is left behind");
@@ -86,7 +96,7 @@ async fn everything_is_for_its_owner_alone() {
     log.append(id, EPOCH, 1, vec![record("a")]).await.unwrap();
     log.save_draft(id, EPOCH, turn(1), delta(0, "x"));
     append_each(&log, id, &["b"]).await;
-    log.put_blob(id, "artifacts/a".to_owned(), vec![1]).await.unwrap();
+    log.put_blob(id, "artifacts/a".to_owned(), vec![1].into(), Put::Owned(EPOCH)).await.unwrap();
     let mut waiting = vec![data.path()];
     let mut seen = 0;
     while let Some(path) = waiting.pop() {

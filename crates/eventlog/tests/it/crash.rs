@@ -10,7 +10,7 @@ use ostler_eventlog::{FileLog, Log};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 
 use crate::faults::{Told, assert_kept, script};
-use crate::fixture::{Data, EPOCH, append_each, assert_feed_whole, record, session};
+use crate::fixture::{ALL, Data, EPOCH, append_each, assert_feed_whole, record, session};
 
 const DATA: &str = "EVENTLOG_TEST_DATA";
 const PLAN: &str = "EVENTLOG_TEST_PLAN";
@@ -96,7 +96,7 @@ async fn writers_at_once_on_a_disk_that_stops_leave_a_whole_feed() {
         for (last, writer) in acknowledged.into_iter().zip(0..) {
             assert!(log.last_seq(session(writer)).await.unwrap() >= last, "stopped at {number}");
         }
-        let sessions = log.sessions().await.unwrap();
+        let sessions = log.sessions(None, ALL).await.unwrap();
         assert_feed_whole(&log, &sessions).await;
     }
 }

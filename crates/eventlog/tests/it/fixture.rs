@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ostler_eventlog::{Disk, Epoch, FeedPosition, FeedRecord, FileLog, Line, Log, LogError, RealDisk};
 use ostler_types::{Delta, DeltaKind, Event, MessageId, NewRecord, SessionId, TurnId};
 use tempfile::TempDir;
@@ -73,6 +74,12 @@ fn new_record(event: Event) -> NewRecord {
 pub(crate) fn delta(offset: u64, text: &str) -> Delta {
     let kind = DeltaKind::Text { message_id: MessageId::new(Uuid::from_u128(1)), part: 0 };
     Delta { kind, offset, text: text.to_owned() }
+}
+
+/// The whole content of a file beside a log.
+pub(crate) async fn get_blob(log: &FileLog, session: SessionId, name: String) -> Result<Bytes, LogError> {
+    let blob = log.open_blob(session, name).await?;
+    blob.read(0, ALL).await
 }
 
 /// What a line's record says.

@@ -4,6 +4,7 @@
 
 mod append;
 mod beside;
+mod conformance;
 mod crash;
 mod damage;
 mod faults;

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ostler_eventlog::{FileLog, Log, LogError};
+use bytes::Bytes;
+use ostler_eventlog::{FileLog, Log, LogError, Put};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 use ostler_types::SessionId;
 
-use crate::fixture::{ALL, Data, EPOCH, record, session};
+use crate::fixture::{ALL, Data, EPOCH, get_blob, record, session};
 
 async fn make(log: &FileLog, id: SessionId) {
     log.append(id, EPOCH, 1, vec![record("made")]).await.unwrap();
@@ -19,7 +20,7 @@ async fn make_under(log: &FileLog, id: SessionId, parent: SessionId) {
 }
 
 async fn sorted(log: &FileLog) -> Vec<SessionId> {
-    let mut sessions = log.sessions().await.unwrap();
+    let mut sessions = log.sessions(None, ALL).await.unwrap();
     sessions.sort();
     sessions
 }
@@ -40,7 +41,7 @@ async fn a_session_lies_in_anothers_folder_and_is_found_by_its_id() {
     assert_eq!(sorted(&log).await, [top, child, below]);
     assert_eq!(log.placed_under(top).await.unwrap(), [child]);
     assert_eq!(log.placed_under(child).await.unwrap(), [below]);
-    log.put_blob(below, "artifacts/x".to_owned(), b"1".to_vec()).await.unwrap();
+    log.put_blob(below, "artifacts/x".to_owned(), Bytes::from_static(b"1"), Put::Owned(EPOCH)).await.unwrap();
     log.append(below, EPOCH, 2, vec![record("more")]).await.unwrap();
     log.release(below, EPOCH, true).await.unwrap();
     drop(log);
@@ -48,7 +49,7 @@ async fn a_session_lies_in_anothers_folder_and_is_found_by_its_id() {
     std::fs::rename(data.path(), &moved).unwrap();
     let log = crate::fixture::open_at(&moved);
     assert_eq!(log.read(below, 1, ALL).await.unwrap().len(), 2);
-    assert_eq!(log.get_blob(below, "artifacts/x".to_owned()).await.unwrap().as_ref(), b"1");
+    assert_eq!(get_blob(&log, below, "artifacts/x".to_owned()).await.unwrap().as_ref(), b"1");
     assert!(log.check(below).await.unwrap().damage.is_none());
 }
 
@@ -62,10 +63,10 @@ async fn removing_one_removes_those_in_its_folder() {
     make_under(&log, ids[2], ids[1]).await;
     make_under(&log, ids[3], ids[0]).await;
     make(&log, ids[4]).await;
-    log.remove(ids[3]).await.unwrap();
+    log.remove(ids[3], EPOCH).await.unwrap();
     assert!(!data.folder(ids[3]).is_symlink());
     assert_eq!(sorted(&log).await, [ids[0], ids[1], ids[2], ids[4]]);
-    log.remove(ids[0]).await.unwrap();
+    log.remove(ids[0], EPOCH).await.unwrap();
     assert_eq!(sorted(&log).await, [ids[4]]);
     assert_eq!(log.unsettled().await.unwrap(), [ids[4]]);
     assert!(matches!(log.read(ids[2], 1, ALL).await, Err(LogError::NotFound)));
@@ -144,11 +145,11 @@ async fn a_session_that_was_begun_counts_when_it_is_finished() {
     let data = Data::new();
     let log = data.open();
     for id in [session(1), session(2)] {
-        log.begin(id).await.unwrap();
+        log.begin(id, EPOCH).await.unwrap();
         make(&log, id).await;
         log.append(id, EPOCH, 2, vec![record("more")]).await.unwrap();
     }
-    log.finish(session(1)).await.unwrap();
+    log.finish(session(1), EPOCH).await.unwrap();
     drop(log);
     let log = data.open();
     assert_eq!(sorted(&log).await, [session(1)]);
@@ -164,13 +165,15 @@ async fn a_file_is_shared_and_outlives_its_first_session() {
     let log = data.open();
     make(&log, session(1)).await;
     make(&log, session(2)).await;
-    log.put_blob(session(1), "artifacts/t/x".to_owned(), b"whole".to_vec()).await.unwrap();
+    log.put_blob(session(1), "artifacts/t/x".to_owned(), Bytes::from_static(b"whole"), Put::Owned(EPOCH))
+        .await
+        .unwrap();
     for _ in 0..2 {
         log.share_blob(session(1), session(2), "artifacts/t/x".to_owned()).await.unwrap();
     }
     let missing = log.share_blob(session(1), session(2), "artifacts/t/y".to_owned()).await;
     assert!(matches!(missing, Err(LogError::NotFound)));
     assert!(log.share_blob(session(1), session(2), "../x".to_owned()).await.is_err());
-    log.remove(session(1)).await.unwrap();
-    assert_eq!(log.get_blob(session(2), "artifacts/t/x".to_owned()).await.unwrap().as_ref(), b"whole");
+    log.remove(session(1), EPOCH).await.unwrap();
+    assert_eq!(get_blob(&log, session(2), "artifacts/t/x".to_owned()).await.unwrap().as_ref(), b"whole");
 }

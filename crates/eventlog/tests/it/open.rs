@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use ostler_eventlog::{FileLog, Log, LogError, OpenError, RealDisk};
+use ostler_eventlog::{FileLog, Log, LogError, OpenError, Put, RealDisk};
 
-use crate::fixture::{ALL, Data, EPOCH, append_each, assert_feed_whole, read_feed, record, session};
+use crate::fixture::{
+    ALL, Data, EPOCH, append_each, assert_feed_whole, get_blob, read_feed, record, session,
+};
 
 #[tokio::test]
 async fn a_data_directory_has_one_owner() {
@@ -123,12 +125,12 @@ async fn a_removed_session_is_gone_and_the_others_are_not() {
     let (one, two) = (session(1), session(2));
     append_each(&log, one, &["a", "b"]).await;
     append_each(&log, two, &["c"]).await;
-    log.put_blob(one, "artifacts/x".to_owned(), vec![1]).await.unwrap();
-    log.remove(one).await.unwrap();
-    assert!(matches!(log.remove(one).await, Err(LogError::NotFound)));
+    log.put_blob(one, "artifacts/x".to_owned(), vec![1].into(), Put::Owned(EPOCH)).await.unwrap();
+    log.remove(one, EPOCH).await.unwrap();
+    assert!(matches!(log.remove(one, EPOCH).await, Err(LogError::NotFound)));
     assert!(matches!(log.read(one, 1, ALL).await, Err(LogError::NotFound)));
-    assert!(matches!(log.get_blob(one, "artifacts/x".to_owned()).await, Err(LogError::NotFound)));
-    assert_eq!(log.sessions().await.unwrap(), [two]);
+    assert!(matches!(get_blob(&log, one, "artifacts/x".to_owned()).await, Err(LogError::NotFound)));
+    assert_eq!(log.sessions(None, ALL).await.unwrap(), [two]);
     assert_eq!(log.unsettled().await.unwrap(), [two]);
     assert_eq!(read_feed(&log).await.len(), 1);
     append_each(&log, two, &["d"]).await;

@@ -52,7 +52,7 @@ impl Desk {
         let file = self.sessions.iter().find(|open| open.id == session_id).and_then(|open| open.file.clone());
         let saved = match file {
             Some(file) => files::write(&self.door.engine, session_id, &file).await.map(|()| file),
-            None => Ok(self.door.engine.session_dir(session_id).join("events.ndjson")),
+            None => Ok(self.door.engine.log_path(session_id)),
         };
         let (path, error) = match saved {
             Ok(path) => (Some(path.display().to_string()), None),
@@ -75,7 +75,7 @@ impl Desk {
         };
         let saved = |listed: ostler_index::Listed| {
             let session = listed.session;
-            let path = self.door.engine.session_dir(session.id).join("events.ndjson").display().to_string();
+            let path = self.door.engine.log_path(session.id).display().to_string();
             let timestamp = session.updated_at.as_millisecond();
             SavedSession {
                 path,

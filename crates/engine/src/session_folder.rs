@@ -1,0 +1,43 @@
+//! The folder of a session on this machine: for readable files, and for paths that clients here are told. What the log
+//! keeps beside its records is asked of the log.
+
+use std::path::{Path, PathBuf};
+
+use ostler_recorder::log_folder;
+use ostler_types::{Session, SessionId};
+
+use crate::engine::Engine;
+
+/// The folders of all sessions.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionFolders {
+    sessions: PathBuf,
+}
+
+impl SessionFolders {
+    pub(crate) fn new(data_dir: &Path) -> SessionFolders {
+        SessionFolders { sessions: data_dir.join("sessions") }
+    }
+
+    /// The folder of a session.
+    pub(crate) fn of(&self, id: SessionId) -> PathBuf {
+        self.sessions.join(id.to_string())
+    }
+}
+
+impl Engine {
+    /// Where the readable files of a session are.
+    pub fn readable_folder(&self, session: &Session) -> PathBuf {
+        log_folder(session, &self.shared.folders.of(session.id))
+    }
+
+    /// The path of a session's log, for a client on this machine to be told.
+    pub fn log_path(&self, id: SessionId) -> PathBuf {
+        self.shared.folders.of(id).join("events.ndjson")
+    }
+
+    /// The path of a file beside a session's log, for a client on this machine to be told.
+    pub fn file_path(&self, id: SessionId, reference: &str) -> PathBuf {
+        self.shared.folders.of(id).join(reference)
+    }
+}
