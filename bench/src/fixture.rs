@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ostler_eventlog::{Disk, FileLog, Log, RealDisk};
-use ostler_index::{Index, Text, Update, Used};
+use ostler_index::{Index, SqliteIndex, Text, Update, Used};
 use ostler_types::{Event, Record, SessionId, State};
 
 use disk::Unsynced;
@@ -67,7 +67,7 @@ impl Fixture {
 
     async fn write(&self) -> Result<()> {
         let log = FileLog::open(&self.data, Arc::new(Unsynced))?;
-        let (index, _) = Index::open(&self.data.join("index.db"))?;
+        let (index, _) = SqliteIndex::open(&self.data.join("index.db"))?;
         let writer = Writer { log, index, data: self.data.clone() };
         let all =
             stream::iter(0..self.sessions).map(|index| writer.ordinary(index)).buffer_unordered(AT_ONCE);
@@ -82,7 +82,7 @@ impl Fixture {
 
 struct Writer {
     log: FileLog,
-    index: Index,
+    index: SqliteIndex,
     data: PathBuf,
 }
 

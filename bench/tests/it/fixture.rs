@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ostler_bench::fixture::Fixture;
 use ostler_eventlog::{FileLog, Log, RealDisk};
-use ostler_index::{Filter, Index, Opened};
+use ostler_index::{Filter, Index, Opened, SqliteIndex};
 
 #[tokio::test]
 async fn a_fixture_is_whole_settled_and_listed() {
@@ -16,7 +16,7 @@ async fn a_fixture_is_whole_settled_and_listed() {
     assert_eq!(log.last_seq(Fixture::id(3)).await.unwrap(), 6);
     let check = log.check(fixture.long_id()).await.unwrap();
     assert!(check.damage.is_none() && check.records >= 5000, "{check:?}");
-    let (index, opened) = Index::open(&fixture.data.join("index.db")).unwrap();
+    let (index, opened) = SqliteIndex::open(&fixture.data.join("index.db")).unwrap();
     assert_eq!(opened, Opened::Existing);
     assert_eq!(index.position(fixture.long_id()).await.unwrap(), check.records);
     let page = index.list(Filter { limit: 5, ..Filter::default() }).await.unwrap();

@@ -15,7 +15,7 @@ use ostler_doors::jsonl::JsonlDoor;
 use ostler_doors::{Access, Listeners, Logins, ServeError, Token, TokenError, serve};
 use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock, UnfitWorkspace};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
-use ostler_index::{Index, IndexError};
+use ostler_index::{IndexError, SqliteIndex};
 use ostler_models::Models;
 use ostler_process::ProgramFinder;
 use tokio::task::JoinHandle;
@@ -105,7 +105,7 @@ impl Daemon {
         let (config, environment) = (&settings.config, &settings.environment);
         let workshop = Workshop::open(config, environment, data_dir, settings.at_rest);
         let listeners = Listeners::bind(settings.listen, &socket_path(data_dir)).await?;
-        let (index, index_opened) = Index::open(&data_dir.join("index.db"))?;
+        let (index, index_opened) = SqliteIndex::open(&data_dir.join("index.db"))?;
         let token = Arc::new(Token::open(&token_path(data_dir))?);
         let workshop = workshop.await;
         let secrets = secrets::known(config, environment);
@@ -126,7 +126,7 @@ impl Daemon {
         let native: Arc<dyn Agent> = Arc::new(native);
         let engine = Engine::start(EngineConfig {
             log,
-            index,
+            index: Arc::new(index),
             index_opened,
             data_dir: data_dir.clone(),
             agents: workshop.agents.for_engine().chain([("native".to_owned(), native)]).collect(),

@@ -28,7 +28,7 @@ pub struct EngineConfig {
     /// The truth.
     pub log: Arc<dyn Log>,
     /// The view for listing and searching.
-    pub index: Index,
+    pub index: Arc<dyn Index>,
     /// Whether that view was found, or has to be made from the logs.
     pub index_opened: Opened,
     /// Where the views beside each log go, and the remembered rules.

@@ -57,7 +57,7 @@ pub(crate) struct Shared {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) views: ViewFiles,
     pub(crate) folders: SessionFolders,
-    pub(crate) index: Index,
+    pub(crate) index: Arc<dyn Index>,
     pub(crate) agents: HashMap<String, Arc<dyn Agent>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rules: Rules,

@@ -15,15 +15,17 @@ mod list;
 mod readers;
 mod schema;
 mod search;
+mod sqlite_index;
 mod update;
 mod usage;
 mod workspaces;
 mod writer;
 
 pub use error::IndexError;
-pub use index::{Counts, Index};
+pub use index::Index;
 pub use list::{Filter, Listed, Listing, Source};
 pub use schema::Opened;
+pub use sqlite_index::{Counts, SqliteIndex};
 pub use update::{Text, Update, Used};
 pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow, UsageSum};
 pub use workspaces::workspaces;

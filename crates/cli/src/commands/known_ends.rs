@@ -4,21 +4,21 @@
 use std::path::Path;
 
 use ostler_eventlog::{FileLog, Log};
-use ostler_index::Index;
+use ostler_index::{Index, SqliteIndex};
 use ostler_recorder::{Snapshot, decode_snapshot};
 use ostler_types::SessionId;
 
 /// The snapshots and the index of a data directory without a daemon.
 pub(super) struct KnownEnds<'a> {
     log: &'a FileLog,
-    index: Option<Index>,
+    index: Option<SqliteIndex>,
 }
 
 impl<'a> KnownEnds<'a> {
     /// An index that is missing or cannot be read knows nothing, and is not made here.
     pub(super) fn open(data_dir: &Path, log: &'a FileLog) -> KnownEnds<'a> {
         let path = data_dir.join("index.db");
-        let index = path.exists().then(|| Index::open(&path).ok()).flatten().map(|(index, _)| index);
+        let index = path.exists().then(|| SqliteIndex::open(&path).ok()).flatten().map(|(index, _)| index);
         KnownEnds { log, index }
     }
 

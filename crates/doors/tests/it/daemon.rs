@@ -18,7 +18,7 @@ use ostler_doors::{
 };
 use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
-use ostler_index::Index;
+use ostler_index::SqliteIndex;
 use ostler_types::{
     Ability, Clock, FileChange, Message, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy,
     Role, Secrets, Session, ToolKind, ToolSpec,
@@ -109,7 +109,7 @@ impl Daemon {
         std::fs::create_dir_all(dir.path().join("workspace")).unwrap();
         let data = dir.path().join("data");
         let log = Arc::new(opened(&data, disk).await);
-        let (index, index_opened) = Index::open(&data.join("index.db")).unwrap();
+        let (index, index_opened) = SqliteIndex::open(&data.join("index.db")).unwrap();
         let token = Arc::new(Token::open(&data.join("token")).unwrap().with_pace(pace));
         let gate = Arc::new(Semaphore::new(0));
         let agent: Arc<dyn Agent> = agent.unwrap_or_else(|| Arc::new(ScriptedAgent { gate: gate.clone() }));
@@ -117,7 +117,7 @@ impl Daemon {
         let agents: HashMap<_, _> = more_agents.into_iter().chain(["native"]).map(named).collect();
         let engine = Engine::start(EngineConfig {
             log,
-            index,
+            index: Arc::new(index),
             index_opened,
             data_dir: data.clone(),
             agents,

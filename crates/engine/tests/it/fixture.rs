@@ -10,7 +10,7 @@ use ostler_checkpoint::Store;
 use ostler_engine::{Engine, EngineConfig, EngineError};
 use ostler_eventlog::{Disk, FileLog, Log, OpenError, RealDisk};
 use ostler_git::{Isolation, Worktrees};
-use ostler_index::Index;
+use ostler_index::SqliteIndex;
 use ostler_testing::agent::ScriptedAgent;
 use ostler_testing::clock::FixedClock;
 use ostler_types::{
@@ -73,11 +73,11 @@ impl Place {
         })
         .await;
         let log = opened.expect("the directory was opened");
-        let (index, index_opened) = Index::open(&self.data().join("index.db")).unwrap();
+        let (index, index_opened) = SqliteIndex::open(&self.data().join("index.db")).unwrap();
         let known = |name: &&str| ((*name).to_owned(), agent.clone() as Arc<dyn Agent>);
         let engine = Engine::start(EngineConfig {
             log: log.clone(),
-            index,
+            index: Arc::new(index),
             index_opened,
             data_dir: self.data().to_owned(),
             agents: names.iter().map(known).collect::<HashMap<_, _>>(),

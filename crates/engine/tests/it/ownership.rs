@@ -8,7 +8,7 @@ use std::time::Duration;
 use ostler_agent::Agent;
 use ostler_engine::{Engine, EngineConfig, EngineError, Item};
 use ostler_eventlog::{Log, LogError};
-use ostler_index::Index;
+use ostler_index::SqliteIndex;
 use ostler_testing::agent::{ScriptedAgent, stream};
 use ostler_testing::clock::FixedClock;
 use ostler_testing::shared_log::SharedLog;
@@ -29,10 +29,10 @@ struct Node {
 impl Node {
     fn start(log: &Arc<SharedLog>, clock: &Arc<FixedClock>) -> Node {
         let (dir, agent) = (tempfile::tempdir().unwrap(), ScriptedAgent::new());
-        let (index, index_opened) = Index::open(&dir.path().join("index.db")).unwrap();
+        let (index, index_opened) = SqliteIndex::open(&dir.path().join("index.db")).unwrap();
         let engine = Engine::start(EngineConfig {
             log: log.clone(),
-            index,
+            index: Arc::new(index),
             index_opened,
             data_dir: dir.path().to_owned(),
             agents: HashMap::from([("native".to_owned(), agent.clone() as Arc<dyn Agent>)]),

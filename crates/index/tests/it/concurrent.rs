@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ostler_index::Filter;
+use ostler_index::{Filter, Index};
 
 use crate::{Fixture, id, numbers, session, update};
 

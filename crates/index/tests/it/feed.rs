@@ -1,6 +1,6 @@
 //! Updates: what counts as news, how far the index is, what removal takes away, what failure keeps.
 
-use ostler_index::{Counts, Filter, Index, IndexError, Opened};
+use ostler_index::{Counts, Filter, Index, IndexError, Opened, SqliteIndex};
 use ostler_types::Session;
 use rusqlite::Connection;
 
@@ -170,5 +170,5 @@ async fn what_is_queued_when_the_index_is_dropped_is_committed() {
 #[test]
 fn the_index_can_be_shared() {
     fn shared<T: Send + Sync>() {}
-    shared::<Index>();
+    shared::<SqliteIndex>();
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ostler_index::{Filter, Index, IndexError, Opened};
+use ostler_index::{Filter, Index, IndexError, Opened, SqliteIndex};
 use rusqlite::Connection;
 
 use crate::{Fixture, id, numbers, session, update};
@@ -50,7 +50,7 @@ async fn what_is_no_index_is_moved_aside() {
     for (n, content) in contents.iter().cycle().take(12).enumerate() {
         fs::write(&path, content).unwrap();
         fs::write(dir.path().join("index.db-wal"), "stale").unwrap();
-        let (index, opened) = Index::open(&path).unwrap();
+        let (index, opened) = SqliteIndex::open(&path).unwrap();
         assert_eq!(opened, Opened::Empty);
         index.update(update(session(1, 1), 0, 1, &[])).await.unwrap();
         assert_eq!(numbers(&index.list(Filter::default()).await.unwrap()), [1]);
@@ -70,12 +70,12 @@ async fn another_version_is_made_anew_and_an_unfinished_file_is_finished() {
     let Fixture { dir, index } = fixture;
     drop(index);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
-    let (index, opened) = Index::open(&path).unwrap();
+    let (index, opened) = SqliteIndex::open(&path).unwrap();
     assert_eq!(opened, Opened::Empty);
     assert_eq!(numbers(&index.list(Filter::default()).await.unwrap()), [0u128; 0]);
     drop(index);
     fs::write(&path, "").unwrap();
-    assert_eq!(Index::open(&path).unwrap().1, Opened::Empty);
+    assert_eq!(SqliteIndex::open(&path).unwrap().1, Opened::Empty);
     assert!(!dir.path().join("index.db.bad-1").exists());
 }
 
@@ -98,7 +98,7 @@ async fn damage_that_shows_later_is_an_error_and_clearing_mends_it() {
     let mut content = fs::read(&path).unwrap();
     content[page - 4096..page].fill(0x5a);
     fs::write(&path, &content).unwrap();
-    let (index, opened) = Index::open(&path).unwrap();
+    let (index, opened) = SqliteIndex::open(&path).unwrap();
     assert_eq!(opened, Opened::Existing);
     let error = index.list(Filter::default()).await.unwrap_err();
     assert!(
@@ -126,7 +126,7 @@ async fn after_a_kill_row_texts_and_position_agree() {
         }
         let copy = tempfile::tempdir().unwrap();
         copy_files(&fixture.path(), &copy.path().join("index.db"));
-        let (index, _) = Index::open(&copy.path().join("index.db")).unwrap();
+        let (index, _) = SqliteIndex::open(&copy.path().join("index.db")).unwrap();
         let position = index.position(id(1)).await.unwrap();
         assert!(position >= step / 3 * 3 && position <= step, "{position} of {step}");
         let listing = index.list(Filter::default()).await.unwrap();

@@ -1,6 +1,6 @@
 //! Order, filters and pages.
 
-use ostler_index::{Filter, IndexError};
+use ostler_index::{Filter, Index, IndexError};
 use ostler_types::{Session, SessionStatus};
 
 use crate::{Fixture, id, numbers, session, update};

@@ -13,7 +13,7 @@ mod usage;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use ostler_index::{Filter, Index, Listing, Opened, Text, Update, UsageQuery, UsageReport};
+use ostler_index::{Filter, Index, Listing, Opened, SqliteIndex, Text, Update, UsageQuery, UsageReport};
 use ostler_types::{Event, MessageId, NewSession, Role, Session, SessionId, create};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -21,13 +21,13 @@ use uuid::Uuid;
 /// An index in a folder of its own.
 struct Fixture {
     dir: TempDir,
-    index: Index,
+    index: SqliteIndex,
 }
 
 impl Fixture {
     fn new() -> Fixture {
         let dir = tempfile::tempdir().unwrap();
-        let (index, opened) = Index::open(&dir.path().join("index.db")).unwrap();
+        let (index, opened) = SqliteIndex::open(&dir.path().join("index.db")).unwrap();
         assert_eq!(opened, Opened::Empty);
         Fixture { dir, index }
     }
@@ -40,7 +40,7 @@ impl Fixture {
     fn reopen(self) -> (Fixture, Opened) {
         let Fixture { dir, index } = self;
         drop(index);
-        let (index, opened) = Index::open(&dir.path().join("index.db")).unwrap();
+        let (index, opened) = SqliteIndex::open(&dir.path().join("index.db")).unwrap();
         (Fixture { dir, index }, opened)
     }
 

@@ -1,6 +1,6 @@
 //! The index is a function of the logs: however they are fed, the answers are the same.
 
-use ostler_index::{Filter, Listing, Update, UsageBy, UsageQuery, UsageReport, Used};
+use ostler_index::{Filter, Index, Listing, Update, UsageBy, UsageQuery, UsageReport, Used};
 use ostler_types::{Cost, SessionStatus, Usage};
 use proptest::prelude::{Strategy, any, prop, proptest};
 use proptest::test_runner::Config;

@@ -1,6 +1,6 @@
 //! Full-text search: what is found, where, and that nothing typed is an error.
 
-use ostler_index::{Filter, Source};
+use ostler_index::{Filter, Index, Source};
 use ostler_types::{MessageId, Role, Session};
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! What models were used for: fed once, summed up every way, removed with its session.
 
 use jiff::Timestamp;
-use ostler_index::{Update, UsageBy, UsageQuery, UsageReport, UsageSum, Used};
+use ostler_index::{Index, Update, UsageBy, UsageQuery, UsageReport, UsageSum, Used};
 use ostler_types::{Cost, Session, Usage};
 
 use crate::{Fixture, id, session, update};
