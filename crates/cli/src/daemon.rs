@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ostler_agent::Agent;
 use ostler_agent_native::{ContextSettings, NativeAgent, loop_tools};
+use ostler_documents::{Documents, FileDocuments};
 use ostler_doors::acp::AcpDoor;
 use ostler_doors::gateway::GatewayDoor;
 use ostler_doors::http::{Configured, HttpDoor, HttpSettings};
@@ -101,9 +102,10 @@ impl Daemon {
     pub async fn start(settings: DaemonSettings) -> Result<Daemon, StartError> {
         let data_dir = &settings.data_dir;
         let log = Arc::new(FileLog::open(data_dir, settings.disk.clone())?);
+        let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(data_dir));
         // Recovery may start turns, so everything that can fail comes before the engine.
         let (config, environment) = (&settings.config, &settings.environment);
-        let workshop = Workshop::open(config, environment, data_dir, settings.at_rest);
+        let workshop = Workshop::open(config, environment, data_dir, &documents, settings.at_rest);
         let listeners = Listeners::bind(settings.listen, &socket_path(data_dir)).await?;
         let (index, index_opened) = SqliteIndex::open(&data_dir.join("index.db"))?;
         let token = Arc::new(Token::open(&token_path(data_dir))?);
@@ -128,6 +130,7 @@ impl Daemon {
             log,
             index: Arc::new(index),
             index_opened,
+            documents: documents.clone(),
             data_dir: data_dir.clone(),
             agents: workshop.agents.for_engine().chain([("native".to_owned(), native)]).collect(),
             clock: Arc::new(SystemClock),
@@ -140,12 +143,12 @@ impl Daemon {
             secrets: secrets.clone(),
             idle_after: settings.idle_after,
             at_rest: settings.at_rest,
-        });
+        })
+        .await;
         let workspace = gateway::workspace(&settings, &unfit);
         let http = http_settings(config, workspace, models, &workshop);
         let address = listeners.address();
-        let logins = data_dir.join("logins.json");
-        let logins = Arc::new(Logins::open(&logins, token.clone(), Arc::new(SystemClock), address));
+        let logins = Arc::new(Logins::open(documents, token.clone(), Arc::new(SystemClock), address).await);
         let token = (settings.config.server.auth == Auth::On).then_some(token);
         let gateway = open_gateway(&settings, &engine, &http, token.clone()).await;
         let mut door = HttpDoor::new(engine.clone(), http)

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
+use ostler_documents::Documents;
 use ostler_doors::{Brought, BroughtRule, BroughtServer};
 use ostler_engine::WorkspaceApproval;
 use ostler_mcp::{ServerConfig, Transport};
@@ -59,8 +60,8 @@ struct Project {
 
 impl Projects {
     /// Those of a daemon with this data directory.
-    pub fn open(data_dir: &Path) -> Projects {
-        let accepted = Accepted::load(data_dir.join("workspace-rules.json"));
+    pub async fn open(data_dir: &Path, documents: Arc<dyn Documents>) -> Projects {
+        let accepted = Accepted::load(documents).await;
         let baselines = Arc::new(Baselines::load(data_dir.join("workspace-checks.json")));
         Projects { accepted, baselines, revoked: Mutex::default(), warned: Mutex::default() }
     }
@@ -84,17 +85,16 @@ impl Projects {
         if !trusted {
             lock(&self.revoked).insert(workspace.clone());
         }
+        let rules = if trusted { self.read(workspace.clone()).await.settings.rules } else { Vec::new() };
+        self.accepted.set(&workspace, rules).await.map_err(std::io::Error::other)?;
         let projects = Arc::clone(self);
         let noted = tokio::task::spawn_blocking(move || {
-            let rules = if trusted { Project::read(&workspace).settings.rules } else { Vec::new() };
-            projects.accepted.set(&workspace, rules)?;
             projects.baselines.accept(&workspace);
             if trusted {
                 lock(&projects.revoked).remove(&workspace);
             }
-            Ok(())
         });
-        noted.await.map_err(std::io::Error::other)?
+        noted.await.map_err(std::io::Error::other)
     }
 
     /// What a workspace says, for people: nothing of it is done.

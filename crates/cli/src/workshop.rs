@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent_native::{More, MoreFor, MoreTools};
 use ostler_checkpoint::{Limits as CheckpointLimits, Store};
+use ostler_documents::Documents;
 use ostler_doors::{Brought, ToolServers};
 use ostler_git::{Isolation, Worktrees};
 use ostler_mcp::{Launch, Limits, McpServers, Prepared, ServerConfig, SpawnFn, Transport};
@@ -57,9 +58,10 @@ impl Workshop {
         config: &Config,
         environment: &Environment,
         data_dir: &Path,
+        documents: &Arc<dyn Documents>,
         at_rest: bool,
     ) -> Workshop {
-        let projects = Arc::new(Projects::open(data_dir));
+        let projects = Arc::new(Projects::open(data_dir, Arc::clone(documents)).await);
         if at_rest {
             let tools = Arc::new(Tools::new(ToolSettings::default()));
             let servers = Arc::new(Servers::none(Arc::clone(&projects)));

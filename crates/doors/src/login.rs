@@ -1,19 +1,16 @@
 //! How people come in by the page: a one-time code, which the page trades for a cookie. Codes live in memory only;
-//! cookies outlive the daemon, as digests in a file that only its owner can read. Where a cookie is shown and which
+//! cookies outlive the daemon, as digests in the document `logins.json`, which only its owner can read. Where a cookie is shown and which
 //! requests it is enough for is left to `access`.
 //!
 //! A cookie counts only together with the token that was there when it was given: replacing the token ends every
 //! login.
 
-use std::fs::File;
-use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::{SignedDuration, Timestamp};
+use ostler_documents::{Document, DocumentError, Documents};
 use ostler_types::Clock;
-use ostler_workspace_fs::{ReplaceOptions, replace_file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
@@ -29,23 +26,24 @@ const CODES: usize = 16;
 const LOGIN_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// How many cookies there can be at a time; the oldest gives way.
 const LOGINS: usize = 64;
-/// The file is far smaller than this.
-const MAX_BYTES: u64 = 64 * 1024;
-
 /// Knows the codes and the cookies that let in.
 pub struct Logins {
-    path: PathBuf,
     token: Arc<Token>,
     clock: Arc<dyn Clock>,
     /// Where the page is, for those who come by TCP.
     address: Option<SocketAddr>,
-    known: Mutex<Known>,
+    kept: Document<Vec<Login>>,
+    in_memory: Mutex<InMemory>,
 }
 
+/// What ends with the daemon.
 #[derive(Default)]
-struct Known {
+struct InMemory {
     codes: Vec<Code>,
+    /// Logins that could not be kept.
     logins: Vec<Login>,
+    /// The digests of logins that were ended, and are still kept because that could not be changed.
+    ended: Vec<String>,
 }
 
 struct Code {
@@ -54,7 +52,7 @@ struct Code {
 }
 
 /// A cookie that was given.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct Login {
     /// Of the cookie and the token, in hex.
     digest: String,
@@ -71,18 +69,15 @@ pub struct Invitation {
 
 impl Logins {
     /// Reads who is logged in. What cannot be read logs nobody in.
-    pub fn open(
-        path: &Path,
+    pub async fn open(
+        documents: Arc<dyn Documents>,
         token: Arc<Token>,
         clock: Arc<dyn Clock>,
         address: Option<SocketAddr>,
     ) -> Logins {
-        let logins = read(path).unwrap_or_else(|error| {
-            tracing::warn!(%error, "{} cannot be read; everybody has to log in again", path.display());
-            Vec::new()
-        });
-        let known = Mutex::new(Known { codes: Vec::new(), logins });
-        Logins { path: path.to_owned(), token, clock, address, known }
+        let consequence = "everybody has to log in again, and logins end with the daemon until it is removed";
+        let kept = Document::load(documents, "logins.json", consequence).await;
+        Logins { token, clock, address, kept, in_memory: Mutex::default() }
     }
 
     /// A new code, as the address that uses it; none where the page has no address.
@@ -91,36 +86,43 @@ impl Logins {
         let code = hex(&random::<16>()?);
         let (now, digest) = (self.clock.now(), digest(&code));
         let until = now.saturating_add(CODE_LIFETIME).unwrap_or(now);
-        let mut known = self.lock();
-        known.codes.retain(|code| code.until > now);
-        if known.codes.len() >= CODES {
-            known.codes.remove(0);
+        let mut in_memory = self.lock();
+        in_memory.codes.retain(|code| code.until > now);
+        if in_memory.codes.len() >= CODES {
+            in_memory.codes.remove(0);
         }
-        known.codes.push(Code { digest, until });
+        in_memory.codes.push(Code { digest, until });
         Ok(Some(Invitation { address: format!("{address}#code={code}"), expires_at: until }))
     }
 
     /// Trades a code for a cookie. A code is good for one.
-    pub(crate) fn log_in(&self, code: &str) -> std::io::Result<Option<String>> {
-        let (now, shown) = (self.clock.now(), digest(code));
-        let mut known = self.lock();
-        known.codes.retain(|code| code.until > now);
-        // Each is looked at, so that the time says nothing about which it was.
-        let held = known.codes.len();
-        known.codes.retain(|code| !bool::from(code.digest.ct_eq(&shown)));
-        if known.codes.len() == held {
+    pub(crate) async fn log_in(&self, code: &str) -> std::io::Result<Option<String>> {
+        let now = self.clock.now();
+        if !self.take_code(code, now) {
             return Ok(None);
         }
         let cookie = hex(&random::<32>()?);
-        let Some(digest) = self.kept(&digest(&cookie)) else { return Ok(None) };
+        let Some(digest) = self.digest_kept(&digest(&cookie)) else { return Ok(None) };
         let expires_at = now.saturating_add(LOGIN_LIFETIME).unwrap_or(now);
-        known.logins.retain(|login| login.expires_at > now);
-        if known.logins.len() >= LOGINS {
-            known.logins.remove(0);
+        let login = Login { digest: hex(&digest), expires_at };
+        let add = |logins: &mut Vec<Login>| add(logins, login.clone(), now);
+        let kept: Result<(), DocumentError> = self.kept.change(|logins| Ok(add(logins))).await;
+        if let Err(error) = kept {
+            tracing::warn!(%error, "a login was not kept; it ends with the daemon");
+            add(&mut self.lock().logins);
         }
-        known.logins.push(Login { digest: hex(&digest), expires_at });
-        self.keep(&known.logins);
         Ok(Some(cookie))
+    }
+
+    /// Whether this is a code that lets in; then it does so no more.
+    fn take_code(&self, code: &str, now: Timestamp) -> bool {
+        let shown = digest(code);
+        let mut in_memory = self.lock();
+        in_memory.codes.retain(|code| code.until > now);
+        // Each is looked at, so that the time says nothing about which it was.
+        let held = in_memory.codes.len();
+        in_memory.codes.retain(|code| !bool::from(code.digest.ct_eq(&shown)));
+        in_memory.codes.len() < held
     }
 
     /// Waits until somebody may be told that its code is wrong.
@@ -130,24 +132,26 @@ impl Logins {
 
     /// Whether the cookie with this digest lets in.
     pub(crate) fn knows(&self, cookie: &Digest) -> bool {
-        let Some(digest) = self.kept(cookie) else { return false };
+        let Some(digest) = self.digest_kept(cookie) else { return false };
         let (now, digest) = (self.clock.now(), hex(&digest));
-        let known = self.lock();
-        let live = known.logins.iter().filter(|login| login.expires_at > now);
+        let (kept, in_memory) = (self.kept.get().unwrap_or_default(), self.lock());
+        let known = kept.iter().take(LOGINS).chain(&in_memory.logins);
+        let live = known.filter(|login| login.expires_at > now && !in_memory.ended.contains(&login.digest));
         let found = live
             .fold(Choice::from(0), |found, login| found | login.digest.as_bytes().ct_eq(digest.as_bytes()));
         found.into()
     }
 
     /// Forgets the cookie with this digest.
-    pub(crate) fn log_out(&self, cookie: &Digest) {
-        let Some(digest) = self.kept(cookie) else { return };
+    pub(crate) async fn log_out(&self, cookie: &Digest) {
+        let Some(digest) = self.digest_kept(cookie) else { return };
         let digest = hex(&digest);
-        let mut known = self.lock();
-        let before = known.logins.len();
-        known.logins.retain(|login| login.digest != digest);
-        if known.logins.len() != before {
-            self.keep(&known.logins);
+        self.lock().logins.retain(|login| login.digest != digest);
+        let removed: Result<(), DocumentError> =
+            self.kept.change(|logins| Ok(logins.retain(|login| login.digest != digest))).await;
+        if let Err(error) = removed {
+            tracing::warn!(%error, "a login that was ended is still kept; it counts again when the daemon is restarted");
+            self.lock().ended.push(digest);
         }
     }
 
@@ -175,36 +179,21 @@ impl Logins {
     }
 
     /// What is kept of a cookie; none while there is no token.
-    fn kept(&self, cookie: &Digest) -> Option<Digest> {
+    fn digest_kept(&self, cookie: &Digest) -> Option<Digest> {
         let token = self.token.digest()?;
         Some(Sha256::new().chain_update(cookie).chain_update(token).finalize().into())
     }
 
-    /// Writes down who is logged in. Where that fails, a login counts until the daemon stops.
-    fn keep(&self, logins: &[Login]) {
-        let kept = serde_json::to_vec_pretty(logins)
-            .map_err(std::io::Error::from)
-            .and_then(|content| replace_file(&self.path, &content, ReplaceOptions::STATE));
-        if let Err(error) = kept {
-            tracing::warn!(%error, "{} cannot be written; logins end with the daemon", self.path.display());
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().expect("no code panics while it holds the logins")
+    fn lock(&self) -> MutexGuard<'_, InMemory> {
+        self.in_memory.lock().expect("no code panics while it holds the logins")
     }
 }
 
-fn read(path: &Path) -> std::io::Result<Vec<Login>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    if file.metadata()?.len() > MAX_BYTES {
-        return Err(std::io::Error::other("it is too large"));
+/// Adds a login in place of those that have expired, or of the oldest.
+fn add(logins: &mut Vec<Login>, login: Login, now: Timestamp) {
+    logins.retain(|login| login.expires_at > now);
+    if logins.len() >= LOGINS {
+        logins.remove(0);
     }
-    let mut logins: Vec<Login> = serde_json::from_reader(file)?;
-    logins.truncate(LOGINS);
-    Ok(logins)
+    logins.push(login);
 }

@@ -379,14 +379,8 @@ impl Actor {
         // A review is of one change; there is nothing to remember for others.
         let asked = asked.filter(|approval| approval.tool != PATCH_REVIEW);
         let Some(rule) = asked.map(|approval| approval.rule.clone()) else { return Ok(()) };
-        let shared = self.session.shared.clone();
-        let kept = tokio::task::spawn_blocking(move || shared.rules.add(rule)).await;
-        let failed = |why: String| LogError::Io(format!("the rule cannot be remembered: {why}"));
-        match kept {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(failed(error.to_string()).into()),
-            Err(error) => Err(failed(error.to_string()).into()),
-        }
+        let kept = self.session.shared.rules.add(rule).await;
+        kept.map_err(|error| LogError::Io(format!("the rule cannot be remembered: {error}")).into())
     }
 }
 

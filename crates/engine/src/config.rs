@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use jiff::{Timestamp, TimestampRound, Unit};
 use ostler_agent::Agent;
 use ostler_checkpoint::Store;
+use ostler_documents::Documents;
 use ostler_eventlog::Log;
 use ostler_git::Worktrees;
 use ostler_index::{Index, Opened};
@@ -31,7 +32,9 @@ pub struct EngineConfig {
     pub index: Arc<dyn Index>,
     /// Whether that view was found, or has to be made from the logs.
     pub index_opened: Opened,
-    /// Where the views beside each log go, and the remembered rules.
+    /// The remembered rules, the workspaces that are trusted, the projects.
+    pub documents: Arc<dyn Documents>,
+    /// Where the views beside each log go.
     pub data_dir: PathBuf,
     /// Who runs turns, by name. `native` is the default of every door.
     pub agents: HashMap<String, Arc<dyn Agent>>,

@@ -99,14 +99,14 @@ pub(crate) struct Handle {
 impl Engine {
     /// Starts an engine. Sessions that were left in a hurry are recovered in the background, so
     /// that starting costs the same however many there are.
-    pub fn start(config: EngineConfig) -> Engine {
+    pub async fn start(config: EngineConfig) -> Engine {
+        let documents = &config.documents;
         let shared = Arc::new(Shared {
             views: ViewFiles::start(config.log.clone(), SessionFolders::new(&config.data_dir)),
             folders: SessionFolders::new(&config.data_dir),
-            rules: Rules::load(config.data_dir.join("rules.json"), config.rules)
-                .with_workspaces(config.workspace_approval),
-            trust: Trust::load(config.data_dir.join("trust.json")),
-            projects: Projects::load(config.data_dir.join("projects.json")),
+            rules: Rules::load(documents, config.rules).await.with_workspaces(config.workspace_approval),
+            trust: Trust::load(documents).await,
+            projects: Projects::load(documents).await,
             checkpoints: config.checkpoints,
             worktrees: config.worktrees,
             closed: config.closed,
@@ -225,13 +225,8 @@ impl Engine {
 
     /// Trusts a workspace from now on, or no longer. It holds once it is on disk.
     pub async fn trust(&self, workspace: String, trusted: bool) -> Result<(), EngineError> {
-        let shared = Arc::clone(&self.shared);
-        let kept = tokio::task::spawn_blocking(move || shared.trust.set(&workspace, trusted)).await;
-        let failed = |why: String| LogError::Io(format!("trust cannot be remembered: {why}"));
-        match kept {
-            Ok(kept) => kept.map_err(|error| failed(error.to_string()).into()),
-            Err(error) => Err(failed(error.to_string()).into()),
-        }
+        let kept = self.shared.trust.set(&workspace, trusted).await;
+        kept.map_err(|error| LogError::Io(format!("trust cannot be remembered: {error}")).into())
     }
 
     /// Where times and ids come from.

@@ -1,16 +1,15 @@
 //! Projects: workspaces that their owner has registered, in the order in which that was done. Kept in
-//! `projects.json`, replaced atomically. Sessions belong to a project by their workspace and know nothing of it, so
+//! the document `projects.json`. Sessions belong to a project by their workspace and know nothing of it, so
 //! that taking a project off the list loses none of them.
 
-use std::io::{Error, ErrorKind};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use ostler_documents::{Document, DocumentError, Documents};
 use ostler_eventlog::LogError;
 use ostler_types::{Refusal, RefusalCode, RefusalKind};
-use ostler_workspace_fs::{ReplaceOptions, replace_file};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 use crate::engine::Engine;
@@ -18,7 +17,8 @@ use crate::error::EngineError;
 
 /// How many projects there can be.
 const LIMIT: usize = 10_000;
-/// The version of the file.
+/// The name of the document, and its version.
+const NAME: &str = "projects.json";
 const VERSION: u32 = 1;
 
 /// A registered workspace.
@@ -37,8 +37,10 @@ pub struct Project {
 impl Engine {
     /// The projects, in the order in which they were added.
     pub fn projects(&self) -> Result<Vec<Project>, EngineError> {
-        let known = self.shared.projects.lock();
-        known.clone().ok_or_else(|| failed(&unreadable()))
+        match self.shared.projects.0.get() {
+            Some(known) => Ok(known.data.clone()),
+            None => Err(failed(&DocumentError::Unreadable { name: NAME })),
+        }
     }
 
     /// Registers a directory. It is one of the projects once it is on disk.
@@ -60,7 +62,7 @@ impl Engine {
                 return Err(Refusal::new(RefusalKind::TooMany, "too_many_projects", message)
                     .hint("remove those that are no longer used"));
             }
-            projects.push(added);
+            projects.push(added.clone());
             Ok(())
         })
         .await?;
@@ -107,86 +109,76 @@ impl Engine {
 
     async fn change_projects(
         &self,
-        change: impl FnOnce(&mut Vec<Project>) -> Result<(), Refusal> + Send + 'static,
+        change: impl Fn(&mut Vec<Project>) -> Result<(), Refusal>,
     ) -> Result<(), EngineError> {
-        let shared = Arc::clone(&self.shared);
-        match tokio::task::spawn_blocking(move || shared.projects.change(change)).await {
-            Ok(changed) => changed,
-            Err(error) => Err(failed(&Error::other(error))),
-        }
+        self.shared.projects.change(change).await
     }
 }
 
-/// The list, and where it is kept.
-#[derive(Debug)]
-pub(crate) struct Projects {
-    path: PathBuf,
-    /// `None` when the file is there and cannot be read: then it is not written over.
-    known: Mutex<Option<Vec<Project>>>,
+/// The list.
+pub(crate) struct Projects(Document<Kept>);
+
+/// The document.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    #[serde(deserialize_with = "this_version")]
+    version: u32,
+    data: Vec<Project>,
 }
 
-/// The file.
-#[derive(Serialize, Deserialize)]
-struct Kept<T> {
-    version: u32,
-    data: T,
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept { version: VERSION, data: Vec::new() }
+    }
+}
+
+fn this_version<'a, D: Deserializer<'a>>(from: D) -> Result<u32, D::Error> {
+    match u32::deserialize(from)? {
+        VERSION => Ok(VERSION),
+        other => Err(serde::de::Error::custom(format!("it is of version {other}"))),
+    }
+}
+
+/// What a change of the list comes to.
+enum Unchanged {
+    Refused(Refusal),
+    Failed(DocumentError),
+}
+
+impl From<DocumentError> for Unchanged {
+    fn from(error: DocumentError) -> Unchanged {
+        Unchanged::Failed(error)
+    }
 }
 
 impl Projects {
     /// Reads what was kept.
-    pub(crate) fn load(path: PathBuf) -> Projects {
-        let known = match std::fs::read(&path) {
-            Ok(content) => match serde_json::from_slice::<Kept<Vec<Project>>>(&content) {
-                Ok(Kept { version: VERSION, data }) => Some(data),
-                Ok(Kept { version, .. }) => {
-                    tracing::warn!(version, "projects.json is of another version, and is left as it is");
-                    None
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "projects.json is not readable, and is left as it is");
-                    None
-                }
-            },
-            Err(error) if error.kind() == ErrorKind::NotFound => Some(Vec::new()),
-            Err(error) => {
-                tracing::warn!(%error, "projects.json cannot be read");
-                None
-            }
-        };
-        Projects { path, known: Mutex::new(known) }
+    pub(crate) async fn load(documents: &Arc<dyn Documents>) -> Projects {
+        Projects(Document::load(Arc::clone(documents), NAME, "no project is known").await)
     }
 
     /// Changes the list, one change at a time. It holds once it is on disk.
-    fn change(
+    async fn change(
         &self,
-        change: impl FnOnce(&mut Vec<Project>) -> Result<(), Refusal>,
+        change: impl Fn(&mut Vec<Project>) -> Result<(), Refusal>,
     ) -> Result<(), EngineError> {
-        let mut known = self.lock();
-        let mut next = known.clone().ok_or_else(|| failed(&unreadable()))?;
-        change(&mut next)?;
-        let written = serde_json::to_vec_pretty(&Kept { version: VERSION, data: &next })
-            .map_err(Error::from)
-            .and_then(|content| replace_file(&self.path, &content, ReplaceOptions::STATE));
-        written.map_err(|error| failed(&error))?;
-        *known = Some(next);
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Vec<Project>>> {
-        self.known.lock().expect("no code panics while it holds the projects")
+        let changed = self.0.change(|kept| change(&mut kept.data).map_err(Unchanged::Refused)).await;
+        changed.map_err(|unchanged| match unchanged {
+            Unchanged::Refused(refusal) => refusal.into(),
+            Unchanged::Failed(error) => failed(&error),
+        })
     }
 }
 
-fn unreadable() -> Error {
-    Error::other("projects.json cannot be read; mend or remove it, then start the daemon again")
-}
-
-fn failed(error: &Error) -> EngineError {
+fn failed(error: &DocumentError) -> EngineError {
     LogError::Io(format!("the projects are not kept: {error}")).into()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use ostler_documents::{Documents, FileDocuments};
     use ostler_types::Refusal;
     use uuid::Uuid;
 
@@ -202,54 +194,55 @@ mod tests {
         }
     }
 
-    fn add(projects: &Projects, number: u128) {
-        projects
-            .change(|known| {
-                known.push(project(number));
-                Ok(())
-            })
-            .unwrap();
+    async fn add(projects: &Projects, number: u128) {
+        let added = projects.change(|known| {
+            known.push(project(number));
+            Ok(())
+        });
+        added.await.unwrap();
     }
 
-    #[test]
-    fn projects_are_kept_in_order_and_two_at_once_are_both_kept() {
+    #[tokio::test]
+    async fn projects_are_kept_in_order_and_two_at_once_are_both_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("projects.json");
-        let projects = Projects::load(path.clone());
-        add(&projects, 3);
-        std::thread::scope(|scope| {
-            for number in 10..18 {
-                let projects = &projects;
-                scope.spawn(move || add(projects, number));
-            }
-        });
-        add(&projects, 1);
-        let known = Projects::load(path.clone()).lock().clone().unwrap();
-        assert_eq!(known.len(), 10);
-        assert_eq!((&known[0], &known[9]), (&project(3), &project(1)));
-        let written: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(dir.path()));
+        let projects = Arc::new(Projects::load(&documents).await);
+        add(&projects, 3).await;
+        let mut adding = tokio::task::JoinSet::new();
+        for number in 10..18 {
+            let projects = Arc::clone(&projects);
+            adding.spawn(async move { add(&projects, number).await });
+        }
+        adding.join_all().await;
+        add(&projects, 1).await;
+        let known = Projects::load(&documents).await.0.get().unwrap();
+        assert_eq!(known.data.len(), 10);
+        assert_eq!((&known.data[0], &known.data[9]), (&project(3), &project(1)));
+        let content = std::fs::read(dir.path().join("projects.json")).unwrap();
+        let written: serde_json::Value = serde_json::from_slice(&content).unwrap();
         assert_eq!(written["version"], 1);
         assert_eq!(written["data"][0]["path"], "/p/3");
     }
 
-    #[test]
-    fn what_is_refused_or_cannot_be_read_is_not_written_over() {
+    #[tokio::test]
+    async fn what_is_refused_or_cannot_be_read_is_not_written_over() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("projects.json");
-        let projects = Projects::load(path.clone());
-        add(&projects, 1);
+        let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(dir.path()));
+        let projects = Projects::load(&documents).await;
+        add(&projects, 1).await;
         let before = std::fs::read(&path).unwrap();
         let refused = projects.change(|known| {
             known.clear();
             Err(Refusal::conflict("no", "no"))
         });
-        assert!(refused.is_err());
+        assert!(refused.await.is_err());
         assert_eq!(std::fs::read(&path).unwrap(), before);
-        assert_eq!(projects.lock().as_ref().unwrap().len(), 1);
+        assert_eq!(projects.0.get().unwrap().data.len(), 1);
         for content in ["{", r#"{"version":2,"data":[]}"#] {
             std::fs::write(&path, content).unwrap();
-            let broken = Projects::load(path.clone());
-            assert!(broken.change(|_| Ok(())).is_err());
+            let broken = Projects::load(&documents).await;
+            assert!(broken.change(|_| Ok(())).await.is_err());
             assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
         }
     }

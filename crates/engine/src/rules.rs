@@ -1,12 +1,10 @@
 //! Calls that are allowed in every session: those of the configuration, and those that somebody
-//! answered `always` to. The latter are kept in `rules.json`, replaced atomically.
+//! answered `always` to. The latter are kept in the document `rules.json`.
 
-use std::io::{Error, ErrorKind, Result};
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::Arc;
 
+use ostler_documents::{Document, DocumentError, Documents};
 use ostler_types::{ApprovalPolicy, ReadProof, Rule, Session, ToolCall, ToolKind};
-use ostler_workspace_fs::{ReplaceOptions, replace_file};
 
 use crate::config::WorkspaceApproval;
 
@@ -24,30 +22,19 @@ pub(crate) struct Standing {
 
 /// The standing rules of a data directory.
 pub(crate) struct Rules {
-    path: PathBuf,
     configured: Vec<Rule>,
     /// What trusted workspaces say themselves.
     workspaces: Option<WorkspaceApproval>,
-    /// `None` when the file is there and cannot be read: then nothing is allowed by it, and it is
-    /// not written over.
-    remembered: Mutex<Option<Vec<Rule>>>,
+    /// While it cannot be read, nothing is allowed by it.
+    remembered: Document<Vec<Rule>>,
 }
 
 impl Rules {
     /// Reads what was remembered.
-    pub(crate) fn load(path: PathBuf, configured: Vec<Rule>) -> Rules {
-        let remembered = match std::fs::read(&path) {
-            Ok(content) => serde_json::from_slice(&content).map(Some).unwrap_or_else(|error| {
-                tracing::warn!(%error, "rules.json is not readable; every call asks again until it is mended or removed");
-                None
-            }),
-            Err(error) if error.kind() == ErrorKind::NotFound => Some(Vec::new()),
-            Err(error) => {
-                tracing::warn!(%error, "rules.json cannot be read; every call asks again");
-                None
-            }
-        };
-        Rules { path, configured, workspaces: None, remembered: Mutex::new(remembered) }
+    pub(crate) async fn load(documents: &Arc<dyn Documents>, configured: Vec<Rule>) -> Rules {
+        let consequence = "every call asks again until it is mended or removed";
+        let remembered = Document::load(Arc::clone(documents), "rules.json", consequence).await;
+        Rules { configured, workspaces: None, remembered }
     }
 
     /// The same, hearing what trusted workspaces say.
@@ -100,29 +87,25 @@ impl Rules {
         (trusted, proof): (bool, &ReadProof),
         more: &[Rule],
     ) -> bool {
-        let remembered = self.remembered.lock().expect("no code panics while it holds the rules");
+        let remembered = self.remembered.get().unwrap_or_default();
         let here = |rule: &&Rule| rule.workspace.as_ref().is_none_or(|of| of == workspace);
-        let standing = self.configured.iter().chain(remembered.iter().flatten()).chain(more).filter(here);
+        let standing = self.configured.iter().chain(remembered.iter()).chain(more).filter(here);
         policy.lets_through(call, trusted, proof, standing)
     }
 
     /// Remembers a rule for ever. It holds once it is on disk.
-    pub(crate) fn add(&self, rule: Rule) -> Result<()> {
-        let mut remembered = self.remembered.lock().expect("no code panics while it holds the rules");
-        let Some(known) = &*remembered else {
-            return Err(Error::other("rules.json cannot be read; mend or remove it"));
+    pub(crate) async fn add(&self, rule: Rule) -> Result<(), DocumentError> {
+        let add = |rules: &mut Vec<Rule>| {
+            if !rules.contains(&rule) {
+                rules.push(rule.clone());
+            }
+            if rules.len() > LIMIT {
+                let message = "rules.json is full; remove rules that are no longer wanted";
+                return Err(DocumentError::Storage(message.to_owned()));
+            }
+            Ok(())
         };
-        if known.contains(&rule) {
-            return Ok(());
-        }
-        if known.len() >= LIMIT {
-            return Err(Error::other("rules.json is full; remove rules that are no longer wanted"));
-        }
-        let mut rules = known.clone();
-        rules.push(rule);
-        replace_file(&self.path, &serde_json::to_vec_pretty(&rules)?, ReplaceOptions::STATE)?;
-        *remembered = Some(rules);
-        Ok(())
+        self.remembered.change(add).await
     }
 }
 
@@ -137,6 +120,10 @@ fn stricter(policy: &ApprovalPolicy, own: &ApprovalPolicy) -> ApprovalPolicy {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use ostler_documents::{Documents, FileDocuments};
     use ostler_types::{ApprovalPolicy, ReadProof, Rule, ToolCall, ToolCallId, ToolKind};
     use serde_json::json;
 
@@ -146,9 +133,10 @@ mod tests {
         ToolCall { id: ToolCallId("c".to_owned()), name: name.to_owned(), input }
     }
 
-    #[test]
-    fn a_workspace_has_more_asked_about_and_its_rules_yield_to_what_the_policy_names() {
-        let rules = Rules::load(std::path::PathBuf::from("/nonexistent/rules.json"), Vec::new());
+    #[tokio::test]
+    async fn a_workspace_has_more_asked_about_and_its_rules_yield_to_what_the_policy_names() {
+        let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(Path::new("/nonexistent")));
+        let rules = Rules::load(&documents, Vec::new()).await;
         let read = call("read_file", json!({"path": "a"}));
         let make = call("shell", json!({"command": "make"}));
         let own = ApprovalPolicy {

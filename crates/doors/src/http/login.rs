@@ -40,9 +40,7 @@ pub(super) async fn log_in(
     Body(body): Body<LoginBody>,
 ) -> Result<Response, ApiError> {
     let logins = logins(&door)?;
-    let trading = Arc::clone(&logins);
-    let traded = tokio::task::spawn_blocking(move || trading.log_in(&body.code)).await;
-    let Some(cookie) = traded.map_err(|_| failed())?.map_err(|_| failed())? else {
+    let Some(cookie) = logins.log_in(&body.code).await.map_err(|_| failed())? else {
         return Ok(match logins.wait_to_refuse().await {
             Ok(()) => bad_code().into_response(),
             Err(many) => too_many_refusals(&many),
@@ -73,8 +71,7 @@ pub(super) async fn log_out(
     let logins = logins(&door)?;
     let name = logins.cookie_name();
     if let Pass::Login(logins, digest) = pass {
-        let done = tokio::task::spawn_blocking(move || logins.log_out(&digest)).await;
-        done.map_err(|_| failed())?;
+        logins.log_out(&digest).await;
     }
     Ok(with_cookie(&format!("{name}=; Max-Age=0")))
 }

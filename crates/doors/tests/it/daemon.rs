@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use ostler_agent::Agent;
+use ostler_documents::FileDocuments;
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_doors::http::{HttpDoor, HttpSettings};
 use ostler_doors::{
@@ -119,6 +120,7 @@ impl Daemon {
             log,
             index: Arc::new(index),
             index_opened,
+            documents: Arc::new(FileDocuments::new(&data)),
             data_dir: data.clone(),
             agents,
             clock: clock.clone(),
@@ -131,12 +133,14 @@ impl Daemon {
             secrets: Secrets::default(),
             idle_after,
             at_rest: false,
-        });
+        })
+        .await;
         let gateway = GatewayDoor::new(engine.clone(), gateway_settings(&dir), limits);
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listeners = Listeners::bind(Some(any_port), &data.join("ostler.sock")).await.unwrap();
         let address = listeners.address().unwrap();
-        let logins = Logins::open(&data.join("logins.json"), token.clone(), clock, Some(address));
+        let documents = Arc::new(FileDocuments::new(&data));
+        let logins = Logins::open(documents, token.clone(), clock, Some(address)).await;
         let (logins, asked) = (Arc::new(logins), auth.then_some(token));
         let door = HttpDoor::new(engine.clone(), settings(&dir))
             .with_gateway(gateway.clone())

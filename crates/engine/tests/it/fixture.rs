@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ostler_agent::Agent;
 use ostler_checkpoint::Store;
+use ostler_documents::FileDocuments;
 use ostler_engine::{Engine, EngineConfig, EngineError};
 use ostler_eventlog::{Disk, FileLog, Log, OpenError, RealDisk};
 use ostler_git::{Isolation, Worktrees};
@@ -79,6 +80,7 @@ impl Place {
             log: log.clone(),
             index: Arc::new(index),
             index_opened,
+            documents: Arc::new(FileDocuments::new(self.data())),
             data_dir: self.data().to_owned(),
             agents: names.iter().map(known).collect::<HashMap<_, _>>(),
             clock: self.clock.clone(),
@@ -91,7 +93,8 @@ impl Place {
             secrets: Secrets::default(),
             idle_after: self.idle_after,
             at_rest: false,
-        });
+        })
+        .await;
         let workspace = self.data().to_str().unwrap().to_owned();
         Daemon { engine, agent: agent.clone(), log, workspace }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ostler_agent::Agent;
+use ostler_documents::FileDocuments;
 use ostler_engine::{Engine, EngineConfig, EngineError, Item};
 use ostler_eventlog::{Log, LogError};
 use ostler_index::SqliteIndex;
@@ -27,13 +28,14 @@ struct Node {
 }
 
 impl Node {
-    fn start(log: &Arc<SharedLog>, clock: &Arc<FixedClock>) -> Node {
+    async fn start(log: &Arc<SharedLog>, clock: &Arc<FixedClock>) -> Node {
         let (dir, agent) = (tempfile::tempdir().unwrap(), ScriptedAgent::new());
         let (index, index_opened) = SqliteIndex::open(&dir.path().join("index.db")).unwrap();
         let engine = Engine::start(EngineConfig {
             log: log.clone(),
             index: Arc::new(index),
             index_opened,
+            documents: Arc::new(FileDocuments::new(dir.path())),
             data_dir: dir.path().to_owned(),
             agents: HashMap::from([("native".to_owned(), agent.clone() as Arc<dyn Agent>)]),
             clock: clock.clone(),
@@ -46,7 +48,8 @@ impl Node {
             secrets: Secrets::default(),
             idle_after: Duration::from_secs(600),
             at_rest: false,
-        });
+        })
+        .await;
         Node { engine, agent, clock: clock.clone(), dir }
     }
 
@@ -86,11 +89,11 @@ fn names(log: &SharedLog, id: SessionId) -> Vec<EventName> {
 #[tokio::test]
 async fn what_another_owner_appends_just_before_a_claim_is_not_missed() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let first = Node::start(&log, &clock);
+    let first = Node::start(&log, &clock).await;
     let id = first.create().await;
     let record = first.title(id, "from elsewhere").await;
     first.engine.stop().await;
-    let second = Node::start(&log, &clock);
+    let second = Node::start(&log, &clock).await;
     let once = AtomicBool::new(true);
     log.before_claim(move |log, session| {
         if session == id && once.swap(false, Ordering::Relaxed) {
@@ -108,7 +111,7 @@ async fn what_another_owner_appends_just_before_a_claim_is_not_missed() {
 #[tokio::test]
 async fn an_owner_that_lost_its_session_drops_its_agent_and_writes_nothing() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let node = Node::start(&log, &clock);
+    let node = Node::start(&log, &clock).await;
     node.agent.push(|_| std::future::pending());
     let id = node.create().await;
     node.say(id, Delivery::Queue).await.unwrap();
@@ -142,7 +145,7 @@ async fn an_owner_that_lost_its_session_drops_its_agent_and_writes_nothing() {
 #[tokio::test]
 async fn a_former_owner_keeps_no_drafts_and_settles_nothing() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let node = Node::start(&log, &clock);
+    let node = Node::start(&log, &clock).await;
     let (go, gone) = tokio::sync::oneshot::channel::<()>();
     node.agent.push(|turn| async move {
         _ = gone.await;
@@ -172,7 +175,7 @@ async fn a_former_owner_keeps_no_drafts_and_settles_nothing() {
 #[tokio::test]
 async fn a_session_that_rested_and_was_used_elsewhere_is_read_again() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let (one, two) = (Node::start(&log, &clock), Node::start(&log, &clock));
+    let (one, two) = (Node::start(&log, &clock).await, Node::start(&log, &clock).await);
     let id = one.create().await;
     for round in 0..4 {
         for node in [&one, &two] {
@@ -227,7 +230,7 @@ struct Run {
 impl Run {
     async fn start(seed: u64) -> Run {
         let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-        let nodes = [Node::start(&log, &clock), Node::start(&log, &clock)];
+        let nodes = [Node::start(&log, &clock).await, Node::start(&log, &clock).await];
         for node in &nodes {
             (0..200).for_each(|_| node.agent.push_text("done"));
         }

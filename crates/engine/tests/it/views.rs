@@ -4,7 +4,7 @@ use ostler_index::{Filter, Listing};
 use ostler_testing::agent::{ScriptedAgent, done, say};
 use ostler_types::{Command, Message, Part, Report, Role, SubmitMessage};
 
-use crate::fixture::{Daemon, Place};
+use crate::fixture::{Daemon, Place, eventually};
 
 async fn lists(daemon: &Daemon) -> Vec<Listing> {
     let search = |q: &str| Filter { q: Some(q.to_owned()), ..Filter::default() };
@@ -25,6 +25,12 @@ fn an_index_that_was_deleted_is_made_again() {
             daemon.say(id, if number == 3 { "a needle" } else { "hay" }).await;
             daemon.recorded(id, "turn_completed", 1).await;
         }
+        // The index hears of a record after its subscribers have.
+        eventually("the index knows that the turns are over", async || {
+            let listing = daemon.engine.list(Filter::default()).await.unwrap();
+            listing.sessions.iter().all(|listed| listed.running_turn_id.is_none())
+        })
+        .await;
         lists(daemon).await
     });
     assert_eq!((before[0].sessions.len(), before[1].sessions.len(), before[2].sessions.len()), (6, 1, 6));

@@ -1,0 +1,49 @@
+//! The contract of the storage.
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+/// Keeps small documents by their names. Each method may be called at any time, from any task.
+pub trait Documents: Send + Sync + 'static {
+    /// The content of a document; none where it was never written.
+    fn read(&self, name: &'static str) -> BoxFuture<'_, Result<Option<Stored>, DocumentError>>;
+
+    /// Replaces a document that still has this version (none: that does not exist), and returns once it is on disk.
+    /// Otherwise nothing changes, and the error is [`DocumentError::Changed`].
+    fn replace(
+        &self,
+        name: &'static str,
+        expected: Option<Version>,
+        content: Bytes,
+    ) -> BoxFuture<'_, Result<Version, DocumentError>>;
+}
+
+/// A document as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// What it says.
+    pub content: Bytes,
+    /// Which one it is.
+    pub version: Version,
+}
+
+/// Tells apart the contents that a document has had. The storage alone knows what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version(pub u64);
+
+/// What can go wrong with a document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentError {
+    /// Somebody else replaced it first.
+    #[error("it was changed by somebody else at the same time")]
+    Changed,
+    /// It is there and cannot be understood. It is left as it is.
+    #[error("{name} cannot be read; mend or remove it, then start the daemon again")]
+    Unreadable {
+        /// Its name.
+        name: &'static str,
+    },
+    /// The storage failed.
+    #[error("{0}")]
+    Storage(String),
+}
