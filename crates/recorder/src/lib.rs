@@ -19,7 +19,6 @@ mod session;
 mod snapshot;
 mod text;
 mod views;
-mod zip;
 
 pub use folder::{child_folder, link_child, log_folder, log_id};
 pub use raw::RawWriter;

@@ -1,17 +1,20 @@
 //! All files of a session in a zip archive: the log, the views as they belong to it, and what lies beside it.
 //!
 //! Only what a session is known to have is taken, by name, and only regular files: a link in the folder leads
-//! nowhere.
+//! nowhere. The format is written by the `zip` crate, from its beginning to its end, without going back.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use zip::write::{SimpleFileOptions, StreamWriter};
+use zip::{CompressionMethod, DateTime, ZIP64_BYTES_THR, ZipWriter};
 
 use super::copy::Copy;
 use super::write_ndjson;
-use crate::zip::ZipWriter;
 
 /// Files of the session's folder that are taken as they are.
 const PLAIN: [&str; 2] = ["session.json", "raw.jsonl"];
@@ -38,53 +41,120 @@ pub fn write_zip<L: AsRef<[u8]>>(
     at: Timestamp,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut zip = ZipWriter::new(out, at);
-    zip.add("events.ndjson", |out| write_ndjson(lines, out))?;
-    for name in PLAIN {
-        add_file(&mut zip, &folders.session.join(name), name, u64::MAX)?;
+    let stopped = Cell::new(false);
+    let zip = ZipWriter::new_stream(Output { out, stopped: &stopped });
+    let mut entries = Entries { zip, options: options(at) };
+    let added = add_all(&mut entries, folders, lines);
+    stopped.set(added.is_err());
+    added?;
+    entries.zip.finish()?;
+    Ok(())
+}
+
+/// Where the archive goes, until something fails. A [`ZipWriter`] that is dropped writes the directory, which would make
+/// a whole archive of half an export.
+struct Output<'a> {
+    out: &'a mut dyn Write,
+    stopped: &'a Cell<bool>,
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.stopped.get() {
+            return Ok(bytes.len());
+        }
+        let written = self.out.write(bytes);
+        // What was interrupted is tried again.
+        let failed = |error: &io::Error| error.kind() != io::ErrorKind::Interrupted;
+        self.stopped.set(written.as_ref().is_err_and(failed));
+        written
     }
-    add_views(&mut zip, folders)?;
-    add_folder(&mut zip, &folders.session.join("attachments"), "attachments")?;
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.stopped.get() { Ok(()) } else { self.out.flush() }
+    }
+}
+
+struct Entries<'a> {
+    zip: ZipWriter<StreamWriter<Output<'a>>>,
+    options: SimpleFileOptions,
+}
+
+/// What all entries have in common. The format has no years before 1980 and after 2107.
+fn options(at: Timestamp) -> SimpleFileOptions {
+    let at = at.to_zoned(TimeZone::UTC);
+    let year = u16::try_from(at.year().clamp(1980, 2107)).unwrap_or(1980);
+    let [month, day, hour, minute, second] =
+        [at.month(), at.day(), at.hour(), at.minute(), at.second()].map(i8::unsigned_abs);
+    let modified = DateTime::from_date_and_time(year, month, day, hour, minute, second).unwrap_or_default();
+    SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .last_modified_time(modified)
+        .unix_permissions(0o600)
+}
+
+fn add_all<L: AsRef<[u8]>>(
+    entries: &mut Entries<'_>,
+    folders: Folders<'_>,
+    lines: impl IntoIterator<Item = io::Result<L>>,
+) -> io::Result<()> {
+    entries.zip.start_file("events.ndjson", entries.options)?;
+    let mut length = 0;
+    let lines = lines.into_iter().map(|line| {
+        let line = line?;
+        length += line.as_ref().len() as u64 + 1;
+        if length < ZIP64_BYTES_THR { Ok(line) } else { Err(too_large()) }
+    });
+    write_ndjson(lines, &mut entries.zip)?;
+    for name in PLAIN {
+        add_file(entries, &folders.session.join(name), name, u64::MAX)?;
+    }
+    add_views(entries, folders)?;
+    add_folder(entries, &folders.session.join("attachments"), "attachments")?;
     for turn in names(&folders.session.join("artifacts"))? {
         let within = format!("artifacts/{turn}");
-        add_folder(&mut zip, &folders.session.join(&within), &within)?;
+        add_folder(entries, &folders.session.join(&within), &within)?;
     }
-    zip.finish()?;
     Ok(())
 }
 
 /// Adds the views, if there are any yet, as they were at one moment.
-fn add_views(zip: &mut ZipWriter<&mut dyn Write>, folders: Folders<'_>) -> io::Result<()> {
+fn add_views(entries: &mut Entries<'_>, folders: Folders<'_>) -> io::Result<()> {
     if !folders.views.join("session.db").is_file() {
         return Ok(());
     }
     let copy = Copy::make(folders.views, folders.scratch)?;
-    add_file(zip, &copy.path, "session.db", u64::MAX)?;
+    add_file(entries, &copy.path, "session.db", u64::MAX)?;
     for name in TEXTS {
         // Text is only ever added, so what belonged to the database then is still there.
         let length = copy.length_of(name).unwrap_or(u64::MAX);
-        add_file(zip, &folders.views.join(name), name, length)?;
+        add_file(entries, &folders.views.join(name), name, length)?;
     }
     Ok(())
 }
 
-fn add_folder(zip: &mut ZipWriter<&mut dyn Write>, folder: &Path, within: &str) -> io::Result<()> {
+fn add_folder(entries: &mut Entries<'_>, folder: &Path, within: &str) -> io::Result<()> {
     for name in names(folder)? {
-        add_file(zip, &folder.join(&name), &format!("{within}/{name}"), u64::MAX)?;
+        add_file(entries, &folder.join(&name), &format!("{within}/{name}"), u64::MAX)?;
     }
     Ok(())
 }
 
 /// Adds a regular file, up to a length; anything else, and what is not there, is passed over.
-fn add_file(zip: &mut ZipWriter<&mut dyn Write>, path: &Path, name: &str, length: u64) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(there) if there.is_file() && length > 0 => {}
+fn add_file(entries: &mut Entries<'_>, path: &Path, name: &str, length: u64) -> io::Result<()> {
+    let there = match fs::symlink_metadata(path) {
+        Ok(there) if there.is_file() && length > 0 => there,
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
+    };
+    if there.len().min(length) >= ZIP64_BYTES_THR {
+        return Err(too_large());
     }
     let file = File::open(path)?;
-    zip.add(name, |out| io::copy(&mut file.take(length), out).map(drop))
+    entries.zip.start_file(name, entries.options)?;
+    io::copy(&mut file.take(length), &mut entries.zip)?;
+    Ok(())
 }
 
 /// The names in a folder that are plain ones, in their order; none when there is no such folder.
@@ -105,4 +175,9 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+fn too_large() -> io::Error {
+    let text = "the session is larger than a zip archive can be; export it as ndjson instead";
+    io::Error::new(io::ErrorKind::FileTooLarge, text)
 }

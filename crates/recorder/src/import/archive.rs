@@ -1,17 +1,25 @@
 //! A session from a `zip` export.
 //!
-//! Of the entries only the log and the files beside it are taken; the views are made again from the log.
+//! Of the entries only the log and the files beside it are taken; the views are made again from the log. The format is
+//! read by the `zip` crate. Every number in an archive is a claim of whoever made it, so the limits are kept here: on
+//! the directory before anything of it is held, and on contents by the bytes that come out of them.
 
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read, Seek};
 
 use ostler_types::{SessionId, TurnId};
+use zip::ZipReadOptions;
+use zip::read::{ArchiveOffset, Config};
+use zip::unstable::read::ZipIterable;
 
 use super::{ImportError, Imported, read_ndjson};
-use crate::zip::{Entry, ZipReader};
 
 /// The log's name in an archive.
 const LOG: &str = "events.ndjson";
+/// Entries in an archive. A session has at most a few hundred files.
+const MAX_ENTRIES: usize = 10_000;
+/// Bytes of the directory.
+const MAX_DIRECTORY: u64 = 8 << 20;
 /// Bytes of one file beside the log, and of all entries together.
 const MAX_FILE: u64 = 64 << 20;
 const MAX_ALL: u64 = 1 << 30;
@@ -20,43 +28,47 @@ const MAX_NAME: usize = 200;
 
 /// An archive that was found to be whole and safe.
 pub struct Archive<R> {
-    zip: ZipReader<R>,
-    log: Entry,
-    /// Attachments and artifacts.
-    files: Vec<Entry>,
+    // Unlike `ZipArchive` it holds no entries, so that their number can be refused before there are any, and it shows
+    // two of one name as two.
+    zip: ZipIterable<R>,
 }
 
 impl<R: Read + Seek> Archive<R> {
     /// Reads the whole archive once: every name must stay inside a session's folder, every entry must match its
     /// checksum, and nothing may be larger than it may be.
     pub fn open(input: R) -> Result<Archive<R>, ImportError> {
-        let mut zip = ZipReader::open(input).map_err(|error| refused(&error))?;
-        let entries = zip.entries.clone();
-        let mut seen = HashSet::new();
-        let (mut log, mut files, mut room) = (None, Vec::new(), MAX_ALL);
-        for entry in entries {
-            let name = entry.name.clone();
-            let place = place(&name).ok_or_else(|| {
+        // An archive begins where its file does: nothing is searched for.
+        let config = Config { archive_offset: ArchiveOffset::Known(0) };
+        let zip = ZipIterable::try_new(input, config).map_err(damaged)?;
+        if zip.len() > MAX_ENTRIES {
+            return Err(too_many_entries());
+        }
+        let mut archive = Archive { zip };
+        let (mut seen, mut room, mut has_log) = (HashSet::new(), MAX_ALL, false);
+        archive.each(|name, content| {
+            let place = place(name).ok_or_else(|| {
                 ImportError::Refused(format!("the archive has an entry with the unsafe name {name:?}"))
             })?;
             if !seen.insert(name.to_lowercase()) {
                 return Err(ImportError::Refused(format!("the archive has two entries {name:?}")));
             }
-            room -= check(&mut zip, &entry, if place == Place::Log { MAX_ALL } else { MAX_FILE }, room)?;
-            match place {
-                Place::Log => log = Some(entry),
-                Place::Beside => files.push(entry),
-                Place::Elsewhere => {}
-            }
-        }
-        let log = log.ok_or_else(|| ImportError::Refused(format!("the archive has no {LOG}")))?;
-        Ok(Archive { zip, log, files })
+            has_log |= place == Place::Log;
+            room -= check(name, content, room.min(if place == Place::Log { MAX_ALL } else { MAX_FILE }))?;
+            Ok(())
+        })?;
+        if has_log { Ok(archive) } else { Err(no_log()) }
     }
 
     /// The session in it; see [`read_ndjson`].
     pub fn session(&mut self, id: Option<SessionId>) -> Result<Imported, ImportError> {
-        let log = self.zip.read(&self.log).map_err(|error| refused(&error))?;
-        read_ndjson(BufReader::new(log), id)
+        let mut imported = None;
+        self.each(|name, content| {
+            if place(name) == Some(Place::Log) {
+                imported = Some(read_ndjson(BufReader::new(content), id)?);
+            }
+            Ok(())
+        })?;
+        imported.ok_or_else(no_log)
     }
 
     /// Hands over the files beside the log, each with the name by which the records refer to it.
@@ -64,14 +76,33 @@ impl<R: Read + Seek> Archive<R> {
         &mut self,
         keep: &mut dyn FnMut(&str, Vec<u8>) -> io::Result<()>,
     ) -> Result<(), ImportError> {
-        for entry in &self.files {
-            let mut content = Vec::new();
-            self.zip
-                .read(entry)
-                .map_err(|error| refused(&error))?
-                .take(MAX_FILE + 1)
-                .read_to_end(&mut content)?;
-            keep(&entry.name, content)?;
+        self.each(|name, content| {
+            if place(name) == Some(Place::Beside) {
+                let mut bytes = Vec::new();
+                content.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+                keep(name, bytes)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Shows each entry and its content, in the order of the directory.
+    fn each(
+        &mut self,
+        mut visit: impl FnMut(&str, &mut dyn Read) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        let entries = self.zip.files().map_err(damaged)?;
+        let mut directory_start = None;
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(damaged)?;
+            let at = entry.central_header_start();
+            if at - *directory_start.get_or_insert(at) > MAX_DIRECTORY {
+                return Err(too_many_entries());
+            }
+            let name = str::from_utf8(entry.name_raw()).map_err(damaged)?.to_owned();
+            let options = ZipReadOptions::new();
+            let mut content = entry.with_reader(entries.reader_mut(), options).map_err(damaged)?;
+            visit(&name, &mut content)?;
         }
         Ok(())
     }
@@ -113,28 +144,25 @@ fn is_plain(part: &str) -> bool {
 }
 
 /// Reads an entry to its end and returns how long it is.
-fn check<R: Read + Seek>(
-    zip: &mut ZipReader<R>,
-    entry: &Entry,
-    limit: u64,
-    room: u64,
-) -> Result<u64, ImportError> {
-    let limit = limit.min(room);
-    let mut reader = zip.read(entry).map_err(|error| refused(&error))?.take(limit + 1);
-    let length = io::copy(&mut reader, &mut io::sink()).map_err(|error| {
-        ImportError::Refused(format!("the archive is damaged in {:?}: {error}", entry.name))
-    })?;
+fn check(name: &str, content: &mut dyn Read, limit: u64) -> Result<u64, ImportError> {
+    let length = io::copy(&mut content.take(limit + 1), &mut io::sink())
+        .map_err(|error| ImportError::Refused(format!("the archive is damaged in {name:?}: {error}")))?;
     if length > limit {
-        return Err(ImportError::Refused(format!(
-            "{:?} is larger than a session's files may be",
-            entry.name
-        )));
+        return Err(ImportError::Refused(format!("{name:?} is larger than a session's files may be")));
     }
     Ok(length)
 }
 
-fn refused(error: &io::Error) -> ImportError {
+fn damaged(error: impl std::fmt::Display) -> ImportError {
     ImportError::Refused(format!("the archive is damaged: {error}"))
+}
+
+fn too_many_entries() -> ImportError {
+    ImportError::Refused("the archive has more entries than a session can have".to_owned())
+}
+
+fn no_log() -> ImportError {
+    ImportError::Refused(format!("the archive has no {LOG}"))
 }
 
 #[cfg(test)]

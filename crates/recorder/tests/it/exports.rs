@@ -128,6 +128,14 @@ fn an_export_that_cannot_be_written_or_read_fails() {
     assert!(write_html(&story.session, dir.path(), of(&story.records), &mut Full).is_err());
     assert!(write_markdown(of(&story.records), &mut Full).is_err());
     assert!(write_ndjson(lines(&story.records), &mut Full).is_err());
+    let scratch = dir.path().join("scratch");
+    let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
+    assert!(write_zip(folders, lines(&story.records), at(0), &mut Full).is_err());
+    // What was written before the failure must not look like a whole archive.
+    let broken = lines(&story.records).into_iter().chain([Err(io::Error::other("damaged"))]);
+    let mut zip = Vec::new();
+    assert!(write_zip(folders, broken, at(0), &mut zip).is_err());
+    assert!(Archive::open(io::Cursor::new(&zip)).is_err());
     let broken = || of(&story.records[..3]).chain([Err(io::Error::other("damaged"))]);
     assert!(write_html(&story.session, dir.path(), broken(), &mut Vec::new()).is_err());
     assert!(write_markdown(broken(), &mut Vec::new()).is_err());

@@ -1,6 +1,6 @@
 //! Sessions from outside: taken as they are, or refused with the line that is wrong.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read, Seek, Write};
 use std::path::Path;
 
 use ostler_recorder::Views;
@@ -9,6 +9,8 @@ use ostler_recorder::import::{Archive, ImportError, read_ndjson, read_transcript
 use ostler_types::{Event, NewRecord, NewSession, Policy, Record, Role, SessionId, State, Usage};
 use serde_json::Value;
 use uuid::Uuid;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
 use crate::exports::{folder, lines};
 use crate::story::{Story, at, session_id};
@@ -183,6 +185,109 @@ fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
     assert_eq!(kept(&before), kept(&imported.records));
 }
 
+fn files(archive: &mut Archive<impl Read + Seek>) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut keep = |name: &str, content: Vec<u8>| {
+        files.push((name.to_owned(), content));
+        Ok(())
+    };
+    archive.files(&mut keep).unwrap();
+    files
+}
+
+/// An archive of these files, as any program may write it.
+fn archive(entries: &[(&str, &[u8])], options: SimpleFileOptions) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in entries {
+        zip.start_file(*name, options).unwrap();
+        zip.write_all(content).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn refusal(zip: &[u8]) -> String {
+    Archive::open(Cursor::new(zip)).err().expect("it is refused").to_string()
+}
+
+#[test]
+fn an_archive_of_an_earlier_version_is_read() {
+    let zip = include_bytes!("../../../../testdata/exports/v1.zip");
+    let mut archive = Archive::open(Cursor::new(zip)).unwrap();
+    assert_eq!(archive.session(None).unwrap().records, Story::eventful(false).records);
+    let names: Vec<String> = files(&mut archive).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["attachments/a b.png", "artifacts/turn_0190f3c4a5b67c8d9e0f112233445566/out.txt"]);
+}
+
+#[test]
+fn an_archive_that_another_program_wrote_is_read() {
+    let story = Story::eventful(false);
+    let log = exported(&story);
+    for options in [
+        SimpleFileOptions::default(),
+        SimpleFileOptions::default().compression_method(CompressionMethod::Stored),
+        SimpleFileOptions::default().large_file(true),
+    ] {
+        let zip = archive(&[("events.ndjson", log.as_bytes()), ("attachments/x", b"y")], options);
+        let mut archive = Archive::open(Cursor::new(zip)).unwrap();
+        assert_eq!(archive.session(None).unwrap().records, story.records);
+        assert_eq!(files(&mut archive), [("attachments/x".to_owned(), b"y".to_vec())]);
+    }
+}
+
+#[test]
+fn an_archive_that_is_too_much_is_refused() {
+    let (plain, log) = (SimpleFileOptions::default(), ("events.ndjson", &b"x"[..]));
+    let names: Vec<String> = (0..10_000).map(|number| format!("n{number}")).collect();
+    let mut many: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
+    many.push(log);
+    assert!(refusal(&archive(&many, plain)).contains("more entries"), "too many entries");
+    let wide: Vec<String> =
+        (0..200).map(|number| format!("{number}/{}", "x/".repeat(30_000) + "x")).collect();
+    let mut wide: Vec<(&str, &[u8])> = wide.iter().map(|name| (name.as_str(), &b""[..])).collect();
+    wide.push(log);
+    assert!(refusal(&archive(&wide, plain)).contains("more entries"), "too large a directory");
+    let zeros = vec![0; (64 << 20) + 1];
+    let bomb = archive(&[log, ("attachments/bomb", &zeros)], plain);
+    assert!(bomb.len() < 1 << 20 && refusal(&bomb).contains("larger than"), "too large a file");
+    // Many entries of one content, each of which may be.
+    let part = archive(&[log, ("attachments/0", &zeros[1..])], plain);
+    let mut zip = ZipWriter::new_append(Cursor::new(part)).unwrap();
+    for number in 1..17 {
+        zip.shallow_copy_file("attachments/0", &format!("attachments/{number}")).unwrap();
+    }
+    let bomb = zip.finish().unwrap().into_inner();
+    assert!(refusal(&bomb).contains("larger than"), "too much in all");
+}
+
+#[test]
+fn an_archive_that_lies_is_refused() {
+    let plain = SimpleFileOptions::default();
+    let twice = archive(&[("events.ndjson", b"x"), ("attachments/a", b"1"), ("attachments/A", b"2")], plain);
+    assert!(refusal(&twice).contains("two entries"));
+    let mut same =
+        archive(&[("events.ndjson", b"x"), ("attachments/a", b"1"), ("attachments/b", b"2")], plain);
+    while let Some(at) = same.windows(13).position(|name| name == b"attachments/b") {
+        same[at + 12] = b'a';
+    }
+    assert!(refusal(&same).contains("two entries"));
+    // Sizes that the directory does not tell as they are: the content counts.
+    let zeros = vec![0; 1 << 20];
+    let honest = archive(&[("events.ndjson", &zeros)], plain);
+    let directory = honest.windows(4).rposition(|bytes| bytes == b"PK\x01\x02").unwrap();
+    for (field, size) in [(20, 0_u32), (20, u32::MAX - 1), (24, 0), (24, 1), (24, u32::MAX - 1)] {
+        let mut lying = honest.clone();
+        lying[directory + field..directory + field + 4].copy_from_slice(&size.to_le_bytes());
+        if let Ok(mut archive) = Archive::open(Cursor::new(&lying)) {
+            assert!(archive.session(None).is_err(), "{field}: {size}");
+        }
+    }
+    for (field, value, what) in [(8, 1, "encrypted"), (10, 12, "compressed by bzip2"), (10, 99, "AES")] {
+        let mut odd = honest.clone();
+        odd[directory + field] = value;
+        assert!(refusal(&odd).contains("damaged"), "{what}");
+    }
+}
+
 #[test]
 fn a_damaged_archive_is_refused_whole() {
     let story = Story::eventful(false);
@@ -191,15 +296,26 @@ fn a_damaged_archive_is_refused_whole() {
     let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
     let mut zip = Vec::new();
     write_zip(folders, lines(&story.records), at(0), &mut zip).unwrap();
-    Archive::open(Cursor::new(&zip)).unwrap();
-    for at in (0..zip.len()).step_by(97) {
-        let mut bad = zip.clone();
-        bad[at] ^= 0x55;
-        if let Ok(mut archive) = Archive::open(Cursor::new(&bad)) {
-            assert_eq!(archive.session(None).unwrap().records, story.records, "byte {at}");
+    let good = files(&mut Archive::open(Cursor::new(&zip)).unwrap());
+    for at in (0..zip.len()).step_by(31) {
+        for flip in [0x01, 0x55, 0xff] {
+            let mut bad = zip.clone();
+            bad[at] ^= flip;
+            if let Ok(mut archive) = Archive::open(Cursor::new(&bad)) {
+                assert_eq!(archive.session(None).unwrap().records, story.records, "byte {at} with {flip:#x}");
+                // A name has no checksum; what is read under it has.
+                for (name, content) in files(&mut archive) {
+                    assert!(
+                        good.iter().any(|(_, known)| *known == content),
+                        "byte {at} with {flip:#x}: {name}"
+                    );
+                }
+            }
         }
     }
-    assert!(Archive::open(Cursor::new(&zip[..zip.len() / 2])).is_err());
+    for length in (0..zip.len()).step_by(53) {
+        assert!(Archive::open(Cursor::new(&zip[..length])).is_err(), "cut to {length}");
+    }
     let renamed = |from: &str, to: &str| {
         let text: Vec<u8> = zip.clone();
         let mut out = text.clone();
