@@ -172,7 +172,7 @@ async fn attach(
         for (_, size) in others {
             (count, bytes) = (count + 1, bytes + size);
         }
-        refuse_beyond_limits(count, bytes)?;
+        check_attachment_limits(count, bytes)?;
         if there.contains_key(&spelling(&name)) {
             taken = there.into_keys().collect();
             continue;
@@ -204,7 +204,8 @@ pub(crate) async fn read_whole(log: &dyn Log, id: SessionId, reference: String) 
     blob.read(0, usize::try_from(blob.size()).unwrap_or(usize::MAX)).await
 }
 
-fn refuse_beyond_limits(count: usize, bytes: u64) -> Result<(), Refusal> {
+/// Refuses more attachments, or more bytes in them, than one session may have.
+pub fn check_attachment_limits(count: usize, bytes: u64) -> Result<(), Refusal> {
     if count > MAX_ATTACHMENTS {
         return Err(too_many());
     }

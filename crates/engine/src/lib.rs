@@ -44,7 +44,7 @@ pub use delta_line::DeltaLine;
 pub use engine::Engine;
 pub use error::EngineError;
 pub use feed::{FeedItem, FeedSubscription};
-pub use files::{AttachmentRoom, FileList, MAX_ATTACHMENT, OpenFile, StoredFile};
+pub use files::{AttachmentRoom, FileList, MAX_ATTACHMENT, OpenFile, StoredFile, check_attachment_limits};
 pub use history::MessagePage;
 pub use projects::Project;
 pub use queue::Item;

@@ -13,7 +13,7 @@ use std::io;
 
 use ostler_types::{Event, Policy, Record, Session, SessionId, State};
 
-pub use archive::Archive;
+pub use archive::{Archive, Attachments};
 pub use records::read_ndjson;
 pub use transcript::read_transcript;
 

@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
-use ostler_engine::EngineError;
+use ostler_engine::{EngineError, check_attachment_limits};
 use ostler_recorder::import::{Archive, ImportError, Imported, read_ndjson, read_transcript};
 use ostler_types::{Event, NewRecord, NewSession, Record, Refusal, RefusalCode, Session, SessionId, create};
 use schemars::JsonSchema;
@@ -66,6 +66,10 @@ pub(super) async fn import(
     store(request, &scratch).await?;
     let id = SessionId::new(door.engine.clock().uuid());
     let content = read(scratch, params.format, id).await?;
+    if let Content::Archive(_, archive, _) = &content {
+        let attachments = archive.attachments();
+        check_attachment_limits(attachments.count, attachments.bytes)?;
+    }
     let (records, files) = adopt(&door, content, id, workspace).await?;
     let session = door.engine.import(records).await?;
     if let Some(archive) = files

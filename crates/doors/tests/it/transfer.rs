@@ -233,6 +233,30 @@ async fn what_is_no_session_is_refused_and_leaves_nothing() {
     daemon.stop().await;
 }
 
+#[tokio::test]
+async fn an_archive_has_no_more_attachments_than_a_session_may() {
+    let daemon = Daemon::start().await;
+    let session = session(&daemon, &["hello"]).await;
+    let folder = daemon.data().join("sessions").join(&session).join("attachments");
+    for number in 1..200 {
+        std::fs::write(folder.join(format!("file-{number}")), "x").unwrap();
+    }
+    let full = export(&daemon, &session, "zip").await.body;
+    assert_eq!(import(&daemon, "", &full).await.status(), 201);
+    std::fs::write(folder.join("file-200"), "x").unwrap();
+    let beyond = export(&daemon, &session, "zip").await.body;
+    let before = daemon.recorded();
+    let answer = import(&daemon, "", &beyond).await;
+    assert_eq!(
+        (answer.status(), answer.code()),
+        (429, "too_many_attachments".to_owned()),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(daemon.recorded(), before);
+    daemon.stop().await;
+}
+
 /// A client that hangs up in the middle frees its place.
 #[tokio::test]
 async fn exports_that_nobody_takes_do_not_hold_up_others() {

@@ -31,6 +31,16 @@ pub struct Archive<R> {
     // Unlike `ZipArchive` it holds no entries, so that their number can be refused before there are any, and it shows
     // two of one name as two.
     zip: ZipIterable<R>,
+    attachments: Attachments,
+}
+
+/// The attachments in an archive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Attachments {
+    /// How many there are.
+    pub count: usize,
+    /// How many bytes they have together.
+    pub bytes: u64,
 }
 
 impl<R: Read + Seek> Archive<R> {
@@ -43,8 +53,9 @@ impl<R: Read + Seek> Archive<R> {
         if zip.len() > MAX_ENTRIES {
             return Err(too_many_entries());
         }
-        let mut archive = Archive { zip };
+        let mut archive = Archive { zip, attachments: Attachments::default() };
         let (mut seen, mut room, mut has_log) = (HashSet::new(), MAX_ALL, false);
+        let mut attachments = Attachments::default();
         archive.each(|name, content| {
             let place = place(name).ok_or_else(|| {
                 ImportError::Refused(format!("the archive has an entry with the unsafe name {name:?}"))
@@ -52,11 +63,23 @@ impl<R: Read + Seek> Archive<R> {
             if !seen.insert(name.to_lowercase()) {
                 return Err(ImportError::Refused(format!("the archive has two entries {name:?}")));
             }
+            let limit = room.min(if place == Place::Log { MAX_ALL } else { MAX_FILE });
+            let length = check(name, content, limit)?;
+            room -= length;
             has_log |= place == Place::Log;
-            room -= check(name, content, room.min(if place == Place::Log { MAX_ALL } else { MAX_FILE }))?;
+            if place == Place::Attachment {
+                attachments.count += 1;
+                attachments.bytes += length;
+            }
             Ok(())
         })?;
+        archive.attachments = attachments;
         if has_log { Ok(archive) } else { Err(no_log()) }
+    }
+
+    /// The attachments that [`Archive::files`] hands over, for a caller that has limits on them.
+    pub fn attachments(&self) -> Attachments {
+        self.attachments
     }
 
     /// The session in it; see [`read_ndjson`].
@@ -77,7 +100,7 @@ impl<R: Read + Seek> Archive<R> {
         keep: &mut dyn FnMut(&str, Vec<u8>) -> io::Result<()>,
     ) -> Result<(), ImportError> {
         self.each(|name, content| {
-            if place(name) == Some(Place::Beside) {
+            if matches!(place(name), Some(Place::Attachment | Place::Artifact)) {
                 let mut bytes = Vec::new();
                 content.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
                 keep(name, bytes)?;
@@ -112,8 +135,8 @@ impl<R: Read + Seek> Archive<R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Log,
-    /// Among the files beside the log.
-    Beside,
+    Attachment,
+    Artifact,
     /// To what is made again, or to what we know nothing of.
     Elsewhere,
 }
@@ -128,11 +151,11 @@ fn place(name: &str) -> Option<Place> {
     let is_folder = path.len() < name.len();
     Some(match parts[..] {
         [LOG] if !is_folder => Place::Log,
-        ["attachments", file] if !is_folder && !file.starts_with('.') => Place::Beside,
+        ["attachments", file] if !is_folder && !file.starts_with('.') => Place::Attachment,
         ["artifacts", turn, file]
             if !is_folder && !file.starts_with('.') && turn.parse::<TurnId>().is_ok() =>
         {
-            Place::Beside
+            Place::Artifact
         }
         _ => Place::Elsewhere,
     })
@@ -173,8 +196,8 @@ mod tests {
     fn only_names_inside_the_folder_are_taken() {
         let turn = "turn_0190f3c4a5b67c8d9e0f112233445566";
         assert_eq!(place("events.ndjson"), Some(Place::Log));
-        assert_eq!(place("attachments/a b.png"), Some(Place::Beside));
-        assert_eq!(place(&format!("artifacts/{turn}/out.txt")), Some(Place::Beside));
+        assert_eq!(place("attachments/a b.png"), Some(Place::Attachment));
+        assert_eq!(place(&format!("artifacts/{turn}/out.txt")), Some(Place::Artifact));
         for name in [
             "context.md",
             "attachments/",
