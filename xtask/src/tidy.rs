@@ -54,6 +54,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         primitives::index_read_by_one_crate,
         primitives::ignored_by_one_crate,
         primitives::replaced_by_one_crate,
+        primitives::session_folders_known_once,
         stream_primitives::one_line_framer,
         stream_primitives::one_supervisor,
         events::named_by_type,

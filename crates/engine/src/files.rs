@@ -3,6 +3,7 @@
 //! Here names are given out, and the limits of a session are kept. That a file is written whole or not
 //! at all is the log's doing; how files travel, and as what they are shown, is left to the doors.
 
+mod exported;
 mod name;
 mod sniff;
 mod stored;

@@ -25,15 +25,36 @@ impl SessionFolders {
     }
 }
 
+/// The name of a log in the folder of its session.
+const LOG: &str = "events.ndjson";
+
 impl Engine {
-    /// Where the readable files of a session are.
+    /// Where `session.json` and the raw traffic of a session are.
+    pub fn session_folder(&self, id: SessionId) -> PathBuf {
+        self.shared.folders.of(id)
+    }
+
+    /// Where the other readable files of a session are.
     pub fn readable_folder(&self, session: &Session) -> PathBuf {
         log_folder(session, &self.shared.folders.of(session.id))
     }
 
     /// The path of a session's log, for a client on this machine to be told.
     pub fn log_path(&self, id: SessionId) -> PathBuf {
-        self.shared.folders.of(id).join("events.ndjson")
+        self.shared.folders.of(id).join(LOG)
+    }
+
+    /// The session whose own log a path leads to. Blocks.
+    pub fn session_of_log(&self, path: &Path) -> Option<SessionId> {
+        let path = path.canonicalize().ok()?;
+        let sessions = self.shared.folders.sessions.canonicalize().ok()?;
+        let rest = path.strip_prefix(sessions).ok()?;
+        let mut parts = rest.components().map(|part| part.as_os_str().to_str());
+        let (folder, file) = (parts.next()??, parts.next()??);
+        if file != LOG || parts.next().is_some() {
+            return None;
+        }
+        folder.parse().ok()
     }
 
     /// The path of a file beside a session's log, for a client on this machine to be told.

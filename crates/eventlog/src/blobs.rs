@@ -64,7 +64,11 @@ pub(crate) fn put(
 /// Gives a part its own name, unless something has that name.
 fn name_new(shared: &Shared, part: &Path, target: &Path) -> io::Result<()> {
     match shared.disk.link(part, target) {
-        Ok(()) => shared.disk.remove_file(part),
+        Ok(()) => {
+            // It has its name now; a part that stays is asked for by nobody.
+            let _ = shared.disk.remove_file(part);
+            Ok(())
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
         // A file system without hard links: nobody else writes here, and the name was free before.
         Err(_) => shared.disk.rename(part, target),

@@ -7,6 +7,7 @@ mod archive;
 mod copy;
 mod html;
 mod page;
+mod session_files;
 
 use std::io::{self, Write};
 
@@ -17,6 +18,7 @@ use crate::text::context;
 pub use archive::{Folders, write_zip};
 pub use copy::write_sqlite;
 pub use page::write_html;
+pub use session_files::{OpenSessionFile, SessionFiles};
 
 /// What a session can be exported as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

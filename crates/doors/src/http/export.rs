@@ -15,7 +15,7 @@ use futures_util::stream;
 use ostler_engine::Engine;
 use ostler_eventlog::Line;
 use ostler_recorder::export::{
-    Folders, Format, write_html, write_markdown, write_ndjson, write_sqlite, write_zip,
+    Folders, Format, SessionFiles, write_html, write_markdown, write_ndjson, write_sqlite, write_zip,
 };
 use ostler_types::{Record, Session, SessionId};
 use schemars::JsonSchema;
@@ -83,10 +83,10 @@ pub(super) async fn export(
     if matches!(format, Format::Sqlite | Format::Zip) {
         door.engine.flush_views(id).await?;
     }
-    let session_dir = door.engine.file_path(id, "");
     let job = Job {
         views: door.engine.readable_folder(&view.session),
-        session_dir,
+        session_folder: door.engine.session_folder(id),
+        files: Box::new(door.engine.exported_files(id)),
         scratch: door.scratch.path(door.engine.clock().uuid()).map_err(|error| no_scratch(&error))?,
         session: view.session,
         last_seq: view.last_seq,
@@ -147,7 +147,8 @@ struct Job {
     session: Session,
     /// The newest record when it was asked for; what comes later is left out.
     last_seq: u64,
-    session_dir: PathBuf,
+    session_folder: PathBuf,
+    files: Box<dyn SessionFiles + Send + Sync>,
     views: PathBuf,
     scratch: super::scratch::ScratchFile,
 }
@@ -157,12 +158,12 @@ impl Job {
         match format {
             Format::Ndjson => write_ndjson(self.lines(), out),
             Format::Md => write_markdown(self.records(), out),
-            Format::Html => write_html(&self.session, &self.session_dir, self.records(), out),
+            Format::Html => write_html(&self.session, &*self.files, self.records(), out),
             Format::Sqlite => write_sqlite(&self.views, self.scratch.path(), out),
             Format::Zip => {
-                let (session, views) = (self.session_dir.as_path(), self.views.as_path());
+                let (session, views) = (self.session_folder.as_path(), self.views.as_path());
                 let folders = Folders { session, views, scratch: self.scratch.path() };
-                write_zip(folders, self.lines(), self.session.updated_at, out)
+                write_zip(folders, &*self.files, self.lines(), self.session.updated_at, out)
             }
         }
     }

@@ -44,12 +44,12 @@ pub(super) fn resolve(base: &Path, given: &str) -> Result<PathBuf, Refusal> {
 }
 
 /// Reads a session file, and refuses one that is damaged.
-pub(super) async fn read(path: PathBuf, data_dir: PathBuf) -> Result<SessionFile, Refusal> {
-    let read = tokio::task::spawn_blocking(move || read_now(&path, &data_dir)).await;
+pub(super) async fn read(path: PathBuf, engine: Engine) -> Result<SessionFile, Refusal> {
+    let read = tokio::task::spawn_blocking(move || read_now(&path, &engine)).await;
     read.unwrap_or_else(|error| Err(bad(&format!("the session file could not be read: {error}"))))
 }
 
-fn read_now(path: &Path, data_dir: &Path) -> Result<SessionFile, Refusal> {
+fn read_now(path: &Path, engine: &Engine) -> Result<SessionFile, Refusal> {
     let shown = path.display();
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
@@ -59,7 +59,7 @@ fn read_now(path: &Path, data_dir: &Path) -> Result<SessionFile, Refusal> {
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Err(bad(&format!("{shown} is not a file")));
     }
-    if let Some(id) = in_data_directory(path, data_dir) {
+    if let Some(id) = engine.session_of_log(path) {
         return Ok(SessionFile::Log(id));
     }
     let (mut lines, mut number) = (BlockingLineReader::new(BufReader::new(file), MAX_LINE), 0);
@@ -105,19 +105,6 @@ pub(super) async fn import(path: PathBuf) -> Result<Imported, Refusal> {
         Ok(Err(error)) => Err(refused(error.to_string())),
         Err(error) => Err(refused(error.to_string())),
     }
-}
-
-/// The session whose own log this is.
-fn in_data_directory(path: &Path, data_dir: &Path) -> Option<SessionId> {
-    let path = path.canonicalize().ok()?;
-    let sessions = data_dir.join("sessions").canonicalize().ok()?;
-    let rest = path.strip_prefix(sessions).ok()?;
-    let mut parts = rest.components().map(|part| part.as_os_str().to_str());
-    let (folder, file) = (parts.next()??, parts.next()??);
-    if file != "events.ndjson" || parts.next().is_some() {
-        return None;
-    }
-    folder.parse().ok()
 }
 
 /// Whether a copy is of the session that this daemon has, as far as it goes. Each line stands for all

@@ -31,7 +31,7 @@ impl Defaults<'_> {
         };
         let engine = &self.door.engine;
         let path = files::resolve(Path::new(self.cwd), given)?;
-        match files::read(path.clone(), engine.data_dir().to_owned()).await? {
+        match files::read(path.clone(), engine.clone()).await? {
             SessionFile::New => {
                 let view = self.create(asked).await?;
                 let id = view.session.id;

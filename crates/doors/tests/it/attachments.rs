@@ -270,7 +270,7 @@ async fn a_disk_that_fails_leaves_nothing_behind_and_the_name_free() {
         ("enospc:write_at@attachments", "disk_full"),
         ("short-enospc:write_at@attachments", "disk_full"),
         ("eio:sync_data@attachments", "disk_failed"),
-        ("enospc:rename@attachments", "disk_full"),
+        ("enospc:link@attachments,enospc:rename@attachments", "disk_full"),
     ] {
         disk.set_plan(FaultPlan::parse(fault).unwrap());
         let request = form(&daemon, &session, "a.txt", "", b"hello").set("connection", "close");

@@ -1,7 +1,7 @@
 //! All files of a session in a zip archive: the log, the views as they belong to it, and what lies beside it.
 //!
-//! Only what a session is known to have is taken, by name, and only regular files: a link in the folder leads
-//! nowhere. The format is written by the `zip` crate, from its beginning to its end, without going back.
+//! Only what a session is known to have is taken, by name, and of its views only regular files: a link in the folder
+//! leads nowhere. The format is written by the `zip` crate, from its beginning to its end, without going back.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -14,21 +14,22 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, DateTime, ZIP64_BYTES_THR, ZipWriter};
 
 use super::copy::Copy;
+use super::session_files::{OpenSessionFile, SessionFiles};
 use super::write_ndjson;
 
 /// Files of the session's folder that are taken as they are.
 const PLAIN: [&str; 2] = ["session.json", "raw.jsonl"];
 /// Text files whose length the database tells.
 const TEXTS: [&str; 3] = ["context.md", "transcript.jsonl", "verbose.md"];
-/// Files in one folder beside the log, at most; the engine keeps to far fewer.
-const MAX_FILES: usize = 10_000;
+/// The folders of the files that the log keeps beside its records.
+const BESIDE: [&str; 2] = ["attachments/", "artifacts/"];
 
-/// Where the files of a session lie.
+/// Where the views of a session are.
 #[derive(Debug, Clone, Copy)]
 pub struct Folders<'a> {
-    /// The folder of its log.
+    /// The folder of the session, with `session.json` and the raw traffic.
     pub session: &'a Path,
-    /// The folder of its views, which may be the same.
+    /// The folder of the other readable files, which may be the same.
     pub views: &'a Path,
     /// A path that is free to be used meanwhile.
     pub scratch: &'a Path,
@@ -37,6 +38,7 @@ pub struct Folders<'a> {
 /// Writes the archive. `lines` are the lines of the log, and `at` is what the entries say of their age.
 pub fn write_zip<L: AsRef<[u8]>>(
     folders: Folders<'_>,
+    files: &dyn SessionFiles,
     lines: impl IntoIterator<Item = io::Result<L>>,
     at: Timestamp,
     out: &mut dyn Write,
@@ -44,7 +46,7 @@ pub fn write_zip<L: AsRef<[u8]>>(
     let stopped = Cell::new(false);
     let zip = ZipWriter::new_stream(Output { out, stopped: &stopped });
     let mut entries = Entries { zip, options: options(at) };
-    let added = add_all(&mut entries, folders, lines);
+    let added = add_all(&mut entries, folders, files, lines);
     stopped.set(added.is_err());
     added?;
     entries.zip.finish()?;
@@ -96,6 +98,7 @@ fn options(at: Timestamp) -> SimpleFileOptions {
 fn add_all<L: AsRef<[u8]>>(
     entries: &mut Entries<'_>,
     folders: Folders<'_>,
+    files: &dyn SessionFiles,
     lines: impl IntoIterator<Item = io::Result<L>>,
 ) -> io::Result<()> {
     entries.zip.start_file("events.ndjson", entries.options)?;
@@ -110,10 +113,13 @@ fn add_all<L: AsRef<[u8]>>(
         add_file(entries, &folders.session.join(name), name, u64::MAX)?;
     }
     add_views(entries, folders)?;
-    add_folder(entries, &folders.session.join("attachments"), "attachments")?;
-    for turn in names(&folders.session.join("artifacts"))? {
-        let within = format!("artifacts/{turn}");
-        add_folder(entries, &folders.session.join(&within), &within)?;
+    for folder in BESIDE {
+        for name in files.list(folder)? {
+            // One that goes away meanwhile is left out.
+            if let Some(OpenSessionFile { size, content }) = files.open(&name)? {
+                add(entries, &name, size, content)?;
+            }
+        }
     }
     Ok(())
 }
@@ -133,13 +139,6 @@ fn add_views(entries: &mut Entries<'_>, folders: Folders<'_>) -> io::Result<()> 
     Ok(())
 }
 
-fn add_folder(entries: &mut Entries<'_>, folder: &Path, within: &str) -> io::Result<()> {
-    for name in names(folder)? {
-        add_file(entries, &folder.join(&name), &format!("{within}/{name}"), u64::MAX)?;
-    }
-    Ok(())
-}
-
 /// Adds a regular file, up to a length; anything else, and what is not there, is passed over.
 fn add_file(entries: &mut Entries<'_>, path: &Path, name: &str, length: u64) -> io::Result<()> {
     let there = match fs::symlink_metadata(path) {
@@ -148,33 +147,16 @@ fn add_file(entries: &mut Entries<'_>, path: &Path, name: &str, length: u64) -> 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    if there.len().min(length) >= ZIP64_BYTES_THR {
-        return Err(too_large());
-    }
-    let file = File::open(path)?;
-    entries.zip.start_file(name, entries.options)?;
-    io::copy(&mut file.take(length), &mut entries.zip)?;
-    Ok(())
+    add(entries, name, there.len().min(length), File::open(path)?)
 }
 
-/// The names in a folder that are plain ones, in their order; none when there is no such folder.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
-    match fs::symlink_metadata(folder) {
-        Ok(there) if there.is_dir() => {}
-        Ok(_) => return Ok(Vec::new()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
+fn add(entries: &mut Entries<'_>, name: &str, size: u64, content: impl Read) -> io::Result<()> {
+    if size >= ZIP64_BYTES_THR {
+        return Err(too_large());
     }
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)?.take(MAX_FILES) {
-        let name = entry?.file_name().into_string().unwrap_or_default();
-        // Hidden ones are files that are still being written.
-        if !name.is_empty() && !name.starts_with('.') && !name.contains('\\') {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
+    entries.zip.start_file(name, entries.options)?;
+    io::copy(&mut content.take(size), &mut entries.zip)?;
+    Ok(())
 }
 
 fn too_large() -> io::Error {

@@ -5,7 +5,6 @@
 mod card;
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,17 +13,18 @@ use ostler_types::{Compaction, Event, FileChange, Message, Part, Record, Role, S
 use sha2::{Digest, Sha256};
 
 use super::html::{Diff, Escaped, Pictures, Prose};
+use super::session_files::SessionFiles;
 
 const STYLE: &str = include_str!("page.css");
 
-/// Writes the page. `session` is what it is called and how it stands now; `folder` is where its pictures lie.
+/// Writes the page. `session` is what it is called and how it stands now; `files` has its pictures.
 pub fn write_html(
     session: &Session,
-    folder: &Path,
+    files: &dyn SessionFiles,
     records: impl IntoIterator<Item = io::Result<Record>>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { out, pictures: Pictures::new(folder), calls: Vec::new() };
+    let mut page = Page { out, pictures: Pictures::new(files), calls: Vec::new() };
     page.write_head(session)?;
     for record in records {
         page.write_record(&record?)?;
@@ -35,7 +35,7 @@ pub fn write_html(
 
 struct Page<'a> {
     out: &'a mut dyn Write,
-    pictures: Pictures,
+    pictures: Pictures<'a>,
     /// The calls of the last message that have no result yet. A message has a bounded number of them.
     calls: Vec<ToolCall>,
 }

@@ -13,6 +13,7 @@ use ostler_types::{CommandResult, Event, Message, MessageId, Part, Record, Role}
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::folder_files::FolderFiles;
 use crate::names;
 use crate::story::{Story, at, session_id};
 
@@ -51,7 +52,7 @@ pub(crate) fn folder(story: &Story) -> tempfile::TempDir {
 
 fn html(story: &Story, dir: &Path) -> String {
     let mut page = Vec::new();
-    write_html(&story.session, dir, of(&story.records), &mut page).unwrap();
+    write_html(&story.session, &FolderFiles(dir), of(&story.records), &mut page).unwrap();
     String::from_utf8(page).unwrap()
 }
 
@@ -85,7 +86,7 @@ fn a_zip_holds_the_whole_session_and_comes_back() {
     let scratch = dir.path().join("scratch");
     let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
     let mut zip = Vec::new();
-    write_zip(folders, lines(&story.records), at(0), &mut zip).unwrap();
+    write_zip(folders, &FolderFiles(dir.path()), lines(&story.records), at(0), &mut zip).unwrap();
     let mut archive = Archive::open(io::Cursor::new(&zip)).unwrap();
     assert_eq!(archive.session(None).unwrap().records, story.records);
     let mut files = Vec::new();
@@ -125,19 +126,19 @@ fn an_export_that_cannot_be_written_or_read_fails() {
     }
     let story = Story::eventful(false);
     let dir = folder(&story);
-    assert!(write_html(&story.session, dir.path(), of(&story.records), &mut Full).is_err());
+    assert!(write_html(&story.session, &FolderFiles(dir.path()), of(&story.records), &mut Full).is_err());
     assert!(write_markdown(of(&story.records), &mut Full).is_err());
     assert!(write_ndjson(lines(&story.records), &mut Full).is_err());
     let scratch = dir.path().join("scratch");
     let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
-    assert!(write_zip(folders, lines(&story.records), at(0), &mut Full).is_err());
+    assert!(write_zip(folders, &FolderFiles(dir.path()), lines(&story.records), at(0), &mut Full).is_err());
     // What was written before the failure must not look like a whole archive.
     let broken = lines(&story.records).into_iter().chain([Err(io::Error::other("damaged"))]);
     let mut zip = Vec::new();
-    assert!(write_zip(folders, broken, at(0), &mut zip).is_err());
+    assert!(write_zip(folders, &FolderFiles(dir.path()), broken, at(0), &mut zip).is_err());
     assert!(Archive::open(io::Cursor::new(&zip)).is_err());
     let broken = || of(&story.records[..3]).chain([Err(io::Error::other("damaged"))]);
-    assert!(write_html(&story.session, dir.path(), broken(), &mut Vec::new()).is_err());
+    assert!(write_html(&story.session, &FolderFiles(dir.path()), broken(), &mut Vec::new()).is_err());
     assert!(write_markdown(broken(), &mut Vec::new()).is_err());
 }
 

@@ -13,6 +13,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use crate::exports::{folder, lines};
+use crate::folder_files::FolderFiles;
 use crate::story::{Story, at, session_id};
 
 fn exported(story: &Story) -> String {
@@ -295,7 +296,7 @@ fn a_damaged_archive_is_refused_whole() {
     let scratch = dir.path().join("scratch");
     let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
     let mut zip = Vec::new();
-    write_zip(folders, lines(&story.records), at(0), &mut zip).unwrap();
+    write_zip(folders, &FolderFiles(dir.path()), lines(&story.records), at(0), &mut zip).unwrap();
     let good = files(&mut Archive::open(Cursor::new(&zip)).unwrap());
     for at in (0..zip.len()).step_by(31) {
         for flip in [0x01, 0x55, 0xff] {

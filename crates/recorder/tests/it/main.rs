@@ -4,6 +4,7 @@
 
 mod crash;
 mod exports;
+mod folder_files;
 mod imports;
 mod keeping;
 mod properties;
