@@ -1,14 +1,12 @@
 //! Making sessions: for a client, under a key or a name that is there once, and for another session.
 
-use ostler_eventlog::Epoch;
-use ostler_types::{
-    Command, Decision, EventFor, Facts, NewRecord, NewSession, Record, Refusal, RefusalCode, Session,
-    SessionId, State, create, decide,
-};
+use ostler_eventlog::LogError;
+use ostler_types::{Command, EventFor, NewSession, Refusal, RefusalCode, Session, SessionId, create};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::recovery::{self, Origin};
+use crate::names::name_taken;
+use crate::new_log::NewLog;
 
 impl Engine {
     /// Makes a session. With an idempotency key that was used before, returns the earlier one; a name that
@@ -21,18 +19,33 @@ impl Engine {
         self.until_recovered().await?;
         let _one_at_a_time = self.shared.creating.lock().await;
         self.shared.index.flushed().await?;
-        match self.shared.index.by_idempotency_key(&key).await? {
-            Some(id) => Ok(self.view(id).await?.session),
-            None => self.create_named(new).await,
+        if let Some(id) = self.shared.index.by_idempotency_key(&key).await? {
+            return Ok(self.view(id).await?.session);
+        }
+        match self.create_named(new).await {
+            // Another node was faster, which only the storage knows.
+            Err(EngineError::Log(LogError::Taken { by })) => Ok(self.view(by).await?.session),
+            created => created,
         }
     }
 
     async fn create_named(&self, new: NewSession) -> Result<Session, EngineError> {
         let Some(name) = new.name.clone() else { return self.create_new(new, None).await };
         let reserved = self.reserve(&name).await?;
-        let session = self.create_new(new, None).await?;
+        let key = new.idempotency_key.clone();
+        let session = match self.create_new(new, None).await {
+            Err(EngineError::Log(LogError::Taken { by })) if !self.has_key(by, key.as_deref()).await? => {
+                return Err(name_taken(&name).into());
+            }
+            created => created?,
+        };
         reserved.give(session.id);
         Ok(session)
+    }
+
+    /// Whether a session was made under this key.
+    async fn has_key(&self, id: SessionId, key: Option<&str>) -> Result<bool, EngineError> {
+        Ok(key.is_some() && self.view(id).await?.session.idempotency_key.as_deref() == key)
     }
 
     /// Makes a session in the folder of the one that starts it, with its first turn: both or neither.
@@ -57,41 +70,17 @@ impl Engine {
 
     async fn create_new(&self, new: NewSession, prompt: Option<Command>) -> Result<Session, EngineError> {
         let id = new.id;
-        let mut records = Vec::new();
-        let events = create(new)?.into_iter().map(|event| EventFor { turn_id: None, event });
-        self.place(id, events.collect(), &mut records);
-        let mut state = State::fold(&records).expect("the first event was session_created");
-        if let Some(prompt) = prompt {
-            let Decision { events, .. } = decide(&state, prompt, &Facts::default())?;
-            let first = records.len();
-            self.place(id, events, &mut records);
-            records[first..].iter().for_each(|record| state.apply(record));
-        }
-        let epoch = self.shared.log.claim(id).await?.epoch;
-        self.append_first(id, epoch, &records).await?;
-        crate::catalogue::write_session(&self.shared, &state).await;
-        crate::catalogue::follow(&self.shared, &state, &records, &mut 0).await;
-        let session = state.session.clone();
-        recovery::spawn(&self.shared, id, Origin::New(Box::new(state), epoch));
-        Ok(session)
-    }
-
-    /// Gives events their place in a log that is to be made.
-    fn place(&self, session_id: SessionId, events: Vec<EventFor>, records: &mut Vec<Record>) {
-        let ts = self.shared.clock.now();
-        for EventFor { turn_id, event } in events {
-            let (seq, event) = (records.len() as u64 + 1, self.shared.secrets.mask_event(event));
-            records.push(Record { seq, ts, session_id, turn_id, event });
-        }
-    }
-
-    async fn append_first(&self, id: SessionId, epoch: Epoch, records: &[Record]) -> Result<(), EngineError> {
-        let new = |record: &Record| {
-            let Record { ts, turn_id, event, .. } = record.clone();
-            NewRecord { ts, turn_id, event }
+        let events = create(new)?.into_iter().map(|event| EventFor { turn_id: None, event }).collect();
+        let mut log = NewLog::claim(self, id).await?;
+        let added = async {
+            log.add_events(events).await?;
+            match prompt {
+                Some(prompt) => log.decide(prompt).await,
+                None => Ok(()),
+            }
         };
-        self.shared.log.append(id, epoch, 1, records.iter().map(new).collect()).await?;
-        Ok(())
+        let added = added.await;
+        log.end(added).await
     }
 
     /// Refuses a directory that is no workspace.

@@ -10,10 +10,10 @@ use ostler_types::{
     SessionId, SessionStatus, SessionView, ToolResult, TurnId, TurnStatus, Usage,
 };
 
-use crate::copy::Copy;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::history;
+use crate::new_log::NewLog;
 
 /// What is added to the title.
 const SUFFIX: &str = " (fork)";
@@ -31,7 +31,7 @@ impl Engine {
             None => 0,
         };
         let session = forked(self, view.session, turn_id);
-        let mut copy = Copy::begin(self, session.id).await?;
+        let mut copy = NewLog::claim(self, session.id).await?;
         let copied = self.copy(id, session, turn_id, until, &mut copy).await;
         copy.end(copied).await
     }
@@ -58,7 +58,7 @@ impl Engine {
         session: Session,
         turn_id: Option<TurnId>,
         until: u64,
-        copy: &mut Copy<'_>,
+        copy: &mut NewLog<'_>,
     ) -> Result<(), EngineError> {
         let (to, ts) = (session.id, session.created_at);
         copy.add(NewRecord { ts, turn_id: None, event: Event::SessionCreated { session } }).await?;

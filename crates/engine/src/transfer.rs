@@ -4,10 +4,10 @@
 use ostler_eventlog::{Line, Put};
 use ostler_types::{Event, NewRecord, Refusal, Session, SessionId};
 
-use crate::copy::Copy;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::names::name_taken;
+use crate::new_log::NewLog;
 
 impl Engine {
     /// Records from `from` on, about `max_bytes` of them and at least one if there is one.
@@ -31,7 +31,7 @@ impl Engine {
     }
 
     async fn import_as(&self, id: SessionId, records: Vec<NewRecord>) -> Result<Session, EngineError> {
-        let mut copy = Copy::begin(self, id).await?;
+        let mut copy = NewLog::claim(self, id).await?;
         let added = async {
             for record in records {
                 copy.add(record).await?;

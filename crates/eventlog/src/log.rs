@@ -257,7 +257,7 @@ pub enum LogError {
     /// session up and read it again.
     #[error("the connection to the storage was lost while writing")]
     Lost,
-    /// Another session has the same name or idempotency key.
+    /// Another session has the same idempotency key, or else the same name.
     #[error("session {by} has it already")]
     Taken {
         /// That session.

@@ -12,7 +12,7 @@ use ostler_eventlog::{
     Blob, BlobEntry, Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, Put, seal_records,
     unseal_lines,
 };
-use ostler_types::{Delta, EventName, NewRecord, SessionId, TurnId};
+use ostler_types::{Delta, Event, EventName, NewRecord, SessionId, TurnId};
 use tokio::sync::watch;
 
 /// Called with a session before it is claimed, as whatever another node does just then.
@@ -42,6 +42,9 @@ struct Stored {
     snapshot: Option<Bytes>,
     blobs: BTreeMap<String, Bytes>,
     parent: Option<SessionId>,
+    /// What no other session may have.
+    name: Option<String>,
+    key: Option<String>,
     is_settled: bool,
     is_unfinished: bool,
 }
@@ -103,7 +106,8 @@ impl SharedLog {
             let expected = expected_seq;
             return Err(LogError::Conflict { expected, next });
         }
-        let lines = seal_records(session, expected_seq, stored.lines.last(), records)?;
+        let lines = seal_records(session, expected_seq, stored.lines.last(), records.clone())?;
+        kept.take_names(session, &records)?;
         self.add(&mut kept, session, epoch, &lines);
         Ok(lines)
     }
@@ -134,6 +138,29 @@ impl Kept {
         let is_owner = self.sessions.get(&session).is_some_and(|stored| Epoch(stored.epoch) == epoch);
         self.refused += u64::from(!is_owner);
         if is_owner { Ok(()) } else { Err(LogError::Fenced) }
+    }
+
+    /// Decides that a name and an idempotency key belong to one session.
+    fn take_names(&mut self, session: SessionId, records: &[NewRecord]) -> Result<(), LogError> {
+        for record in records {
+            let (name, key) = match &record.event {
+                Event::SessionCreated { session } => (session.name.clone(), session.idempotency_key.clone()),
+                Event::SessionUpdated { session } => (session.name.clone(), session.idempotency_key.clone()),
+                Event::SessionCompleted { .. } => (None, None),
+                _ => continue,
+            };
+            let others = || self.sessions.iter().filter(|(id, _)| **id != session);
+            let by_key = others().find(|(_, stored)| key.is_some() && stored.key == key);
+            let by_name = || others().find(|(_, stored)| name.is_some() && stored.name == name);
+            if let Some((by, _)) = by_key.or_else(by_name) {
+                return Err(LogError::Taken { by: *by });
+            }
+            let stored = self.sessions.entry(session).or_default();
+            stored.name = name;
+            // A key stays when its session is closed.
+            stored.key = key.or_else(|| stored.key.take());
+        }
+        Ok(())
     }
 
     /// What the owner changes.

@@ -15,7 +15,7 @@ use ostler_testing::clock::FixedClock;
 use ostler_testing::shared_log::SharedLog;
 use ostler_types::{
     Accepted, CancelTurn, Change, Clock, Command, Delivery, Event, EventName, Message, MessageId, NewRecord,
-    NewSession, Part, Record, Role, Secrets, SessionId, State, SubmitMessage, TurnId,
+    NewSession, Part, Record, RefusalCode, Role, Secrets, SessionId, State, SubmitMessage, TurnId,
 };
 use tempfile::TempDir;
 
@@ -54,11 +54,15 @@ impl Node {
     }
 
     async fn create(&self) -> SessionId {
+        self.engine.create(self.new_session()).await.unwrap().id
+    }
+
+    /// A session that is not made yet.
+    fn new_session(&self) -> NewSession {
         let (id, at) = (SessionId::new(self.engine.clock().uuid()), self.engine.clock().now());
         // The log on disk makes the folder that the readable files go to.
         std::fs::create_dir_all(self.dir.path().join("sessions").join(id.to_string())).unwrap();
-        let workspace = self.dir.path().to_str().unwrap().to_owned();
-        self.engine.create(NewSession::new(id, at, workspace, "scripted:model")).await.unwrap().id
+        NewSession::new(id, at, self.dir.path().to_str().unwrap().to_owned(), "scripted:model")
     }
 
     async fn say(&self, id: SessionId, delivery: Delivery) -> Result<Accepted, EngineError> {
@@ -332,4 +336,30 @@ impl Node {
         }
         false
     }
+}
+
+/// The index of each engine knows nothing of the other's sessions, so only the log can tell.
+#[tokio::test]
+async fn a_key_makes_one_session_and_a_name_belongs_to_one_whichever_engine_is_asked() {
+    let (log, clock) = (Arc::new(SharedLog::default()), Arc::new(FixedClock::default()));
+    let (one, two) = (Node::start(&log, &clock).await, Node::start(&log, &clock).await);
+    let with_key = |node: &Node| NewSession { idempotency_key: Some("key".to_owned()), ..node.new_session() };
+    let first = one.engine.create(with_key(&one)).await.unwrap();
+    let again = two.engine.create(with_key(&two)).await.unwrap();
+    assert_eq!(again.id, first.id);
+    let named = |node: &Node| NewSession { name: Some("stable".to_owned()), ..node.new_session() };
+    let holder = one.engine.create(named(&one)).await.unwrap();
+    let refused = two.engine.create(named(&two)).await.unwrap_err();
+    assert!(
+        matches!(&refused, EngineError::Refused(refusal) if refusal.code == RefusalCode::NameTaken),
+        "{refused}"
+    );
+    let both = NewSession { idempotency_key: Some("key".to_owned()), ..named(&two) };
+    assert_eq!(two.engine.create(both).await.unwrap().id, first.id, "the key comes first");
+    assert_eq!(log.sessions(None, 10).await.unwrap().len(), 2);
+    // A closed session has no name any more.
+    one.engine.submit(holder.id, Command::Close { by: "test".to_owned() }).await.unwrap();
+    two.engine.create(named(&two)).await.unwrap();
+    one.engine.stop().await;
+    two.engine.stop().await;
 }
