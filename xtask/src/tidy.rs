@@ -11,6 +11,7 @@ mod processes;
 mod production;
 mod sizes;
 mod source;
+mod storage;
 mod stream_primitives;
 mod tree;
 mod words;
@@ -54,7 +55,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
         primitives::index_read_by_one_crate,
         primitives::ignored_by_one_crate,
         primitives::replaced_by_one_crate,
-        primitives::session_folders_known_once,
+        storage::appended_in_two_places,
+        storage::session_folders_known_once,
         stream_primitives::one_line_framer,
         stream_primitives::one_supervisor,
         events::named_by_type,

@@ -48,20 +48,6 @@ pub(super) fn index_read_by_one_crate(tree: &Tree) -> Vec<Finding> {
     reads.map(|(file, line, _)| Finding::new(&file.path, line, text)).collect()
 }
 
-/// The files that know where the folders of sessions are.
-const SESSION_FOLDERS: [&str; 2] = ["crates/eventlog/src/layout.rs", "crates/engine/src/session_folder.rs"];
-
-/// What a log keeps in the folder of a session is asked of the log, so that a log can be kept elsewhere.
-pub(super) fn session_folders_known_once(tree: &Tree) -> Vec<Finding> {
-    let others = production::files(tree).filter(|file| !SESSION_FOLDERS.contains(&file.path.as_str()));
-    let others = others.filter(|file| file.path.starts_with("crates/"));
-    let lines =
-        others.flat_map(|file| file.text.lines().enumerate().map(move |(at, line)| (file, at + 1, line)));
-    let names = lines.filter(|(_, _, line)| line.contains("join(\"sessions\")"));
-    let text = "makes a path of a session's folder; ask the log, or `engine/src/session_folder.rs`";
-    names.map(|(file, line, _)| Finding::new(&file.path, line, text)).collect()
-}
-
 /// Files are replaced by `ostler_workspace_fs::replace_file`, and by `Tree` in a workspace.
 pub(super) fn replaced_by_one_crate(tree: &Tree) -> Vec<Finding> {
     let text = "renames a file by itself; use `ostler_workspace_fs::replace_file`, or name the file and its reason in \
@@ -109,10 +95,7 @@ fn named_elsewhere(tree: &Tree, text: &str, words: &[&str], is_found: fn(&[&str]
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        ignored_by_one_crate, index_read_by_one_crate, opened_by_one_crate, replaced_by_one_crate,
-        session_folders_known_once,
-    };
+    use super::{ignored_by_one_crate, index_read_by_one_crate, opened_by_one_crate, replaced_by_one_crate};
     use crate::tidy::tree::Tree;
 
     const CHECKS: [fn(&Tree) -> Vec<super::Finding>; 4] =
@@ -140,14 +123,6 @@ mod tests {
             assert!(found("crates/workspace-fs/src/a.rs", code).is_empty(), "{code}");
             assert!(found("crates/tools/tests/it/a.rs", code).is_empty(), "{code}");
         }
-    }
-
-    #[test]
-    fn folders_of_sessions_are_known_in_two_places() {
-        let code = "fn f(data_dir: &Path) { data_dir.join(\"sessions\"); }";
-        let found = |path: &str| session_folders_known_once(&Tree::of(&[(path, code)])).len();
-        assert_eq!(found("crates/doors/src/a.rs"), 1);
-        assert_eq!(found("crates/engine/src/session_folder.rs") + found("crates/doors/tests/it/a.rs"), 0);
     }
 
     #[test]
