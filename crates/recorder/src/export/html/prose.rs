@@ -1,257 +1,161 @@
-//! Markdown as models write it, made into HTML: headings, lists, quotes, code, emphasis, links. Whatever is not
-//! understood shows as it was written; nothing in it becomes markup of its own.
+//! Markdown as models write it, made into HTML. `pulldown-cmark` reads the text and writes the tags; the filter here
+//! decides which tags there may be. Markup in the text shows as it was written, links lead to the web or nowhere, and a
+//! picture becomes a link to it, because an exported page fetches nothing.
 
 use std::fmt;
 
+use ostler_types::printable;
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+
 use super::Escaped;
 
-/// How deep emphasis may stand in emphasis.
-const MAX_DEPTH: u32 = 4;
-/// Bytes within which a mark must be closed, so that a line of nothing but marks is read in no time.
-const REACH: usize = 2000;
+/// How deep lists, quotes and emphasis are shown in one another. A browser lays nested elements out by recursion.
+const MAX_DEPTH: usize = 32;
 
 /// Markdown as a block.
 pub(in crate::export) struct Prose<'a>(pub(in crate::export) &'a str);
 
 impl fmt::Display for Prose<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = self.0.lines().peekable();
-        let mut paragraph: Vec<&str> = Vec::new();
-        let mut list: Option<&str> = None;
-        while let Some(line) = lines.next() {
-            let block = Block::of(line);
-            if !matches!(block, Block::Text(_)) || list.is_some() && !line.starts_with(' ') {
-                write_paragraph(f, &mut paragraph)?;
+        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+        let mut filter = Filter::default();
+        html::write_html_fmt(f, Parser::new_ext(self.0, options).filter_map(|event| filter.shown(event)))
+    }
+}
+
+/// Turns events into those that a page shows. Beginnings and ends are left out in pairs.
+#[derive(Default)]
+struct Filter {
+    depth: usize,
+    /// The links and pictures that are open, and whether each has a tag. Only one of them has: links do not nest.
+    links: Vec<bool>,
+    in_link: bool,
+}
+
+impl Filter {
+    fn shown<'a>(&mut self, event: Event<'a>) -> Option<Event<'a>> {
+        Some(match event {
+            Event::Start(tag) => return self.start(tag),
+            Event::End(tag) => return self.end(tag),
+            Event::Text(text)
+            | Event::Html(text)
+            | Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text) => Event::Text(clean(&text)),
+            Event::Code(text) => Event::Code(clean(&text)),
+            Event::TaskListMarker(done) => Event::Text(if done { "☑ " } else { "☐ " }.into()),
+            // A line break that somebody wrote is meant, in a conversation.
+            Event::SoftBreak | Event::HardBreak => Event::HardBreak,
+            Event::Rule => Event::Rule,
+        })
+    }
+
+    fn start<'a>(&mut self, tag: Tag<'a>) -> Option<Event<'a>> {
+        Some(Event::Start(match tag {
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                let is_link = !self.in_link && is_web(&dest_url);
+                self.links.push(is_link);
+                self.in_link |= is_link;
+                let tag = format!("<a href=\"{}\" rel=\"noreferrer\">", Escaped(&dest_url));
+                return is_link.then(|| Event::InlineHtml(tag.into()));
             }
-            let list_goes_on = match &block {
-                Block::Item(kind, _) => list == Some(kind),
-                Block::Text(text) => list.is_some() && text.starts_with(' '),
-                Block::Blank => list.is_some(),
-                Block::Fence(_) | Block::Heading(..) | Block::Quote(_) | Block::Rule | Block::Table => false,
-            };
-            if let Some(kind) = list.take_if(|_| !list_goes_on) {
-                writeln!(f, "</{kind}>")?;
+            // The page itself has the two highest.
+            Tag::Heading { level, .. } => {
+                Tag::Heading { level: lower(level), id: None, classes: Vec::new(), attrs: Vec::new() }
             }
-            match block {
-                Block::Fence(fence) => {
-                    let code: Vec<&str> = lines.by_ref().take_while(|line| !closes(line, fence)).collect();
-                    writeln!(f, "<pre><code>{}</code></pre>", Escaped(&code.join("\n")))?;
-                }
-                Block::Table => {
-                    let mut rows = vec![line];
-                    while let Some(row) = lines.next_if(|line| line.trim_start().starts_with('|')) {
-                        rows.push(row);
-                    }
-                    write_table(f, &rows)?;
-                }
-                Block::Heading(level, text) => {
-                    // The page itself has the two highest.
-                    let level = (level + 2).min(6);
-                    writeln!(f, "<h{level}>{}</h{level}>", Inline(text, 0))?;
-                }
-                Block::Quote(text) => writeln!(f, "<blockquote>{}</blockquote>", Inline(text, 0))?,
-                Block::Rule => writeln!(f, "<hr>")?,
-                Block::Item(kind, text) => {
-                    if list.is_none() {
-                        writeln!(f, "<{kind}>")?;
-                        list = Some(kind);
-                    }
-                    writeln!(f, "<li>{}", Inline(text, 0))?;
-                }
-                Block::Text(text) => paragraph.push(text),
-                Block::Blank => {}
+            // An alignment would be a style, which the page's policy forbids.
+            Tag::Table(_) => Tag::Table(Vec::new()),
+            Tag::HtmlBlock => Tag::Paragraph,
+            nested if nests(&nested.to_end()) => {
+                self.depth += 1;
+                return (self.depth <= MAX_DEPTH).then_some(Event::Start(nested));
             }
-        }
-        write_paragraph(f, &mut paragraph)?;
-        list.map_or(Ok(()), |kind| writeln!(f, "</{kind}>"))
+            other => other,
+        }))
     }
-}
 
-/// What a line begins.
-enum Block<'a> {
-    Fence(&'a str),
-    Heading(usize, &'a str),
-    Quote(&'a str),
-    Item(&'static str, &'a str),
-    Table,
-    Rule,
-    Blank,
-    Text(&'a str),
-}
-
-impl<'a> Block<'a> {
-    fn of(line: &'a str) -> Block<'a> {
-        let text = line.trim_start();
-        let marks = |mark: char| text.len() - text.trim_start_matches(mark).len();
-        if text.is_empty() {
-            return Block::Blank;
-        }
-        if marks('`') >= 3 || marks('~') >= 3 {
-            return Block::Fence(&text[..marks('`').max(marks('~'))]);
-        }
-        let level = marks('#');
-        if (1..=6).contains(&level) && text[level..].starts_with(' ') {
-            return Block::Heading(level, text[level..].trim());
-        }
-        if text.len() >= 3 && ['-', '*', '_'].iter().any(|mark| text.trim_end().chars().all(|c| c == *mark)) {
-            return Block::Rule;
-        }
-        if let Some(quoted) = text.strip_prefix('>') {
-            return Block::Quote(quoted.trim_start());
-        }
-        if text.starts_with('|') {
-            return Block::Table;
-        }
-        if let Some(item) = ["- ", "* ", "+ "].iter().find_map(|mark| text.strip_prefix(mark)) {
-            return Block::Item("ul", item);
-        }
-        let digits = marks_of_digits(text);
-        match text[digits..].strip_prefix(". ") {
-            Some(item) if (1..=3).contains(&digits) => Block::Item("ol", item),
-            Some(_) | None => Block::Text(line),
-        }
-    }
-}
-
-fn marks_of_digits(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_digit).count()
-}
-
-fn closes(line: &str, fence: &str) -> bool {
-    let line = line.trim();
-    line.starts_with(fence) && line.chars().all(|c| fence.starts_with(c))
-}
-
-fn write_paragraph(f: &mut fmt::Formatter<'_>, lines: &mut Vec<&str>) -> fmt::Result {
-    if lines.is_empty() {
-        return Ok(());
-    }
-    f.write_str("<p>")?;
-    for (n, line) in lines.drain(..).enumerate() {
-        // A line break that somebody wrote is meant, in a conversation.
-        f.write_str(if n == 0 { "" } else { "<br>\n" })?;
-        write!(f, "{}", Inline(line.trim(), 0))?;
-    }
-    f.write_str("</p>\n")
-}
-
-/// Rows of cells. The first one is the head if a row of dashes follows it.
-fn write_table(f: &mut fmt::Formatter<'_>, rows: &[&str]) -> fmt::Result {
-    let is_rule = |row: &str| row.contains('-') && row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
-    let has_head = rows.get(1).is_some_and(|row| is_rule(row));
-    f.write_str("<table>\n")?;
-    for (n, row) in rows.iter().enumerate().filter(|(_, row)| !is_rule(row)) {
-        let row = row.trim();
-        let row = row.strip_prefix('|').unwrap_or(row);
-        let row = row.strip_suffix('|').unwrap_or(row);
-        let cell = if n == 0 && has_head { "th" } else { "td" };
-        f.write_str("<tr>")?;
-        row.split('|').try_for_each(|text| write!(f, "<{cell}>{}</{cell}>", Inline(text.trim(), 0)))?;
-        f.write_str("</tr>\n")?;
-    }
-    f.write_str("</table>\n")
-}
-
-/// A line with code, emphasis and links in it, and how deep it stands.
-struct Inline<'a>(&'a str, u32);
-
-impl fmt::Display for Inline<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inline(mut rest, depth) = *self;
-        while let Some(at) = rest.find(['`', '*', '[', '\\']) {
-            write!(f, "{}", Escaped(&rest[..at]))?;
-            rest = &rest[at..];
-            let inner = |text| Inline(text, depth + 1);
-            if let Some((code, after)) = code(rest) {
-                write!(f, "<code>{}</code>", Escaped(code))?;
-                rest = after;
-            } else if let Some((text, after)) = between(rest, "**").filter(|_| depth < MAX_DEPTH) {
-                write!(f, "<strong>{}</strong>", inner(text))?;
-                rest = after;
-            } else if let Some((text, after)) = between(rest, "*").filter(|_| depth < MAX_DEPTH) {
-                write!(f, "<em>{}</em>", inner(text))?;
-                rest = after;
-            } else if let Some((text, address, after)) = link(rest).filter(|_| depth < MAX_DEPTH) {
-                write!(f, "<a href=\"{}\" rel=\"noreferrer\">{}</a>", Escaped(address), inner(text))?;
-                rest = after;
-            } else {
-                let escaped =
-                    rest.strip_prefix('\\').filter(|after| after.starts_with(['`', '*', '[', '\\', '_']));
-                // A run of marks that means nothing is not looked at again mark by mark.
-                let run = || rest.len() - rest.trim_start_matches(&rest[..1]).len();
-                let (shown, after) = escaped.map_or_else(|| rest.split_at(run()), |after| after.split_at(1));
-                f.write_str(shown)?;
-                rest = after;
+    fn end<'a>(&mut self, tag: TagEnd) -> Option<Event<'a>> {
+        Some(Event::End(match tag {
+            TagEnd::Link | TagEnd::Image => {
+                let was_link = self.links.pop().unwrap_or(false);
+                self.in_link &= !was_link;
+                return was_link.then(|| Event::InlineHtml("</a>".into()));
             }
-        }
-        write!(f, "{}", Escaped(rest))
+            TagEnd::Heading(level) => TagEnd::Heading(lower(level)),
+            TagEnd::HtmlBlock => TagEnd::Paragraph,
+            nested if nests(&nested) => {
+                self.depth -= 1;
+                return (self.depth < MAX_DEPTH).then_some(Event::End(nested));
+            }
+            other => other,
+        }))
     }
 }
 
-/// As much of a text as is looked through for the end of something.
-fn near(text: &str) -> &str {
-    &text[..text.floor_char_boundary(REACH)]
+/// Whether an element can stand in another one of its kind.
+fn nests(tag: &TagEnd) -> bool {
+    matches!(
+        tag,
+        TagEnd::BlockQuote(_)
+            | TagEnd::List(_)
+            | TagEnd::Item
+            | TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+    )
 }
 
-/// Code between equal runs of backticks.
-fn code(text: &str) -> Option<(&str, &str)> {
-    let run = text.len() - text.trim_start_matches('`').len();
-    let (fence, rest) = text.split_at(run);
-    let end = near(rest).find(fence).filter(|end| run > 0 && *end > 0)?;
-    let after = &rest[end + run..];
-    (!after.starts_with('`')).then(|| (rest[..end].trim(), after))
+fn lower(level: HeadingLevel) -> HeadingLevel {
+    HeadingLevel::try_from(level as usize + 2).unwrap_or(HeadingLevel::H6)
 }
 
-/// Text between two marks, with no space just inside them.
-fn between<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
-    let rest = text.strip_prefix(mark).filter(|rest| !rest.starts_with([' ', '*']))?;
-    let end = near(rest).find(mark).filter(|end| *end > 0 && !rest[..*end].ends_with(' '))?;
-    Some((&rest[..end], &rest[end + mark.len()..]))
+/// Whether an address leads to the web: no script, no file, no data.
+fn is_web(address: &str) -> bool {
+    let has =
+        |scheme: &str| address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    (has("https://") || has("http://")) && !address.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// A link to the web; any other address stays text.
-fn link(text: &str) -> Option<(&str, &str, &str)> {
-    let rest = text.strip_prefix('[')?;
-    let (label, rest) = rest.split_at(near(rest).find(']')?);
-    let rest = rest.strip_prefix("](")?;
-    let (address, after) = rest.split_at(near(rest).find(')')?);
-    let web = address.starts_with("https://") || address.starts_with("http://");
-    (web && !address.contains(char::is_whitespace)).then(|| (label, address, &after[1..]))
+/// Text without what nobody would see. References to characters have been resolved by now.
+fn clean(text: &str) -> CowStr<'static> {
+    printable(&text.replace('\0', "\u{fffd}")).into_owned().into()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Prose;
+    use super::{MAX_DEPTH, Prose};
 
     #[test]
     fn what_models_write_becomes_html() {
         for (text, html) in [
-            ("hello\nworld", "<p>hello<br>\nworld</p>\n"),
+            ("hello\nworld", "<p>hello<br />\nworld</p>\n"),
             ("a\n\nb", "<p>a</p>\n<p>b</p>\n"),
             ("# Title", "<h3>Title</h3>\n"),
-            ("- a\n- b\n\ntext", "<ul>\n<li>a\n<li>b\n</ul>\n<p>text</p>\n"),
-            ("1. a\n2. b", "<ol>\n<li>a\n<li>b\n</ol>\n"),
+            ("###### Title", "<h6>Title</h6>\n"),
+            ("- a\n- b\n\ntext", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n<p>text</p>\n"),
+            ("- a\n  - b", "<ul>\n<li>a\n<ul>\n<li>b</li>\n</ul>\n</li>\n</ul>\n"),
+            ("1. a\n2. b", "<ol>\n<li>a</li>\n<li>b</li>\n</ol>\n"),
+            ("- [x] a", "<ul>\n<li>☑ a</li>\n</ul>\n"),
             (
                 "```rust\nlet a = 1 < 2;\n```\nafter",
-                "<pre><code>let a = 1 &lt; 2;</code></pre>\n<p>after</p>\n",
+                "<pre><code class=\"language-rust\">let a = 1 &lt; 2;\n</code></pre>\n<p>after</p>\n",
             ),
-            ("````\n```\n````", "<pre><code>```</code></pre>\n"),
+            ("````\n```\n````", "<pre><code>```\n</code></pre>\n"),
             ("never closed:\n```\nx", "<p>never closed:</p>\n<pre><code>x</code></pre>\n"),
-            ("**bold *both*** `c*d*e`", "<p><strong>bold *both</strong>* <code>c*d*e</code></p>\n"),
+            ("**bold *both*** `c*d*e`", "<p><strong>bold <em>both</em></strong> <code>c*d*e</code></p>\n"),
             ("2 * 3 * 4", "<p>2 * 3 * 4</p>\n"),
             (
                 "[a](https://x.y/?q=\"1\")",
                 "<p><a href=\"https://x.y/?q=&quot;1&quot;\" rel=\"noreferrer\">a</a></p>\n",
             ),
-            ("[a](javascript:x)", "<p>[a](javascript:x)</p>\n"),
-            ("> quoted", "<blockquote>quoted</blockquote>\n"),
-            ("---", "<hr>\n"),
+            ("> quoted", "<blockquote>\n<p>quoted</p>\n</blockquote>\n"),
+            ("---", "<hr />\n"),
             (
                 "| a | `b` |\n|---|:-:|\n| 1 | <2> |",
-                "<table>\n<tr><th>a</th><th><code>b</code></th></tr>\n\
-                 <tr><td>1</td><td>&lt;2&gt;</td></tr>\n</table>\n",
+                "<table><thead><tr><th>a</th><th><code>b</code></th></tr></thead><tbody>\n\
+                 <tr><td>1</td><td>&lt;2&gt;</td></tr>\n</tbody></table>\n",
             ),
-            ("<b>not bold</b>", "<p>&lt;b&gt;not bold&lt;/b&gt;</p>\n"),
             ("\\*plain\\*", "<p>*plain*</p>\n"),
             ("a ``` **** [[b] \\x", "<p>a ``` **** [[b] \\x</p>\n"),
         ] {
@@ -260,10 +164,97 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_nothing_but_marks_shows_as_it_is() {
-        for mark in ["`", "*", "[", "\\", "*a", "[a", "`a", "**a *b "] {
-            let text = format!("x{}", mark.repeat(200_000));
+    fn markup_shows_as_it_was_written() {
+        for text in [
+            "<b>not bold</b>",
+            "<script>alert(1)</script>",
+            "<img src=x onerror=alert(1)>",
+            "a <img src=x onerror=alert(1)> b",
+            "<!-- --><svg onload=alert(1)>",
+            "<![CDATA[<script>]]><?x <script>?>",
+            "> <iframe src=x>\n- <style>@import x</style>",
+            "| <a href=x> |\n|---|\n| <script> |",
+            "# <h1 onclick=x>",
+            "`<script>`",
+            "```<script> \"onclick=x\n<script>\n```",
+            "&lt;script&gt; &#60;script&#62;",
+            "[<script>](https://x \"<script>\")",
+            "![<img src=x>](<script>)",
+        ] {
+            let html = Prose(text).to_string();
+            for tag in ["<script", "<img", "<svg", "<iframe", "<style", "<b>", "<a href=x", "<h1", "<!"] {
+                assert!(!html.contains(tag), "{text:?}: {html}");
+            }
+        }
+    }
+
+    #[test]
+    fn links_lead_to_the_web_or_nowhere() {
+        for text in [
+            "[a](javascript:x)",
+            "[a](JavaScript:x)",
+            "[a](java&#x73;cript:x)",
+            "[a](&#x01;javascript:x)",
+            "[a](data:text/html;base64,eA==)",
+            "[a](vbscript:x)",
+            "[a](file:///etc/passwd)",
+            "[a](//evil.example)",
+            "[a](relative)",
+            "[a](<https://x y>)",
+            "[a](https://x&#10;y)",
+            "[a][b]\n\n[b]: javascript:x",
+            "<javascript:x>",
+            "<a@b.example>",
+            "![a](javascript:x)",
+            "![a](data:image/svg+xml,x)",
+        ] {
+            let html = Prose(text).to_string();
+            assert!(!html.contains("href") && !html.contains("src="), "{text:?}: {html}");
+        }
+        let quoted = Prose("<https://x.y/\"onclick=\"x>").to_string();
+        assert!(quoted.contains("<a href=\"https://x.y/&quot;onclick=&quot;x\" rel="), "{quoted}");
+    }
+
+    #[test]
+    fn a_picture_is_a_link_to_it() {
+        let html = Prose("![alt *text*](https://x.y/z.png \"title\")").to_string();
+        assert_eq!(html, "<p><a href=\"https://x.y/z.png\" rel=\"noreferrer\">alt <em>text</em></a></p>\n");
+        let html = Prose("[![alt](https://x.y/z.png)](https://w.y)").to_string();
+        assert_eq!(html, "<p><a href=\"https://w.y\" rel=\"noreferrer\">alt</a></p>\n");
+    }
+
+    #[test]
+    fn what_nobody_would_see_is_left_out() {
+        let html = Prose("a\u{202e}b &#x202e;c `d\u{200b}`").to_string();
+        assert_eq!(html, "<p>ab c <code>d</code></p>\n");
+    }
+
+    #[test]
+    fn elements_nest_only_so_deep() {
+        for mark in ["> ", "- ", "1. ", "*a **b "] {
+            let html = Prose(&format!("{}x{}", mark.repeat(10_000), "** *".repeat(5_000))).to_string();
+            let (mut depth, mut deepest) = (0_usize, 0);
+            for tag in html.split('<').skip(1) {
+                depth = if tag.starts_with('/') { depth - 1 } else { depth + 1 };
+                deepest = deepest.max(depth);
+            }
+            assert!(depth == 0 && deepest <= MAX_DEPTH + 2, "{mark:?}: {depth}, {deepest}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_nothing_but_marks_shows_as_it_is() {
+        for mark in [
+            "`", "*", "[", "\\", "*a", "[a", "`a", "**a *b ", "![", "<", "<a", "<!--", "](", "&", "|", "~~a ",
+        ] {
+            let text = format!("x{}", mark.repeat(100_000));
             assert!(Prose(&text).to_string().len() >= text.len() / 2, "{mark}");
+        }
+        let nested = format!("{}{}", "![".repeat(100_000), "](https://x)".repeat(100_000));
+        assert_eq!(Prose(&nested).to_string().matches("<a ").count(), 1);
+        for line in ["> ", "- ", "| a ", "```", "<b>", "1. a", "    a", "# "] {
+            let text = format!("{line}\n").repeat(50_000);
+            assert!(Prose(&text).to_string().len() >= line.len(), "{line}");
         }
     }
 }
