@@ -11,6 +11,10 @@
 //! the places that a line reads and the programs that it starts, and the caller of [`allowed_with`] says
 //! which commands keep to places that anybody may read, and whether git, which can be told to start programs,
 //! counts as one that only reads.
+//!
+//! The grammar is our own. A library that parses bash builds the tree of a script in order to run it; here each place
+//! where bash could read on in another way has to be known, so that it makes the line unclear. The tests hold the
+//! reading against bash itself: every command that bash runs for a generated line must have been read.
 
 mod builtin;
 mod decision;

@@ -3,6 +3,9 @@
 //! Follows the HTML standard's grammar, looks at each byte once, and holds at most one event. What
 //! the data means is left to the provider; ids and retry times are of no use for a stream that is
 //! read once.
+//!
+//! Our own, because the libraries put no limit on the size of an event and differ from the standard where servers do
+//! odd things: `eventsource-stream` panics on a byte order mark, `sse-stream` ends the stream at an unknown field.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,10 @@
 //! `multipart/form-data`, taken apart in place: which fields there are, and where their contents lie in
 //! a body that is wholly there. What the fields mean is left to the route.
+//!
+//! Our own, because `multer` (which axum uses as well) would lose three things. It copies a body that is in memory into
+//! a buffer of its own, and an upload has paid for one copy only. It takes the first bytes that look like the boundary
+//! for the end of a file, even where others follow on the same line and the file goes on. And it puts no limit on the
+//! bytes of a field's headers.
 
 use std::ops::Range;
 
