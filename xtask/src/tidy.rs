@@ -2,6 +2,7 @@
 //! over the [`Tree`] in a file of its own; what rustc, clippy and rustfmt check is left to them.
 
 mod crates;
+mod environment;
 mod events;
 mod figures;
 mod links;
@@ -51,6 +52,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         links::dead,
         output::by_one_module,
         processes::by_one_crate,
+        environment::read_by_one_crate,
         primitives::opened_by_one_crate,
         primitives::index_read_by_one_crate,
         primitives::ignored_by_one_crate,

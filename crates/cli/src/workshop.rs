@@ -2,6 +2,7 @@
 //! wrote.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -97,6 +98,7 @@ impl Workshop {
             writable: config.sandbox.writable.iter().map(PathBuf::from).collect(),
             hidden: hidden.clone(),
             home: environment.get("HOME").map(PathBuf::from),
+            environment: environment.variables().collect(),
             map_cache: Some(data_dir.join("maps")),
             web: WebSettings { enabled: config.web.fetch, ..WebSettings::default() },
         });
@@ -218,8 +220,8 @@ pub struct Servers {
 
 impl Servers {
     fn none(projects: Arc<Projects>) -> Servers {
-        let (handed, offered) = (Handed::new(spawn(None), Vec::new()), Mutex::default());
-        let servers = McpServers::new(Vec::new(), spawn(None), Limits::default());
+        let (handed, offered) = (Handed::new(spawn(None, Vec::new()), Vec::new()), Mutex::default());
+        let servers = McpServers::new(Vec::new(), spawn(None, Vec::new()), Limits::default());
         Servers { servers, projects, offered, handed }
     }
 
@@ -235,7 +237,11 @@ impl Servers {
         let servers = config.mcp.iter().map(of_section).collect();
         let sandbox = sandbox.map(|sandbox| (sandbox, config.sandbox.network));
         let unconfined = config.sandbox.mode == SandboxMode::Off;
-        let spawn = if unconfined { spawn_in_the_open(finder.clone()) } else { spawn(sandbox) };
+        let variables = child_environment(environment.variables());
+        let spawn = match unconfined {
+            true => spawn_in_the_open(finder.clone(), variables),
+            false => spawn(sandbox, variables),
+        };
         let handed = Handed::new(Arc::clone(&spawn), config.mcp.keys().cloned().collect());
         let servers = McpServers::new(servers, spawn, Limits::default());
         Servers { servers, projects, offered: Mutex::default(), handed }
@@ -341,7 +347,7 @@ pub fn server_config(name: &str, server: &McpServer) -> ServerConfig {
 }
 
 /// Starts servers confined, or not at all.
-fn spawn(sandbox: Option<(Sandbox, bool)>) -> SpawnFn {
+fn spawn(sandbox: Option<(Sandbox, bool)>, variables: Vec<(OsString, OsString)>) -> SpawnFn {
     Arc::new(move |launch: &Launch| {
         let available = sandbox.as_ref().filter(|(sandbox, _)| sandbox.is_available());
         let Some((sandbox, network)) = available else {
@@ -357,20 +363,19 @@ fn spawn(sandbox: Option<(Sandbox, bool)>) -> SpawnFn {
         }
         let confined = sandbox.command(&profile, &launch.program, &launch.arguments);
         let confined = confined.map_err(|error| error.to_string())?;
-        let confined = confined.envs(child_environment(std::env::vars_os()));
-        let (command, confinement) = confined.envs(&launch.env).prepare();
+        let (command, confinement) = confined.envs(variables.clone()).envs(&launch.env).prepare();
         Ok(Prepared { command, keep: Box::new(confinement) })
     })
 }
 
 /// Starts servers as they are, because the owner has turned the sandbox off. A program that lies in a workspace
 /// is not started so.
-fn spawn_in_the_open(finder: ProgramFinder) -> SpawnFn {
+fn spawn_in_the_open(finder: ProgramFinder, variables: Vec<(OsString, OsString)>) -> SpawnFn {
     Arc::new(move |launch: &Launch| {
         let program = finder.find(&launch.program).map_err(|error| error.to_string())?;
         let invocation = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
-        let invocation = invocation.envs(child_environment(std::env::vars_os()));
-        let command = invocation.envs(&launch.env).envs([("PATH", finder.path())]).prepare();
+        let command =
+            invocation.envs(variables.clone()).envs(&launch.env).envs([("PATH", finder.path())]).prepare();
         Ok(Prepared { command, keep: Box::new(()) })
     })
 }

@@ -22,6 +22,8 @@ pub(crate) struct Confines {
     pub(crate) network: bool,
     pub(crate) writable: Vec<PathBuf>,
     pub(crate) hidden: Arc<Hidden>,
+    /// The daemon's environment, of which programs are given a part.
+    pub(crate) environment: Vec<(OsString, OsString)>,
 }
 
 /// A program to run in a workspace.
@@ -119,12 +121,12 @@ impl Confines {
         profile.network = self.network;
         profile.writable.clone_from(&self.writable);
         profile.hidden = self.hidden.places().to_vec();
-        let hidden = Arc::clone(&self.hidden);
+        let (hidden, environment) = (Arc::clone(&self.hidden), self.environment_of(&program));
         let prepared = tokio::task::spawn_blocking(move || {
             let directory = Workspace::open(&profile.workspace, &hidden)?.directory(&program.cwd)?;
             match sandbox {
-                Some(sandbox) => confined(&sandbox, profile, &program, directory),
-                None => Ok(in_the_open(&program, directory)),
+                Some(sandbox) => confined(&sandbox, profile, (&program, environment), directory),
+                None => Ok(in_the_open(&program, environment, directory)),
             }
         });
         prepared.await.unwrap_or_else(|error| {
@@ -144,7 +146,7 @@ impl Confines {
 fn confined(
     sandbox: &Sandbox,
     mut profile: Profile,
-    program: &Program,
+    (program, environment): (&Program, Vec<(OsString, OsString)>),
     directory: OwnedFd,
 ) -> Result<Prepared, Failed> {
     // The descriptor was opened beneath the workspace, so the path that it has now is inside.
@@ -159,17 +161,17 @@ fn confined(
     }
     let confined = sandbox.command(&profile, &program.words[0], &program.words[1..]);
     let confined = confined.map_err(|error| Failed::new(error.to_string()))?;
-    let (command, confinement) = confined.envs(environment(program.terminal)).prepare();
+    let (command, confinement) = confined.envs(environment).prepare();
     let confinement = Some(confinement);
     Ok(Prepared { command, confinement, profile: Some(profile), _directory: directory })
 }
 
-fn in_the_open(program: &Program, directory: OwnedFd) -> Prepared {
+fn in_the_open(program: &Program, environment: Vec<(OsString, OsString)>, directory: OwnedFd) -> Prepared {
     let mut command = Invocation::new(ostler_process::Program::at(PathBuf::from(&program.words[0])))
         .args(&program.words[1..])
         // The descriptor names the directory that was checked, whatever its path names by now.
         .current_dir(own_descriptor(&directory))
-        .envs(environment(program.terminal))
+        .envs(environment)
         .prepare();
     command.own_group();
     Prepared { command, confinement: None, profile: None, _directory: directory }
@@ -179,25 +181,35 @@ fn own_descriptor(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }
 
-fn environment(terminal: bool) -> Vec<(OsString, OsString)> {
-    let daemon = std::env::vars_os();
-    if terminal { terminal_environment(daemon) } else { child_environment(daemon) }
-}
+impl Confines {
+    /// What a program is given of the daemon's environment.
+    fn environment_of(&self, program: &Program) -> Vec<(OsString, OsString)> {
+        let daemon = self.environment.iter().cloned();
+        if program.terminal { terminal_environment(daemon) } else { child_environment(daemon) }
+    }
 
-/// Finds a program where children find theirs, but never in the workspace, which anybody may have filled.
-pub(crate) fn find_program(name: &str, workspace: &Path) -> Option<PathBuf> {
-    let workspace = workspace.canonicalize().ok()?;
-    let is_elsewhere = |path: &PathBuf| path.canonicalize().is_ok_and(|real| !real.starts_with(&workspace));
-    let places = search_path().into_iter().filter(is_elsewhere);
-    let mut found = places.map(|place| place.join(name)).filter(|program| program.is_file());
-    found.find(is_elsewhere)
-}
+    /// Finds a program where children find theirs, but never in the workspace, which anybody may have filled.
+    pub(crate) fn find_program(&self, name: &str, workspace: &Path) -> Option<PathBuf> {
+        let workspace = workspace.canonicalize().ok()?;
+        let is_elsewhere =
+            |path: &PathBuf| path.canonicalize().is_ok_and(|real| !real.starts_with(&workspace));
+        let places = self.search_path().into_iter().filter(is_elsewhere);
+        let mut found = places.map(|place| place.join(name)).filter(|program| program.is_file());
+        found.find(is_elsewhere)
+    }
 
-/// Where children look for programs, in order.
-pub(crate) fn search_path() -> Vec<PathBuf> {
-    let environment = child_environment(std::env::vars_os());
-    let path = environment.iter().find(|(name, _)| name == OsStr::new("PATH"));
-    path.map(|(_, path)| std::env::split_paths(path).collect()).unwrap_or_default()
+    /// Where children look for programs, in order.
+    pub(crate) fn search_path(&self) -> Vec<PathBuf> {
+        let environment = child_environment(self.environment.iter().cloned());
+        let path = environment.iter().find(|(name, _)| name == OsStr::new("PATH"));
+        path.map(|(_, path)| std::env::split_paths(path).collect()).unwrap_or_default()
+    }
+
+    /// Where programs keep temporary files.
+    pub(crate) fn temporary_directory(&self) -> PathBuf {
+        let named = self.environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
+        named.map_or_else(|| PathBuf::from("/tmp"), |(_, value)| PathBuf::from(value))
+    }
 }
 
 /// By absolute path, so that a `bash` in the workspace is not taken for it.

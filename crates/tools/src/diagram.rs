@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::confine::{Confines, Program, find_program};
+use crate::confine::{Confines, Program};
 use crate::process::{Ending, Input, run};
 use crate::text::{head, reveal};
 use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
@@ -97,7 +97,7 @@ impl Diagram {
             return Err(Failed::new(format!("`source` is longer than {MAX_SOURCE_BYTES} bytes. Draw less.")));
         }
         let (name, package) = format.program();
-        let Some(program) = find_program(name, &context.workspace) else {
+        let Some(program) = self.confines.find_program(name, &context.workspace) else {
             let text = format!(
                 "No picture was drawn, because `{name}` is not installed; install {package} for it. The description \
                  is kept as {}.",

@@ -1,5 +1,6 @@
 //! The tools that there are, by name. Which of them a session may use is left to its policy.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,8 @@ pub struct ToolSettings {
     /// The user's home directory, in which the places of secrets are known and hidden too. That of the
     /// sandbox when it is left out.
     pub home: Option<PathBuf>,
+    /// The daemon's environment, of which programs are given a part.
+    pub environment: Vec<(OsString, OsString)>,
     /// Where to remember, beyond the end of the process, what maps of workspaces are made from. It holds
     /// parts of their sources.
     pub map_cache: Option<PathBuf>,
@@ -70,9 +73,10 @@ impl Tools {
         let hidden = Arc::new(hidden(&settings));
         let ToolSettings { sandbox, allow_unconfined, sandbox_network, writable, map_cache, web, .. } =
             settings;
-        let network = sandbox_network;
-        let confines =
-            Arc::new(Confines { sandbox, allow_unconfined, network, writable, hidden: hidden.clone() });
+        let (network, environment) = (sandbox_network, settings.environment);
+        let hides = hidden.clone();
+        let confines = Confines { sandbox, allow_unconfined, network, writable, hidden: hides, environment };
+        let confines = Arc::new(confines);
         let processes = Arc::new(Processes::default());
         let sight = Sight::default();
         let mut tools: Vec<Arc<dyn Tool>> = vec![

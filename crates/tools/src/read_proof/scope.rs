@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ostler_command_line::Extent;
 
 use super::resolve::resolve;
-use crate::confine::{Confines, search_path};
+use crate::confine::Confines;
 use crate::hidden::Closed;
 
 /// How many entries of directories, and files that they lead to, are looked at for one line.
@@ -68,11 +68,12 @@ impl Scope {
     pub(super) fn of(workspace: &Path, confines: &Confines) -> Option<Scope> {
         let root = workspace.canonicalize().ok()?;
         let closed = confines.hidden.close(&root)?;
-        let temporary = [std::env::temp_dir(), PathBuf::from("/dev/shm"), PathBuf::from("/var/tmp")];
+        let temporary =
+            [confines.temporary_directory(), PathBuf::from("/dev/shm"), PathBuf::from("/var/tmp")];
         let writable = confines.writable.iter().chain(&temporary);
         let writable = writable.filter_map(|place| place.canonicalize().ok()).collect();
         let home = confines.hidden.home();
-        Some(Scope { root, home, writable, closed, search_path: search_path(), looks: 0 })
+        Some(Scope { root, home, writable, closed, search_path: confines.search_path(), looks: 0 })
     }
 
     /// The workspace, without links.

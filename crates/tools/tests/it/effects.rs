@@ -188,8 +188,12 @@ struct Judge {
 
 impl Judge {
     fn new(world: &World) -> Judge {
-        let settings =
-            ToolSettings { allow_unconfined: true, home: Some(world.home()), ..ToolSettings::default() };
+        let settings = ToolSettings {
+            allow_unconfined: true,
+            home: Some(world.home()),
+            environment: std::env::vars_os().collect(),
+            ..ToolSettings::default()
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         Judge {
             tools: Tools::new(settings),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ostler_tools::{ToolContext, ToolOutcome, Tools};
+use ostler_tools::{ToolContext, ToolOutcome, ToolSettings, Tools};
 use ostler_types::SessionId;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -27,7 +27,9 @@ impl Fixture {
         std::fs::create_dir(folder_path.join("workspace")).unwrap();
         std::fs::create_dir(folder_path.join("outside")).unwrap();
         std::fs::write(folder_path.join("outside/secret.txt"), "top secret\n").unwrap();
-        Fixture { folder, tools: Tools::builtin(), shown: Arc::default() }
+        let environment = std::env::vars_os().collect();
+        let settings = ToolSettings { allow_unconfined: true, environment, ..ToolSettings::default() };
+        Fixture { folder, tools: Tools::new(settings), shown: Arc::default() }
     }
 
     /// A fixture with these files in its workspace.

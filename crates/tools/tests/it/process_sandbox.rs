@@ -43,6 +43,7 @@ async fn further_directories_can_be_opened() {
     let settings = ToolSettings {
         sandbox: Some(world.sandbox.clone()),
         writable: vec![world.outside.clone()],
+        environment: std::env::vars_os().collect(),
         ..ToolSettings::default()
     };
     let command = format!("echo x > {}/x", world.outside.display());
@@ -212,7 +213,11 @@ async fn without_a_sandbox_nothing_runs_unless_somebody_agrees() {
     context.unconfined = true;
     let outcome = tools.get("shell").unwrap().run(touch.clone(), context).await;
     assert!(outcome.ok && fixture.path("ran").exists(), "{}", outcome.text);
-    let allowed = Tools::new(ToolSettings { allow_unconfined: true, ..ToolSettings::default() });
+    let allowed = Tools::new(ToolSettings {
+        allow_unconfined: true,
+        environment: std::env::vars_os().collect(),
+        ..ToolSettings::default()
+    });
     assert_eq!(allowed.get("shell").unwrap().warning(&touch), None);
 }
 

@@ -15,7 +15,12 @@ fn shell(line: &str) -> ToolCall {
 
 async fn proof(fixture: &Fixture, line: &str) -> ReadProof {
     let home = Some(fixture.outside().join("home"));
-    let tools = Tools::new(ToolSettings { allow_unconfined: true, home, ..ToolSettings::default() });
+    let tools = Tools::new(ToolSettings {
+        allow_unconfined: true,
+        home,
+        environment: std::env::vars_os().collect(),
+        ..ToolSettings::default()
+    });
     tools.get("shell").unwrap().read_proof(&shell(line).input, &fixture.workspace()).await
 }
 

@@ -62,7 +62,11 @@ impl Sandboxed {
         })
         .await;
         assert!(sandbox.is_available(), "install bubblewrap: {:?}", sandbox.report());
-        let mut settings = ToolSettings { sandbox: Some(sandbox.clone()), ..ToolSettings::default() };
+        let mut settings = ToolSettings {
+            sandbox: Some(sandbox.clone()),
+            environment: std::env::vars_os().collect(),
+            ..ToolSettings::default()
+        };
         adjust(&mut settings);
         let tools = Tools::new(settings);
         Sandboxed { tools, workspace, outside, sandbox, shown: Arc::default(), _place: place }
