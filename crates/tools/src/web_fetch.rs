@@ -1,9 +1,9 @@
 //! The tool that reads a page of the web. Which addresses are reached is settled in `address` and `fetch`,
-//! how a page becomes text in `page`.
+//! how a page becomes text in `html_to_markdown`.
 
 mod address;
 mod fetch;
-mod page;
+mod html_to_markdown;
 mod tags;
 
 use futures_util::FutureExt;
@@ -89,7 +89,7 @@ impl Tool for WebFetch {
 
 fn outcome(fetched: Fetched) -> ToolOutcome {
     let Fetched { url, status, media_type, text, is_html, is_cut } = fetched;
-    let text = if is_html { page::to_markdown(&text, &url) } else { text };
+    let text = if is_html { html_to_markdown::to_markdown(&text, &url) } else { text };
     // What nobody sees on a page is not meant for whoever asked for it.
     let text: String = text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_hidden(*c)).collect();
     let shown = head(&text, SHOWN_BYTES);

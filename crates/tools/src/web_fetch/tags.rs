@@ -1,5 +1,5 @@
 //! Takes HTML apart into tags and text, in one pass, whatever is wrong with it. What the tags mean is left
-//! to `page`.
+//! to `html_to_markdown`.
 
 /// Elements whose content is no text of the page.
 const SKIPPED: &[&str] = &[
