@@ -4,8 +4,7 @@
 
 use std::fmt;
 
-use ostler_types::printable;
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use super::Escaped;
 
@@ -37,13 +36,14 @@ impl Filter {
         Some(match event {
             Event::Start(tag) => return self.start(tag),
             Event::End(tag) => return self.end(tag),
+            // Escaped here, because the library leaves quotes and invisible characters as they are.
             Event::Text(text)
             | Event::Html(text)
             | Event::InlineHtml(text)
             | Event::InlineMath(text)
             | Event::DisplayMath(text)
-            | Event::FootnoteReference(text) => Event::Text(clean(&text)),
-            Event::Code(text) => Event::Code(clean(&text)),
+            | Event::FootnoteReference(text) => Event::InlineHtml(Escaped(&text).to_string().into()),
+            Event::Code(text) => Event::InlineHtml(format!("<code>{}</code>", Escaped(&text)).into()),
             Event::TaskListMarker(done) => Event::Text(if done { "☑ " } else { "☐ " }.into()),
             // A line break that somebody wrote is meant, in a conversation.
             Event::SoftBreak | Event::HardBreak => Event::HardBreak,
@@ -117,11 +117,6 @@ fn is_web(address: &str) -> bool {
     (has("https://") || has("http://")) && !address.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// Text without what nobody would see. References to characters have been resolved by now.
-fn clean(text: &str) -> CowStr<'static> {
-    printable(&text.replace('\0', "\u{fffd}")).into_owned().into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::{MAX_DEPTH, Prose};
@@ -180,9 +175,12 @@ mod tests {
             "&lt;script&gt; &#60;script&#62;",
             "[<script>](https://x \"<script>\")",
             "![<img src=x>](<script>)",
+            "<img src=\"https://x\"> `<img src=\"https://x\">` ```<img src=\"https://x\">",
         ] {
             let html = Prose(text).to_string();
-            for tag in ["<script", "<img", "<svg", "<iframe", "<style", "<b>", "<a href=x", "<h1", "<!"] {
+            for tag in
+                ["<script", "<img", "<svg", "<iframe", "<style", "<b>", "<a href=x", "<h1", "<!", "src=\""]
+            {
                 assert!(!html.contains(tag), "{text:?}: {html}");
             }
         }
