@@ -106,8 +106,11 @@ impl Logins {
         let expires_at = now.saturating_add(LOGIN_LIFETIME).unwrap_or(now);
         let login = Login { digest: hex(&digest), expires_at };
         let add = |logins: &mut Vec<Login>| add(logins, login.clone(), now);
-        let kept: Result<(), DocumentError> = self.kept.change(|logins| Ok(add(logins))).await;
-        if let Err(error) = kept {
+        let change = |logins: &mut Vec<Login>| {
+            add(logins);
+            Ok::<(), DocumentError>(())
+        };
+        if let Err(error) = self.kept.change(change).await {
             tracing::warn!(%error, "a login was not kept; it ends with the daemon");
             add(&mut self.lock().logins);
         }
@@ -147,9 +150,11 @@ impl Logins {
         let Some(digest) = self.digest_kept(cookie) else { return };
         let digest = hex(&digest);
         self.lock().logins.retain(|login| login.digest != digest);
-        let removed: Result<(), DocumentError> =
-            self.kept.change(|logins| Ok(logins.retain(|login| login.digest != digest))).await;
-        if let Err(error) = removed {
+        let change = |logins: &mut Vec<Login>| {
+            logins.retain(|login| login.digest != digest);
+            Ok::<(), DocumentError>(())
+        };
+        if let Err(error) = self.kept.change(change).await {
             tracing::warn!(%error, "a login that was ended is still kept; it counts again when the daemon is restarted");
             self.lock().ended.push(digest);
         }

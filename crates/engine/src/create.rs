@@ -30,10 +30,10 @@ impl Engine {
     }
 
     async fn create_named(&self, new: NewSession) -> Result<Session, EngineError> {
-        let Some(name) = new.name.clone() else { return self.create_new(new, None).await };
+        let Some(name) = new.name.clone() else { return Box::pin(self.create_new(new, None)).await };
         let reserved = self.reserve(&name).await?;
         let key = new.idempotency_key.clone();
-        let session = match self.create_new(new, None).await {
+        let session = match Box::pin(self.create_new(new, None)).await {
             Err(EngineError::Log(LogError::Taken { by })) if !self.has_key(by, key.as_deref()).await? => {
                 return Err(name_taken(&name).into());
             }
@@ -60,7 +60,7 @@ impl Engine {
         self.refuse_unfit(&new.workspace_path).await?;
         let id = new.id;
         self.shared.log.place_under(id, parent).await?;
-        let created = self.create_new(new, Some(prompt)).await;
+        let created = Box::pin(self.create_new(new, Some(prompt))).await;
         if created.is_err() {
             // Its folder is there already. If it cannot be removed, the next start does it.
             _ = self.remove_log(id).await;

@@ -106,8 +106,9 @@ impl SharedLog {
             let expected = expected_seq;
             return Err(LogError::Conflict { expected, next });
         }
-        let lines = seal_records(session, expected_seq, stored.lines.last(), records.clone())?;
+        let previous = stored.lines.last().cloned();
         kept.take_names(session, &records)?;
+        let lines = seal_records(session, expected_seq, previous.as_ref(), records)?;
         self.add(&mut kept, session, epoch, &lines);
         Ok(lines)
     }
