@@ -18,6 +18,7 @@ mod event;
 mod event_name;
 mod foreign;
 mod ids;
+mod live_text;
 mod message;
 mod model;
 mod object;
@@ -51,6 +52,7 @@ pub use foreign::{
     AgentChoice, AgentCommand, AgentSetting, AgentState, ApprovalOption, LoginMethod, OptionKind, PlanEntry,
 };
 pub use ids::{IdError, MessageId, SessionId, ToolCallId, TurnId};
+pub use live_text::{LiveText, Spliced, splice, unseen};
 pub use message::{Message, Part, Picture, Role};
 pub use model::{Ability, Cost, Effort, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution, ResolvedBy};
 pub use object::{object, optional_object};
