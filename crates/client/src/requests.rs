@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use ostler_types::{
     Budget, Delivery, Effort, FileChange, Message, MessageId, ModelInfo, Part, PendingApproval, Policy,
-    Resolution, ReviewAnswer, Role, Rule, Scope, Session, SessionId, SessionStatus, ToolCallId, TurnId,
-    Verdict,
+    Resolution, ReviewAnswer, Role, Rule, Scope, Session, SessionId, SessionStatus, SessionView, ToolCallId,
+    TurnId, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -238,6 +238,19 @@ pub struct ListedSession {
     /// The place that matches the search, if there was one.
     #[serde(default)]
     pub snippet: Option<String>,
+}
+
+impl ListedSession {
+    /// As much of the session's view as a list says, with its own calls among those that wait for an answer.
+    pub fn view(self, approvals: &[PendingApproval]) -> SessionView {
+        let id = self.session.id;
+        let own = approvals.iter().filter(|approval| approval.session_id == id);
+        SessionView {
+            pending_approvals: own.cloned().collect(),
+            running_turn_id: self.running_turn_id,
+            ..SessionView::new(self.session, self.last_seq)
+        }
+    }
 }
 
 /// Some messages of a session.

@@ -304,23 +304,7 @@ impl State {
             checkpoint_error: None,
         });
         bound(&mut self.turns, Limits::TURNS);
-        self.turn = Some(OpenTurn {
-            id,
-            purpose,
-            message_ids,
-            started_at: at,
-            steps: 0,
-            calls: Vec::new(),
-            said: None,
-            used: VecDeque::new(),
-            batch: None,
-            rounds: 0,
-            changed: false,
-            usage: crate::Usage::default(),
-            checkpoint: None,
-            checkpoint_error: None,
-            reviewed: None,
-        });
+        self.turn = Some(OpenTurn::new(id, purpose, message_ids, at));
     }
 
     fn end_turn(&mut self, status: TurnStatus, at: Timestamp, verified: Option<bool>, error: Option<String>) {

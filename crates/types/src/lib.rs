@@ -32,6 +32,7 @@ mod secrets;
 mod session;
 mod state;
 mod tool;
+mod view;
 mod work_mode;
 
 pub use child::{
@@ -74,4 +75,5 @@ pub use state::{
     TurnStatus, TurnSummary,
 };
 pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};
+pub use view::View;
 pub use work_mode::{WORK_MODES, WorkMode};

@@ -297,3 +297,21 @@ pub struct SessionView {
     /// The newest record.
     pub last_seq: u64,
 }
+
+impl SessionView {
+    /// The view of a session of which nothing else is known.
+    pub fn new(session: Session, last_seq: u64) -> SessionView {
+        SessionView {
+            session,
+            running_turn_id: None,
+            turns: Vec::new(),
+            pending_approvals: Vec::new(),
+            queue: Vec::new(),
+            children: Vec::new(),
+            children_usage: Usage::default(),
+            context_tokens: None,
+            agent_state: None,
+            last_seq,
+        }
+    }
+}

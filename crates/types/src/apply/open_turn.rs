@@ -1,12 +1,42 @@
 //! The running turn, folded: its calls, what waits for an answer, and its review.
 
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+
 use super::{Asked, short};
 use crate::{
-    Accepted, CallStatus, OpenCall, OpenTurn, PATCH_REVIEW, Patch, Record, Rule, ToolCall, ToolCallId,
-    ToolKind,
+    Accepted, CallStatus, MessageId, OpenCall, OpenTurn, PATCH_REVIEW, Patch, Purpose, Record, Rule,
+    ToolCall, ToolCallId, ToolKind, TurnId, Usage,
 };
 
 impl OpenTurn {
+    /// A turn in which nothing has happened yet.
+    pub(crate) fn new(
+        id: TurnId,
+        purpose: Purpose,
+        message_ids: Vec<MessageId>,
+        started_at: Timestamp,
+    ) -> OpenTurn {
+        OpenTurn {
+            id,
+            purpose,
+            message_ids,
+            started_at,
+            steps: 0,
+            calls: Vec::new(),
+            said: None,
+            used: VecDeque::new(),
+            batch: None,
+            rounds: 0,
+            changed: false,
+            usage: Usage::default(),
+            checkpoint: None,
+            checkpoint_error: None,
+            reviewed: None,
+        }
+    }
+
     /// Lets a call wait for an answer. What was shown to the one who answers is what may run.
     pub(super) fn wait(&mut self, record: &Record, asked: &Asked<'_>) {
         let turn_id = self.id;
@@ -64,7 +94,7 @@ impl OpenTurn {
 }
 
 impl OpenCall {
-    pub(super) fn proposed(call: crate::ToolCall) -> OpenCall {
+    pub(crate) fn proposed(call: crate::ToolCall) -> OpenCall {
         OpenCall { call, status: CallStatus::Proposed, chosen: None }
     }
 

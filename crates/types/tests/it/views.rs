@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ostler_types::{Record, State};
+use ostler_types::{Event, Record, SessionView, State, Usage, View};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value, json};
@@ -43,6 +43,79 @@ fn the_kept_views_are_what_clients_see() {
         files += 1;
     }
     assert!(files >= 3, "{files} files");
+}
+
+/// The page and the terminal client fold the same records; a client that comes later begins with the view of then.
+#[test]
+fn a_client_comes_to_the_same_views_wherever_it_begins() {
+    for entry in fs::read_dir(testdata().join("views")).unwrap() {
+        let path = entry.unwrap().path();
+        let kept = fs::read_to_string(&path).unwrap();
+        let steps: Vec<(Record, SessionView)> = kept_views(&kept);
+        let (first, rest) = steps.split_first().unwrap();
+        let mut from_the_log = View::begin(&first.0).expect("it begins with session_created");
+        assert_eq!(from_the_log.shown(), first.1);
+        let mut later: Vec<View> = Vec::new();
+        for (record, expected) in rest {
+            let place = || format!("{} at {}", path.display(), record.seq);
+            assert!(from_the_log.apply(record), "{}", place());
+            assert_eq!(from_the_log.shown(), *expected, "{}", place());
+            assert!(!from_the_log.apply(record), "it counts once, {}", place());
+            for view in &mut later {
+                view.apply(record);
+                assert_eq!(
+                    without_usage(view.shown()),
+                    without_usage(expected.clone()),
+                    "from the middle, {}",
+                    place()
+                );
+            }
+            later.push(View::from(expected.clone()));
+        }
+    }
+}
+
+/// A list says of a session neither its children nor its proposed calls; their questions are still heard.
+#[test]
+fn a_client_that_began_with_a_list_hears_every_question() {
+    let mut heard = 0;
+    for entry in fs::read_dir(testdata().join("views")).unwrap() {
+        let kept = fs::read_to_string(entry.unwrap().path()).unwrap();
+        for step in kept_views(&kept).windows(2) {
+            let [(_, before), (record, after)] = step else { unreachable!() };
+            let running_turn_id = before.running_turn_id;
+            let listed = SessionView::new(before.session.clone(), before.last_seq);
+            let mut view = View::from(SessionView { running_turn_id, ..listed });
+            view.apply(record);
+            if let Event::ApprovalRequested { tool_call, .. } = &record.event {
+                let asked =
+                    after.pending_approvals.iter().find(|approval| approval.tool_call_id == tool_call.id);
+                assert!(asked.is_some() && view.pending_approvals().next() == asked, "{record:?}");
+                heard += 1;
+            }
+        }
+    }
+    assert!(heard >= 3, "{heard} questions");
+}
+
+/// What is kept, put together: each record with the view after it.
+fn kept_views(kept: &str) -> Vec<(Record, SessionView)> {
+    let mut known = Map::new();
+    let step = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).expect("a line is JSON");
+        let Value::Object(changed) = line["changed"].take() else { panic!("a line says what has changed") };
+        known.extend(changed);
+        let there = known.iter().filter(|(_, value)| !value.is_null()).map(owned).collect();
+        let view = serde_json::from_value(Value::Object(there)).expect("a view can be read");
+        (serde_json::from_value(line["record"].take()).expect("it has a record"), view)
+    };
+    kept.lines().map(step).collect()
+}
+
+/// A view does not show what its running turn has used, so who begins with it does not know.
+fn without_usage(mut view: SessionView) -> SessionView {
+    view.turns.iter_mut().for_each(|turn| turn.usage = Usage::default());
+    view
 }
 
 fn record_of(line: &str) -> Record {
