@@ -9,8 +9,8 @@ mod session;
 
 use std::collections::HashMap;
 
-use ostler_client::{ListedSession, SendMessage};
-use ostler_types::{Session, SessionId};
+use ostler_client::SendMessage;
+use ostler_types::{Session, SessionId, View};
 use ratatui::layout::Rect;
 
 use crate::composer::Composer;
@@ -123,12 +123,8 @@ pub enum Area {
 /// A session in the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
-    /// The session.
-    pub session: Session,
-    /// Whether a turn runs.
-    pub running: bool,
-    /// How many of its calls wait for an answer.
-    pub waiting: usize,
+    /// The session, as far as a list and what happened since tell of it.
+    pub view: View,
     /// Whether something happened that nobody has looked at.
     pub unread: bool,
 }
@@ -245,7 +241,7 @@ impl Model {
 
     /// A session of the list.
     pub fn listed_mut(&mut self, id: SessionId) -> Option<&mut Listed> {
-        self.list.iter_mut().find(|listed| listed.session.id == id)
+        self.list.iter_mut().find(|listed| listed.session().id == id)
     }
 
     /// What is being written in the place that is looked at.
@@ -281,7 +277,7 @@ impl Model {
 
     /// Where new work is done: the workspace of the session that is looked at, or the one it was opened in.
     pub fn workspace_here(&self) -> String {
-        let focused = self.focused().map(|session| session.session.workspace_path.clone());
+        let focused = self.focused().map(|session| session.view.session().workspace_path.clone());
         focused.unwrap_or_else(|| self.workspace.clone())
     }
 
@@ -314,19 +310,29 @@ impl Model {
 
     /// Approvals that wait in sessions other than the one that is looked at.
     pub fn waiting_elsewhere(&self) -> usize {
-        self.list
-            .iter()
-            .filter(|listed| Some(listed.session.id) != self.focus)
-            .map(|listed| listed.waiting)
-            .sum()
+        self.list.iter().filter(|listed| Some(listed.session().id) != self.focus).map(Listed::waiting).sum()
     }
 }
 
 impl Listed {
-    /// A session of which nothing else is known.
-    pub fn new(listed: ListedSession) -> Listed {
-        let running = listed.running_turn_id.is_some();
-        Listed { session: listed.session, running, waiting: 0, unread: false }
+    /// A session that nobody has to look at.
+    pub fn new(view: View) -> Listed {
+        Listed { view, unread: false }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        self.view.session()
+    }
+
+    /// Whether a turn runs.
+    pub fn is_running(&self) -> bool {
+        self.view.running_turn_id().is_some()
+    }
+
+    /// How many calls wait for an answer.
+    pub fn waiting(&self) -> usize {
+        self.view.pending_approvals().count()
     }
 }
 

@@ -1,16 +1,16 @@
 //! The part of a session's transcript that is held: a window of its log, folded into entries.
 //!
-//! A record counts once, by its `seq`; a delta is spliced by its offset, and dropped when its message or call is
-//! over. What is over never goes back. Older pages are put in front of the window; the window has a limit in entries
+//! A record counts once, by its `seq`. Streamed text comes put together, from the session's view. What is over never
+//! goes back. Older pages are put in front of the window; the window has a limit in entries
 //! and bytes, whichever end it is cut at.
 
 mod entry;
 mod fold;
-mod splice;
+mod stream;
 
 use std::collections::VecDeque;
 
-use ostler_types::{MessageId, Record, ToolCallId, TurnId};
+use ostler_types::{Record, ToolCallId, TurnId};
 
 pub(crate) use entry::is_picture;
 pub use entry::{Call, CallStatus, Entry, Kind, Spoken, Tone};
@@ -19,8 +19,6 @@ pub use entry::{Call, CallStatus, Entry, Kind, Spoken, Tone};
 const MAX_ENTRIES: usize = 1500;
 /// How many bytes they may have.
 const MAX_BYTES: usize = 6 << 20;
-/// How many finished messages are remembered for the sake of late deltas.
-const REMEMBERED: usize = 64;
 
 /// A window of a session's log.
 #[derive(Debug, Default)]
@@ -31,7 +29,6 @@ pub struct Transcript {
     first: u64,
     /// The newest record that was folded.
     cursor: u64,
-    completed: VecDeque<MessageId>,
     bytes: usize,
     /// Whether the newest entries were let go, so that the window does not reach the end.
     detached: bool,

@@ -83,7 +83,7 @@ fn drawn(model: &mut Model, effects: &mut Vec<Effect>) {
         effects.extend(asked.map(|(id, reference, number)| Effect::Picture { id, reference, number }));
     }
     let Some(session) = model.focused_mut().filter(|_| live) else { return };
-    let compare = session.dock.compare(&session.approvals);
+    let compare = session.dock.compare(&session.view);
     effects.extend(compare.map(|(of, call)| Effect::Compare { id: session.id, of, call }));
     if session.place == Place::Tail && session.transcript.is_detached() {
         let after = session.transcript.cursor().saturating_sub(PAGE);
@@ -105,7 +105,7 @@ fn drawn(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Moves the keys to where they make sense after something has changed: a question that has gone takes none.
 pub(crate) fn settle_area(model: &mut Model) {
-    let asks = model.focused().is_some_and(|session| session.dock.question(&session.approvals).is_some());
+    let asks = model.focused().is_some_and(|session| session.dock.question(&session.view).is_some());
     let left = model.focused().is_some_and(|session| session.dock.left);
     match model.area {
         Area::Dock if !asks => model.area = Area::Composer,

@@ -4,7 +4,7 @@
 use ostler_client::Approve;
 use ostler_types::{
     FileChange, OptionKind, PATCH_REVIEW, PendingApproval, RejectedFile, ReviewAnswer, ReviewComment, Scope,
-    SessionId, ToolCallId, Verdict,
+    SessionId, ToolCallId, Verdict, View,
 };
 
 use super::Rejected;
@@ -37,6 +37,8 @@ pub struct Dock {
     pub left: bool,
     /// The call that was answered; the daemon has not said so yet.
     pub sent: Option<ToolCallId>,
+    /// Calls that the daemon says are over, until their records come.
+    pub over: Vec<ToolCallId>,
     /// Why the last answer was not taken.
     pub error: Option<String>,
     /// What of a review is to be put back.
@@ -73,29 +75,36 @@ pub struct Answer {
 }
 
 impl Dock {
+    /// The calls that wait for an answer.
+    pub fn pending<'a>(&self, view: &'a View) -> impl Iterator<Item = &'a PendingApproval> {
+        view.pending_approvals().filter(|approval| !self.over.contains(&approval.tool_call_id))
+    }
+
     /// Shows the oldest question that waits. One that is shown stays until it is answered.
-    pub fn settle(&mut self, approvals: &[PendingApproval], now: u64) {
-        let waits = |id: &ToolCallId| approvals.iter().any(|approval| approval.tool_call_id == *id);
+    pub fn settle(&mut self, view: &View, now: u64) {
+        let waits = |id: &ToolCallId| view.pending_approvals().any(|approval| approval.tool_call_id == *id);
+        self.over.retain(waits);
         if self.sent.as_ref().is_some_and(|id| !waits(id)) {
             self.sent = None;
         }
-        if self.showing.as_ref().is_some_and(waits) {
+        if self.question(view).is_some() {
             return;
         }
-        let showing = approvals.first().map(|approval| approval.tool_call_id.clone());
-        *self = Dock { showing, since: now, sent: self.sent.take(), ..Dock::default() };
+        let showing = self.pending(view).next().map(|approval| approval.tool_call_id.clone());
+        let (sent, over) = (self.sent.take(), std::mem::take(&mut self.over));
+        *self = Dock { showing, since: now, sent, over, ..Dock::default() };
     }
 
     /// The question that is shown and not answered yet.
-    pub fn question<'a>(&self, approvals: &'a [PendingApproval]) -> Option<&'a PendingApproval> {
+    pub fn question<'a>(&self, view: &'a View) -> Option<&'a PendingApproval> {
         let showing = self.showing.as_ref()?;
-        approvals.iter().find(|approval| approval.tool_call_id == *showing)
+        self.pending(view).find(|approval| approval.tool_call_id == *showing)
     }
 
     /// The call of which is to be asked what it would change; once.
-    pub fn compare(&mut self, approvals: &[PendingApproval]) -> Option<(SessionId, ToolCallId)> {
+    pub fn compare(&mut self, view: &View) -> Option<(SessionId, ToolCallId)> {
         let changes = |question: &&PendingApproval| COMPARED.contains(&question.tool.as_str());
-        let question = self.question(approvals).filter(changes).filter(|_| !self.comparing)?;
+        let question = self.question(view).filter(changes).filter(|_| !self.comparing)?;
         self.comparing = true;
         Some((question.session_id, question.tool_call_id.clone()))
     }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ostler_client::{ContextRoom, SendMessage, SessionShown};
 use ostler_types::{
-    AgentState, Delivery, Event, FileChange, MessageId, PATCH_REVIEW, PendingApproval, Queued, Record, Rule,
-    Session, SessionId, SessionStatus, ToolCallId, ToolKind, TurnId, TurnStatus, TurnSummary,
+    Delta, Event, FileChange, MessageId, PATCH_REVIEW, PendingApproval, Record, SessionId, ToolCallId,
+    TurnId, TurnStatus, View,
 };
 
 use super::Dock;
@@ -18,22 +18,14 @@ use crate::view::Drawn;
 pub struct OpenSession {
     /// Its id.
     pub id: SessionId,
-    /// Its description.
-    pub session: Session,
+    /// How it stands.
+    pub view: View,
     /// What was said, as far as it is held.
     pub transcript: Transcript,
     /// The turn that runs, and since when by the client's clock.
     pub running: Option<(TurnId, u64)>,
-    /// Calls that wait for an answer, the oldest first.
-    pub approvals: Vec<PendingApproval>,
-    /// The files of patch reviews that wait.
+    /// The files of patch reviews that wait, read out of their approvals.
     pub reviews: Vec<(ToolCallId, Vec<FileChange>)>,
-    /// Messages that wait for their turn.
-    pub queue: Vec<Queued>,
-    /// Its newest turns.
-    pub turns: Vec<TurnSummary>,
-    /// What its agent says of itself.
-    pub agent: Option<Box<AgentState>>,
     /// How full the model's window is.
     pub context: ContextRoom,
     /// Whether what lies in its workspace is trusted.
@@ -62,8 +54,6 @@ pub struct OpenSession {
     pub used: u64,
     /// What was laid out of the transcript.
     pub(crate) drawn: Drawn,
-    /// Up to which record what stands beside the transcript was told as a whole.
-    known_up_to: u64,
 }
 
 /// What of a transcript is on the screen.
@@ -103,20 +93,16 @@ pub struct Outgoing {
 impl OpenSession {
     /// A session as the daemon shows it, with the last `page` records still to be read.
     pub fn new(shown: SessionShown, page: u64, now: u64) -> OpenSession {
-        let after = shown.view.last_seq.saturating_sub(page);
+        let SessionShown { view, context, log_dir, trusted } = shown;
         let mut session = OpenSession {
-            id: shown.view.session.id,
-            session: shown.view.session.clone(),
-            transcript: Transcript::after(after),
+            id: view.session.id,
+            transcript: Transcript::after(view.last_seq.saturating_sub(page)),
+            view: View::from(view),
             running: None,
-            approvals: Vec::new(),
             reviews: Vec::new(),
-            queue: Vec::new(),
-            turns: Vec::new(),
-            agent: None,
-            context: ContextRoom::default(),
-            trusted: false,
-            log_dir: String::new(),
+            context,
+            trusted,
+            log_dir,
             outbox: VecDeque::new(),
             editing: None,
             dock: Dock::default(),
@@ -128,9 +114,8 @@ impl OpenSession {
             follow_at: 0,
             used: now,
             drawn: Drawn::default(),
-            known_up_to: 0,
         };
-        session.refresh(shown, now);
+        session.settle(now);
         session
     }
 
@@ -146,25 +131,12 @@ impl OpenSession {
     pub fn refresh(&mut self, shown: SessionShown, now: u64) {
         let SessionShown { view, context, log_dir, trusted } = shown;
         (self.context, self.trusted, self.log_dir) = (context, trusted, log_dir);
-        self.turns = view.turns;
-        if view.last_seq < self.transcript.cursor() || view.last_seq < self.known_up_to {
-            return;
+        if self.view.refresh(view) {
+            self.settle(now);
         }
-        self.known_up_to = view.last_seq;
-        self.session = view.session;
-        self.approvals = view.pending_approvals;
-        self.learn_reviews();
-        self.queue = view.queue;
-        self.agent = view.agent_state;
-        self.running = match (view.running_turn_id, self.running) {
-            (Some(turn), Some((known, since))) if turn == known => Some((turn, since)),
-            (Some(turn), _) => Some((turn, now)),
-            (None, _) => None,
-        };
-        self.dock.settle(&self.approvals, now);
     }
 
-    /// Takes in a record: into the transcript, and into what stands beside it. Says whether it was new.
+    /// Takes in a record: into the transcript, and into how the session stands. Says whether it was new.
     pub fn apply(&mut self, record: &Record, now: u64) -> bool {
         if !self.transcript.apply(record) {
             return false;
@@ -174,140 +146,52 @@ impl OpenSession {
         {
             self.outbox.retain(|outgoing| outgoing.key != *key);
         }
-        if let Event::PatchReviewRequested { tool_call_id, files, waits: true, .. } = &record.event {
-            self.reviews.retain(|(id, _)| id != tool_call_id);
-            self.reviews.push((tool_call_id.clone(), files.clone()));
-        }
-        if record.seq > self.known_up_to {
-            self.beside(record, now);
-            self.dock.settle(&self.approvals, now);
+        if self.view.apply(record) {
+            self.settle(now);
         }
         true
     }
 
-    fn beside(&mut self, record: &Record, now: u64) {
-        if record.event.is_activity() {
-            self.session.updated_at = record.ts;
-        }
-        match &record.event {
-            Event::SessionCreated { session } | Event::SessionUpdated { session } => {
-                let Session { usage, status, updated_at, .. } = self.session;
-                self.session = Session { usage, status, updated_at, ..session.clone() };
-            }
-            Event::SessionCompleted { .. } => self.session.status = SessionStatus::Completed,
-            Event::SessionFailed { .. } => self.session.status = SessionStatus::Failed,
-            Event::SessionCanceled { .. } => self.session.status = SessionStatus::Canceled,
-            Event::MessageAdded { message, .. } => {
-                self.queue.retain(|queued| queued.message.id != message.id);
-            }
-            Event::MessageQueued { queued, before, .. } => self.enqueue(queued, *before),
-            Event::MessageWithdrawn { message_id, .. } => {
-                self.queue.retain(|queued| queued.message.id != *message_id);
-            }
-            Event::TurnStarted { .. } => {
-                self.running = record.turn_id.map(|turn| (turn, now));
-                self.session.last_turn_id = record.turn_id;
-                self.session.status = SessionStatus::Active;
-            }
-            Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
-                self.running = None;
-                self.approvals.retain(|approval| Some(approval.turn_id) != record.turn_id);
-            }
-            Event::UsageRecorded { usage, .. } => self.session.usage += *usage,
-            Event::ApprovalRequested { .. } => self.asked(record),
-            Event::PatchReviewRequested { tool_call_id, files, waits: true, note, .. } => {
-                let summary = note.clone().unwrap_or_else(|| format!("{} files changed", files.len()));
-                self.review_asked(record, tool_call_id, summary);
-            }
-            Event::ApprovalGranted { tool_call_id, .. } | Event::ApprovalDenied { tool_call_id, .. } => {
-                self.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
-                self.reviews.retain(|(id, _)| id != tool_call_id);
-                if self.approvals.is_empty() {
-                    self.session.status = SessionStatus::Active;
-                }
-            }
-            Event::AgentUpdated { agent } => self.agent = Some(Box::new(agent.clone())),
-            Event::ModelResolved { resolution } => self.session.model.clone_from(&resolution.model),
-            Event::TurnRetried { .. }
-            | Event::ModelWaiting { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ModelOutputCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted {}
-            | Event::ToolCallStarted { .. }
-            | Event::ToolCallCompleted { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::CheckpointFailed { .. }
-            | Event::PatchReviewRequested { waits: false, .. }
-            | Event::VerificationStarted { .. }
-            | Event::VerificationCompleted { .. }
-            | Event::ContextCompacted { .. }
-            | Event::SubagentStarted { .. }
-            | Event::SubagentCompleted { .. } => {}
-        }
+    /// Takes in text as it streams.
+    pub fn splice(&mut self, delta: &Delta) {
+        let spliced = self.view.splice(delta);
+        self.transcript.stream(self.view.running_turn_id(), &delta.kind, self.view.live_text(), spliced);
     }
 
-    /// Puts a message where it waits: before another, or last; first when it interrupts.
-    fn enqueue(&mut self, queued: &Queued, before: Option<MessageId>) {
-        self.queue.retain(|known| known.message.id != queued.message.id);
-        let place = before.and_then(|id| self.queue.iter().position(|known| known.message.id == id));
-        let last = match queued.delivery {
-            Delivery::Queue | Delivery::Steer => self.queue.len(),
-            Delivery::Interrupt => 0,
-        };
-        self.queue.insert(place.unwrap_or(last), queued.clone());
+    /// Passes over a record that is not understood.
+    pub fn skip(&mut self, seq: u64) {
+        self.transcript.skip(seq);
+        self.view.skip(seq);
     }
 
-    fn asked(&mut self, record: &Record) {
-        let Event::ApprovalRequested { tool_call, kind, summary, rule, options, child } = &record.event
-        else {
-            return;
-        };
-        let (session_id, turn_id) = match child {
-            Some(child) => (child.session_id, Some(child.turn_id)),
-            None => (record.session_id, record.turn_id),
-        };
-        let Some(turn_id) = turn_id else { return };
-        self.session.status = SessionStatus::WaitingApproval;
-        self.approvals.retain(|approval| approval.tool_call_id != tool_call.id);
-        self.approvals.push(PendingApproval {
-            session_id,
-            turn_id,
-            tool_call_id: tool_call.id.clone(),
-            tool: tool_call.name.clone(),
-            input: tool_call.input.clone(),
-            kind: *kind,
-            summary: summary.clone(),
-            rule: rule.clone(),
-            options: options.clone(),
-            requested_at: record.ts,
+    /// Calls that wait for an answer, the oldest first.
+    pub fn approvals(&self) -> impl Iterator<Item = &PendingApproval> {
+        self.dock.pending(&self.view)
+    }
+
+    /// Forgets a question that the daemon says is over, before its record comes.
+    pub fn forget_question(&mut self, call: &str, now: u64) {
+        self.dock.over.extend(
+            self.view
+                .pending_approvals()
+                .map(|approval| &approval.tool_call_id)
+                .find(|id| id.0 == call)
+                .cloned(),
+        );
+        self.settle(now);
+    }
+
+    /// Brings what is kept for the screen in line with the view.
+    fn settle(&mut self, now: u64) {
+        self.running = self.view.running_turn_id().map(|turn| match self.running {
+            Some((known, since)) if turn == known => (turn, since),
+            Some(_) | None => (turn, now),
         });
-    }
-
-    /// The whole change of a turn waits for an answer, like a call.
-    fn review_asked(&mut self, record: &Record, id: &ToolCallId, summary: String) {
-        let Some(turn_id) = record.turn_id else { return };
-        self.session.status = SessionStatus::WaitingApproval;
-        self.approvals.retain(|approval| approval.tool_call_id != *id);
-        let (tool, subject) = (PATCH_REVIEW.to_owned(), id.0.clone());
-        self.approvals.push(PendingApproval {
-            session_id: record.session_id,
-            turn_id,
-            tool_call_id: id.clone(),
-            tool: tool.clone(),
-            input: serde_json::Value::Null,
-            kind: ToolKind::Write,
-            summary,
-            rule: Rule { tool, subject, whole: true, workspace: None, commands: Vec::new() },
-            options: Vec::new(),
-            requested_at: record.ts,
-        });
-    }
-
-    /// What a review that waits is about, where its own record is further back than what is held.
-    fn learn_reviews(&mut self) {
-        for approval in self.approvals.iter().filter(|approval| approval.tool == PATCH_REVIEW) {
+        self.dock.settle(&self.view, now);
+        let waits =
+            |id: &ToolCallId| self.view.pending_approvals().any(|approval| approval.tool_call_id == *id);
+        self.reviews.retain(|(id, _)| waits(id));
+        for approval in self.view.pending_approvals().filter(|approval| approval.tool == PATCH_REVIEW) {
             let known = self.reviews.iter().any(|(id, _)| *id == approval.tool_call_id);
             let files = approval.input.get("files").filter(|_| !known).cloned();
             if let Some(Ok(files)) = files.map(serde_json::from_value) {
@@ -323,18 +207,18 @@ impl OpenSession {
 
     /// The last turn that changed the workspace, and so can be undone.
     pub fn undoable(&self) -> Option<TurnId> {
-        self.turns.iter().rev().find(|turn| turn.checkpoint_before.is_some()).map(|turn| turn.id)
+        self.view.turns().iter().rev().find(|turn| turn.checkpoint_before.is_some()).map(|turn| turn.id)
     }
 
     /// The last turn, if it failed or was canceled.
     pub fn repeatable(&self) -> Option<TurnId> {
-        let last = self.turns.last()?;
+        let last = self.view.turns().back()?;
         matches!(last.status, TurnStatus::Failed | TurnStatus::Canceled).then_some(last.id)
     }
 
     /// How much of the model's window is taken, in percent.
     pub fn percent(&self) -> Option<u64> {
-        let agent = self.agent.as_deref();
+        let agent = self.view.agent_state();
         let tokens = self.context.tokens.or_else(|| agent?.context_tokens)?;
         let window = self.context.window.or_else(|| agent?.context_window).filter(|window| *window > 0)?;
         Some(tokens.saturating_mul(100) / window)

@@ -109,8 +109,6 @@ pub struct Call {
     pub status: CallStatus,
     /// What it prints while it runs.
     pub output: String,
-    /// Where each stream's text stands, so that a piece that comes twice is not drawn twice.
-    pub streams: Vec<(String, u64)>,
     /// What it answered.
     pub result: Option<String>,
     /// The changes that it made, as path and diff.
@@ -174,7 +172,6 @@ impl Call {
             input: Value::Null,
             status: CallStatus::Proposed,
             output: String::new(),
-            streams: Vec::new(),
             result: None,
             diffs: Vec::new(),
             duration_ms: None,

@@ -6,7 +6,7 @@ use ostler_types::{
 };
 use serde_json::Value;
 
-use super::{Call, CallStatus, Entry, Kind, REMEMBERED, Spoken, Tone, Transcript, is_call};
+use super::{Call, CallStatus, Entry, Kind, Spoken, Tone, Transcript, is_call};
 
 /// How much of a result is held: its head and its tail.
 const RESULT_BYTES: usize = 32 << 10;
@@ -75,13 +75,6 @@ impl Transcript {
 
     /// The whole message takes the place of what was seen of it, in its own order.
     fn completed(&mut self, seq: u64, turn: Option<TurnId>, message: &Message) {
-        if self.completed.contains(&message.id) {
-            return;
-        }
-        self.completed.push_back(message.id);
-        if self.completed.len() > REMEMBERED {
-            self.completed.pop_front();
-        }
         let is_part = |entry: &Entry| matches!(&entry.kind, Kind::Answer(spoken) | Kind::Thinking(spoken) if spoken.id == message.id);
         let at = self.entries.iter().position(is_part).unwrap_or(self.entries.len());
         let mut seen: Vec<Entry> = Vec::new();

@@ -53,7 +53,7 @@ pub(super) fn matching(model: &Model, word: &str) -> Vec<(String, String)> {
             (format!("/{name}{space}"), (*what).to_owned())
         })
         .collect();
-    let agent = model.focused().and_then(|session| session.agent.as_deref());
+    let agent = model.focused().and_then(|session| session.view.agent_state());
     let theirs =
         agent.into_iter().flat_map(|agent| &agent.commands).filter(|known| known.name.starts_with(word));
     items.extend(theirs.map(|known| {
@@ -68,7 +68,7 @@ pub(super) fn run(model: &mut Model, line: &str, effects: &mut Vec<Effect>) -> b
     let (name, rest) = line[1..].split_once(char::is_whitespace).unwrap_or((&line[1..], ""));
     let rest = rest.trim().to_owned();
     if !COMMANDS.iter().any(|(known, _, _)| *known == name) {
-        let agent = model.focused().and_then(|session| session.agent.as_deref());
+        let agent = model.focused().and_then(|session| session.view.agent_state());
         let theirs = agent.is_some_and(|agent| agent.commands.iter().any(|known| known.name == name));
         let path = name.contains('/');
         if !theirs && !path {

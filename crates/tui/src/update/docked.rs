@@ -13,7 +13,7 @@ use crate::transcript::Tone;
 pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
     let (now, small) = (model.now, is_small(model.size.1));
     let Some(session) = model.focused_mut() else { return false };
-    let Some(question) = session.dock.question(&session.approvals) else { return false };
+    let Some(question) = session.dock.question(&session.view) else { return false };
     let answers = choices(question);
     if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
         return false;
@@ -99,7 +99,7 @@ fn review_key(dock: &mut Dock, files: &[FileChange], key: KeyCode) -> bool {
 /// Takes a key for the words that go with an answer, while they are being written.
 pub(super) fn reason_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
     let Some(session) = model.focused_mut() else { return false };
-    let Some(question) = session.dock.question(&session.approvals) else { return false };
+    let Some(question) = session.dock.question(&session.view) else { return false };
     let answers = choices(question);
     let Some((begun, reason)) = session.dock.reason.as_mut() else { return false };
     let answer = answers.into_iter().find(|answer| answer.key == *begun);
@@ -133,7 +133,7 @@ fn give(model: &mut Model, answer: &Answer, reason: Option<String>, effects: &mu
     }
     let Some(session) = model.focused_mut() else { return };
     let id = session.id;
-    let Some(question) = session.dock.question(&session.approvals) else { return };
+    let Some(question) = session.dock.question(&session.view) else { return };
     let request = session.dock.request(question, answer, reason);
     session.dock.sent = Some(request.tool_call_id.clone());
     session.dock.error = None;
@@ -148,16 +148,13 @@ pub(super) fn not_answered(
     why: String,
     over: bool,
 ) {
+    let now = model.now;
     let Some(session) = model.session_mut(id) else { return };
     if session.dock.sent.as_ref().is_some_and(|sent| sent.0 == call) {
         session.dock.sent = None;
     }
     if over {
-        session.approvals.retain(|approval| approval.tool_call_id.0 != call);
-        let now = model.now;
-        if let Some(session) = model.session_mut(id) {
-            session.dock.settle(&session.approvals, now);
-        }
+        session.forget_question(call, now);
         model.notify(Tone::Plain, why);
     } else if session.dock.showing.as_ref().is_some_and(|showing| showing.0 == call) {
         session.dock.error = Some(crate::text::clean::in_one_line(&why, 300));

@@ -153,7 +153,7 @@ fn to_the_end(model: &mut Model) {
 /// Tab: from what is written to the question, to what was said, and around.
 fn next_area(model: &mut Model, back: bool) {
     let Some(session) = model.focused() else { return };
-    let asks = session.dock.question(&session.approvals).is_some();
+    let asks = session.dock.question(&session.view).is_some();
     let last = session.transcript.entries().back().map(|entry| entry.key);
     let transcript = last.map_or(Area::Composer, Area::Transcript);
     model.area = match (model.area, back) {

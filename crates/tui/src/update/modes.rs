@@ -16,7 +16,7 @@ pub(super) fn pick(model: &mut Model) {
         return;
     };
     let now = |is: bool| if is { " (now)" } else { "" };
-    let current = WorkMode::of(&session.session.policy);
+    let current = WorkMode::of(&session.view.session().policy);
     let mut items: Vec<Choice> = WORK_MODES
         .iter()
         .map(|mode| Choice {
@@ -25,7 +25,7 @@ pub(super) fn pick(model: &mut Model) {
             detail: mode.about.to_owned(),
         })
         .collect();
-    let settings = session.agent.as_deref().map(|agent| &agent.settings);
+    let settings = session.view.agent_state().map(|agent| &agent.settings);
     let offered = settings.into_iter().flatten();
     let offered = offered.flat_map(|setting| setting.choices.iter().map(move |choice| (setting, choice)));
     items.extend(offered.map(|(setting, choice)| {
@@ -65,7 +65,7 @@ pub(super) fn set(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         return;
     }
     if let Some(session) = model.focused() {
-        let policy = Some(mode.of_policy(&session.session.policy));
+        let policy = Some(mode.of_policy(&session.view.session().policy));
         let change = UpdateSession { policy, ..UpdateSession::default() };
         effects.push(Effect::Update(session.id, Box::new(change)));
         model.notify(Tone::Plain, format!("{}: {}", mode.name.to_lowercase(), mode.about));

@@ -4,7 +4,7 @@
 //! it moves no focus, opens nothing and touches nothing that is being written.
 
 use ostler_client::{ListedSession, ModelList, SessionShown, StoredFile};
-use ostler_types::{Event, PendingApproval, Record, Session, SessionId, SessionStatus};
+use ostler_types::{Event, PendingApproval, Record, SessionId, SessionView, View};
 
 use super::{PAGE, compose, docked, overlays, queue, sessions, settle_area};
 use crate::composer::AttachedFile;
@@ -145,19 +145,22 @@ fn lost(model: &mut Model, why: &str, starting: bool) {
 }
 
 fn listed(model: &mut Model, sessions: Vec<ListedSession>, approvals: &[PendingApproval]) {
-    let before = std::mem::take(&mut model.list);
-    model.list = sessions.into_iter().map(Listed::new).collect();
-    for row in &mut model.list {
-        let id = row.session.id;
-        row.waiting = approvals.iter().filter(|approval| approval.session_id == id).count();
-        if let Some(known) = before.iter().find(|known| known.session.id == id) {
-            row.unread = known.unread;
+    let mut before = std::mem::take(&mut model.list);
+    for listed in sessions {
+        let shown = listed.view(approvals);
+        let known = before.iter().position(|known| known.session().id == shown.session.id);
+        let mut row = match known.map(|index| before.swap_remove(index)) {
+            Some(mut known) => {
+                known.view.refresh(shown);
+                known
+            }
+            None => Listed::new(View::from(shown)),
+        };
+        // The session's own stream may be ahead of the list, and tells more.
+        if let Some(open) = model.open.iter().find(|open| open.id == row.session().id) {
+            row.view.refresh(open.view.shown());
         }
-    }
-    for session in &model.open {
-        if let Some(row) = model.list.iter_mut().find(|row| row.session.id == session.id) {
-            row.running = session.running.is_some();
-        }
+        model.list.push(row);
     }
     if let Some(Overlay::Picker(picker)) = &model.overlay
         && picker.picking == Picking::Session
@@ -173,57 +176,34 @@ fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
     let away = model.focus != Some(id);
     if let Event::SessionCreated { session } = &record.event {
         if session.parent_session_id.is_none() && model.listed_mut(id).is_none() {
-            let row = Listed { session: session.clone(), running: false, waiting: 0, unread: false };
-            model.list.insert(0, row);
+            let view = View::from(SessionView::new(session.clone(), record.seq));
+            model.list.insert(0, Listed::new(view));
         }
         return;
     }
-    let known = model.list.iter().find(|row| row.session.id == id);
-    let Some(title) = known.map(|row| model.title_of(&row.session)) else { return };
-    let Some(row) = model.listed_mut(id) else { return };
-    if record.event.is_activity() {
-        row.session.updated_at = record.ts;
-    }
-    match &record.event {
-        Event::SessionUpdated { session } => {
-            let Session { status, updated_at, .. } = row.session;
-            row.session = Session { status, updated_at, ..session.clone() };
-            if session.archived {
-                sessions::forget(model, id, effects);
-            }
-        }
-        Event::TurnStarted { .. } => {
-            row.running = true;
-            row.session.status = SessionStatus::Active;
-        }
-        Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
-            (row.running, row.waiting) = (false, 0);
-            row.unread |= away;
-            if away {
-                effects.push(Effect::Bell);
-            }
-        }
-        Event::SessionFailed { .. } => row.session.status = SessionStatus::Failed,
-        Event::SessionCanceled { .. } => row.session.status = SessionStatus::Canceled,
-        Event::SessionCompleted { .. } => row.session.status = SessionStatus::Completed,
-        Event::ApprovalRequested { summary, .. } => {
-            row.waiting += 1;
-            row.unread |= away;
-            effects.push(Effect::Bell);
-            if away {
-                let summary = crate::text::clean::in_one_line(summary, 80);
-                model.notify(Tone::Warn, format!("{title} asks: {summary} (alt+n goes there)"));
-            }
-        }
-        Event::PatchReviewRequested { waits: true, .. } => {
-            row.waiting += 1;
-            row.unread |= away;
+    let known = model.list.iter().find(|row| row.session().id == id);
+    let Some(title) = known.map(|row| model.title_of(row.session())) else { return };
+    let Some(row) = model.listed_mut(id).filter(|row| record.seq > row.view.last_seq()) else { return };
+    row.view.apply(record);
+    if let Event::SessionUpdated { session } = &record.event
+        && session.archived
+    {
+        sessions::forget(model, id, effects);
+    } else if record.event.name().ends_turn() {
+        row.unread |= away;
+        if away {
             effects.push(Effect::Bell);
         }
-        Event::ApprovalGranted { .. } | Event::ApprovalDenied { .. } => {
-            row.waiting = row.waiting.saturating_sub(1);
+    } else if let Event::ApprovalRequested { summary, .. } = &record.event {
+        row.unread |= away;
+        effects.push(Effect::Bell);
+        if away {
+            let summary = crate::text::clean::in_one_line(summary, 80);
+            model.notify(Tone::Warn, format!("{title} asks: {summary} (alt+n goes there)"));
         }
-        _ => {}
+    } else if let Event::PatchReviewRequested { waits: true, .. } = &record.event {
+        row.unread |= away;
+        effects.push(Effect::Bell);
     }
 }
 
@@ -235,6 +215,7 @@ fn loaded(model: &mut Model, shown: SessionShown, effects: &mut Vec<Effect>) {
         // Behind what was seen there is another history; far ahead of it the end is what matters.
         if last < cursor.min(session.transcript.first()) || last > cursor + FAR {
             session.begin_after(last.saturating_sub(PAGE));
+            session.view = View::from(shown.view.clone());
             session.following = false;
         }
         session.refresh(shown, now);
@@ -281,11 +262,10 @@ fn lines(model: &mut Model, id: SessionId, lines: Vec<Line>, effects: &mut Vec<E
                 over |= new && ends;
             }
             Line::Delta { session_id, delta } if session_id == id => {
-                let turn = session.running.map(|(turn, _)| turn);
-                session.transcript.splice(turn, &delta);
+                session.splice(&delta);
             }
             Line::Delta { .. } => {}
-            Line::Unknown { seq } => session.transcript.skip(seq),
+            Line::Unknown { seq } => session.skip(seq),
         }
     }
     if over {

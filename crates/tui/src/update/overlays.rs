@@ -160,11 +160,11 @@ pub(super) fn pick_session(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn session_choices(model: &Model) -> Vec<Choice> {
     let new = Choice { value: String::new(), label: "+ new session".to_owned(), detail: "ctrl+n".to_owned() };
     let of = |listed: &crate::model::Listed| {
-        let id = listed.session.id;
-        let place = crate::words::place(&listed.session.workspace_path, model.home.as_deref());
-        let ago = crate::words::ago(model.unix - listed.session.updated_at.as_second());
+        let id = listed.session().id;
+        let place = crate::words::place(&listed.session().workspace_path, model.home.as_deref());
+        let ago = crate::words::ago(model.unix - listed.session().updated_at.as_second());
         let draft = if model.draft(Some(id)).is_some() { " · draft" } else { "" };
-        let label = format!("{} {}", crate::view::status_mark(listed), model.title_of(&listed.session));
+        let label = format!("{} {}", crate::view::status_mark(listed), model.title_of(listed.session()));
         Choice { value: id.to_string(), label, detail: format!("{place} · {ago}{draft}") }
     };
     std::iter::once(new).chain(model.list.iter().map(of)).collect()

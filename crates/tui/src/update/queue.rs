@@ -13,7 +13,8 @@ use crate::transcript::Tone;
 
 /// Opens the list of what waits.
 pub(super) fn open(model: &mut Model) {
-    let first = model.focused().and_then(|session| session.queue.first()).map(|queued| queued.message.id);
+    let first =
+        model.focused().and_then(|session| session.view.queue().front()).map(|queued| queued.message.id);
     match first {
         Some(chosen) => model.overlay = Some(Overlay::Queue { chosen }),
         None => model.notify(Tone::Plain, "nothing waits"),
@@ -26,10 +27,10 @@ pub(super) fn key(model: &mut Model, chosen: MessageId, key: KeyEvent, effects: 
         model.overlay = None;
         return;
     };
-    let ids: Vec<MessageId> = session.queue.iter().map(|queued| queued.message.id).collect();
+    let ids: Vec<MessageId> = session.view.queue().iter().map(|queued| queued.message.id).collect();
     // One that was delivered meanwhile leaves its place to the next.
     let at = ids.iter().position(|id| *id == chosen).unwrap_or(0);
-    let Some(queued) = session.queue.get(at) else {
+    let Some(queued) = session.view.queue().get(at) else {
         model.overlay = None;
         return;
     };
@@ -66,7 +67,7 @@ fn place(
     effects: &mut Vec<Effect>,
 ) {
     let Some(session) = model.focused() else { return };
-    let id_at = |at: usize| session.queue.get(at).map(|queued| queued.message.id);
+    let id_at = |at: usize| session.view.queue().get(at).map(|queued| queued.message.id);
     let before =
         if up { at.checked_sub(1).and_then(id_at).map(Some) } else { id_at(at + 1).map(|_| id_at(at + 2)) };
     if let Some(before) = before {
@@ -79,9 +80,9 @@ fn take_back(model: &mut Model, id: SessionId, message: MessageId, effects: &mut
     if !needs_link(model) {
         return;
     }
-    let queue = model.focused().map(|session| session.queue.as_slice()).unwrap_or_default();
-    let text = queue.iter().find(|queued| queued.message.id == message).map(|queued| queued.message.text());
-    let next = queue.iter().find(|queued| queued.message.id != message).map(|queued| queued.message.id);
+    let queue = || model.focused().into_iter().flat_map(|session| session.view.queue());
+    let text = queue().find(|queued| queued.message.id == message).map(|queued| queued.message.text());
+    let next = queue().find(|queued| queued.message.id != message).map(|queued| queued.message.id);
     model.overlay = next.map(|chosen| Overlay::Queue { chosen });
     if let Some(text) = text {
         compose::remember(model, &text, effects);
@@ -106,7 +107,9 @@ fn ask(
 fn edit(model: &mut Model, message: MessageId) {
     model.overlay = None;
     let Some(session) = model.focused() else { return };
-    let Some(queued) = session.queue.iter().find(|queued| queued.message.id == message) else { return };
+    let Some(queued) = session.view.queue().iter().find(|queued| queued.message.id == message) else {
+        return;
+    };
     let text = queued.message.text();
     // Who goes from one to the next still has the draft from before the first.
     let before = model.focused_mut().and_then(|session| session.editing.take());
@@ -136,7 +139,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let text = model.composer().expanded();
     let Some(session) = model.focused() else { return true };
     let id = session.id;
-    let queued = session.queue.iter().find(|queued| queued.message.id == message);
+    let queued = session.view.queue().iter().find(|queued| queued.message.id == message);
     let others = queued.into_iter().flat_map(|queued| &queued.message.parts);
     let others = others.filter(|part| !matches!(part, Part::Text { .. })).cloned();
     let parts = std::iter::once(Part::text(text.clone())).chain(others).collect();
@@ -156,7 +159,7 @@ pub(super) fn leave(model: &mut Model) -> bool {
 /// A message that is being changed and does not wait any more: what was written of it is a draft from now on.
 pub(super) fn settle(model: &mut Model, id: SessionId) {
     let Some(session) = model.session_mut(id) else { return };
-    let waits = |message: MessageId| session.queue.iter().any(|queued| queued.message.id == message);
+    let waits = |message: MessageId| session.view.queue().iter().any(|queued| queued.message.id == message);
     if session.editing.as_ref().is_none_or(|editing| waits(editing.message)) {
         return;
     }

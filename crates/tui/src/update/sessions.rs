@@ -33,7 +33,7 @@ pub(super) fn focus(model: &mut Model, id: Option<SessionId>, effects: &mut Vec<
 
 /// Looks at the session above or below in the list.
 pub(super) fn neighbour(model: &mut Model, up: bool, effects: &mut Vec<Effect>) {
-    let ids: Vec<SessionId> = model.list.iter().map(|listed| listed.session.id).collect();
+    let ids: Vec<SessionId> = model.list.iter().map(|listed| listed.session().id).collect();
     let at = model.focus.and_then(|focus| ids.iter().position(|id| *id == focus));
     let next = match (at, up) {
         (None, _) => Some(0),
@@ -47,16 +47,16 @@ pub(super) fn neighbour(model: &mut Model, up: bool, effects: &mut Vec<Effect>) 
 
 /// Looks at a session that waits for an answer, or at one in which something new has happened.
 pub(super) fn next_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
-    let others = || model.list.iter().filter(|listed| Some(listed.session.id) != model.focus);
-    let next = others().find(|listed| listed.waiting > 0).or_else(|| others().find(|listed| listed.unread));
-    if let Some(id) = next.map(|listed| listed.session.id) {
+    let others = || model.list.iter().filter(|listed| Some(listed.session().id) != model.focus);
+    let next = others().find(|listed| listed.waiting() > 0).or_else(|| others().find(|listed| listed.unread));
+    if let Some(id) = next.map(|listed| listed.session().id) {
         focus(model, Some(id), effects);
     }
 }
 
 /// Lets go of a session that was put away or is gone.
 pub(super) fn forget(model: &mut Model, id: SessionId, effects: &mut Vec<Effect>) {
-    model.list.retain(|listed| listed.session.id != id);
+    model.list.retain(|listed| listed.session().id != id);
     if model.open.iter().any(|session| session.id == id) {
         model.open.retain(|session| session.id != id);
         effects.push(Effect::Unfollow(id));

@@ -106,7 +106,7 @@ fn in_two_rows(
 
 fn asked(model: &Model) -> Option<(&OpenSession, &PendingApproval)> {
     let session = model.focused()?;
-    Some((session, session.dock.question(&session.approvals)?))
+    Some((session, session.dock.question(&session.view)?))
 }
 
 fn head(
@@ -127,7 +127,7 @@ fn head(
     } else {
         " (asked by a session it started)".to_owned()
     };
-    let more = match session.approvals.len() {
+    let more = match session.approvals().count() {
         0 | 1 => String::new(),
         count => format!(" · {} more wait", count - 1),
     };

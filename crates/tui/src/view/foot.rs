@@ -71,7 +71,7 @@ fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
     let theme = &model.theme;
     let mut lines = Vec::new();
     let dim = theme.style(Role::Dim);
-    let waiting = session.queue.iter().map(|queued| {
+    let waiting = session.view.queue().iter().map(|queued| {
         let mark = match queued.delivery {
             ostler_types::Delivery::Steer => "↪ before the next step",
             ostler_types::Delivery::Queue => "⧗ next",
@@ -107,7 +107,7 @@ fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
 }
 
 fn plan(session: &OpenSession, cells: usize, style: Style) -> Option<Line<'static>> {
-    let plan = &session.agent.as_ref().filter(|agent| !agent.plan.is_empty())?.plan;
+    let plan = &session.view.agent_state().filter(|agent| !agent.plan.is_empty())?.plan;
     let done = plan.iter().filter(|entry| entry.status == "completed").count();
     let now = plan.iter().find(|entry| entry.status == "in_progress").or_else(|| plan.get(done));
     let now = now.map(|entry| in_one_line(&entry.content, 200)).unwrap_or_default();
@@ -117,7 +117,7 @@ fn plan(session: &OpenSession, cells: usize, style: Style) -> Option<Line<'stati
 fn working(model: &Model, session: &OpenSession, since: u64, cells: usize) -> Line<'static> {
     const FRAMES: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠋", "⠙"];
     let theme = &model.theme;
-    let asks = session.dock.question(&session.approvals).is_some();
+    let asks = session.dock.question(&session.view).is_some();
     let (mark, text, role) = if asks {
         ("?", "waits for your answer (tab)".to_owned(), Role::Warn)
     } else {
@@ -256,7 +256,7 @@ fn standing(model: &Model) -> (String, (String, Role), String) {
             "F1 keys".to_owned(),
         );
     };
-    let described = &session.session;
+    let described = session.view.session();
     let place = crate::words::place(&described.workspace_path, model.home.as_deref());
     let agent = if described.agent == "native" {
         String::new()

@@ -1,6 +1,6 @@
 //! What lies over everything, in a frame in the middle of the screen.
 
-use ostler_types::{Delivery, MessageId};
+use ostler_types::{Delivery, MessageId, Queued};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -55,7 +55,7 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Opt
 
 /// What waits in the session that is looked at.
 fn waiting(model: &Model, chosen: MessageId, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let queue = model.focused().map(|session| session.queue.as_slice()).unwrap_or_default();
+    let queue: Vec<&Queued> = model.focused().into_iter().flat_map(|session| session.view.queue()).collect();
     let hint = "e edit · J K move · s steer · d drop";
     let inner = frame("what waits", hint, to_u16(queue.len().max(2)), area, buffer, theme);
     let (cells, room) = (usize::from(inner.width), usize::from(inner.height).max(1));

@@ -87,14 +87,14 @@ pub(super) fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
 /// Sessions that were worked on here before.
 fn recent(model: &Model, cells: usize) -> Vec<Line<'static>> {
     let theme = &model.theme;
-    let here = model.list.iter().filter(|listed| listed.session.workspace_path == model.workspace);
+    let here = model.list.iter().filter(|listed| listed.session().workspace_path == model.workspace);
     let mut lines: Vec<Line<'static>> = here
         .take(8)
         .map(|listed| {
-            let ago = crate::words::ago(model.unix - listed.session.updated_at.as_second());
+            let ago = crate::words::ago(model.unix - listed.session().updated_at.as_second());
             Line::from(vec![
                 Span::styled(format!("{} ", status_mark(listed)), theme.style(Role::Accent)),
-                Span::raw(shorten(&model.title_of(&listed.session), cells.saturating_sub(10))),
+                Span::raw(shorten(&model.title_of(listed.session()), cells.saturating_sub(10))),
                 Span::styled(format!("  {ago}"), theme.style(Role::Dim)),
             ])
         })

@@ -13,12 +13,12 @@ use crate::theme::Role;
 
 /// A mark for how a session stands: it asks, works, has something new, failed, or is closed.
 pub(crate) fn status_mark(listed: &Listed) -> &'static str {
-    if listed.waiting > 0 {
+    if listed.waiting() > 0 {
         return "?";
     }
-    match listed.session.status {
+    match listed.session().status {
         SessionStatus::WaitingApproval => "?",
-        _ if listed.running => "●",
+        _ if listed.is_running() => "●",
         _ if listed.unread => "•",
         SessionStatus::Failed => "✗",
         SessionStatus::Completed => "■",
@@ -41,7 +41,7 @@ pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
     let mut hits = Vec::new();
     let rows = inner.height.saturating_sub(3);
     for (row, listed) in (2u16..2 + rows).zip(&model.list) {
-        let id = listed.session.id;
+        let id = listed.session().id;
         let mark = status_mark(listed);
         let role = match mark {
             "?" => Role::Warn,
@@ -50,7 +50,7 @@ pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
             _ => Role::Dim,
         };
         let draft = if model.draft(Some(id)).is_some() && model.focus != Some(id) { "✎" } else { "" };
-        let name = shorten(&model.title_of(&listed.session), cells.saturating_sub(3 + width(draft)));
+        let name = shorten(&model.title_of(listed.session()), cells.saturating_sub(3 + width(draft)));
         let mut style = theme.style(if model.focus == Some(id) { Role::Selected } else { Role::Text });
         if listed.unread {
             style = style.add_modifier(Modifier::BOLD);
@@ -75,14 +75,17 @@ pub(super) fn header(model: &Model, area: Rect, buffer: &mut Buffer) {
     let theme = &model.theme;
     let cells = usize::from(area.width);
     let name = match model.focused() {
-        Some(session) => model.title_of(&session.session),
+        Some(session) => model.title_of(session.view.session()),
         None if model.focus.is_some() => "…".to_owned(),
         None => "new session".to_owned(),
     };
     let waiting = model.waiting_elsewhere();
-    let unread = model.list.iter().filter(|listed| listed.unread && listed.waiting == 0).count();
-    let running =
-        model.list.iter().filter(|listed| listed.running && Some(listed.session.id) != model.focus).count();
+    let unread = model.list.iter().filter(|listed| listed.unread && listed.waiting() == 0).count();
+    let running = model
+        .list
+        .iter()
+        .filter(|listed| listed.is_running() && Some(listed.session().id) != model.focus)
+        .count();
     let mut right: Vec<(String, Role)> = Vec::new();
     if waiting > 0 {
         right.push((format!("? {waiting} ask elsewhere "), Role::Warn));

@@ -39,7 +39,7 @@ fn open(world: &mut World) {
 }
 
 fn texts(world: &World) -> Vec<String> {
-    world.model.focused().unwrap().queue.iter().map(|queued| queued.message.text()).collect()
+    world.model.focused().unwrap().view.queue().iter().map(|queued| queued.message.text()).collect()
 }
 
 fn changed(world: &mut World) -> Option<(MessageId, ostler_client::ChangeQueued)> {

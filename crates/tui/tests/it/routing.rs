@@ -44,8 +44,8 @@ fn a_background_approval_badges_and_does_not_steal_focus() {
     assert_eq!(world.model.area, Area::Composer);
     assert!(world.model.overlay.is_none());
     assert!(world.effects().contains(&Effect::Bell));
-    let row = world.model.list.iter().find(|row| row.session.id == session_id(2)).unwrap();
-    assert_eq!((row.waiting, row.unread, row.running), (1, true, true));
+    let row = world.model.list.iter().find(|row| row.session().id == session_id(2)).unwrap();
+    assert_eq!((row.waiting(), row.unread, row.is_running()), (1, true, true));
     assert!(world.screen(100, 24).lines().next().unwrap().contains("? 1 ask elsewhere"));
     // What is typed goes where it always went.
     world.write("y");
@@ -61,7 +61,7 @@ fn the_next_session_that_wants_something_is_one_key_away() {
     world.input(Input::Key(KeyEvent::new(KeyCode::Char('n'), KeyModifiers::ALT)));
     assert_eq!(world.model.focus, Some(session_id(2)));
     assert_eq!(world.model.area, Area::Dock);
-    let row = world.model.list.iter().find(|row| row.session.id == session_id(2)).unwrap();
+    let row = world.model.list.iter().find(|row| row.session().id == session_id(2)).unwrap();
     assert!(!row.unread);
 }
 
@@ -103,7 +103,7 @@ fn a_session_begun_elsewhere_joins_the_list_and_nobody_is_moved() {
     let created = json!({"session": crate::world::session(9)});
     world.happens(9, 1, "session_created", created.clone());
     world.happens(9, 1, "session_created", created);
-    let ids: Vec<_> = world.model.list.iter().map(|row| row.session.id).collect();
+    let ids: Vec<_> = world.model.list.iter().map(|row| row.session().id).collect();
     assert_eq!(ids, [session_id(9), session_id(1), session_id(2)], "once, and first");
     assert_eq!(world.model.focus, Some(session_id(1)));
     assert_eq!(world.model.composer().raw(), "half a thought");
@@ -114,8 +114,8 @@ fn a_session_closed_elsewhere_is_marked_and_can_still_be_read() {
     let mut world = World::new();
     world.happens(2, 1, "message_added", user("theirs", None));
     world.happens(2, 2, "session_completed", json!({"by": "http page"}));
-    let row = world.model.list.iter().find(|row| row.session.id == session_id(2)).unwrap();
-    assert_eq!(row.session.status, ostler_types::SessionStatus::Completed);
+    let row = world.model.list.iter().find(|row| row.session().id == session_id(2)).unwrap();
+    assert_eq!(row.session().status, ostler_types::SessionStatus::Completed);
     assert_eq!(world.model.focus, Some(session_id(1)));
     world.input(Input::Key(KeyEvent::new(KeyCode::Down, KeyModifiers::ALT)));
     let screen = world.screen(80, 24);
