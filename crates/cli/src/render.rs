@@ -9,19 +9,17 @@ mod board;
 mod children;
 mod clean;
 mod lines;
-mod splice;
 mod style;
 mod words;
 
 use std::collections::HashMap;
 
 use ostler_types::{
-    CommandResult, Cost, Event, Failure, FileChange, Message, Part, Record, Resolution, Role, Rule,
-    SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, Usage,
+    CommandResult, Cost, DeltaKind, Event, Failure, FileChange, LiveText, Message, MessageId, Part, Record,
+    Resolution, Role, Rule, SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, Usage,
 };
 use serde::Deserialize;
 
-use splice::{Splicer, StreamKind};
 use style::{Paint, Style};
 use words::{duration, excerpt, with_reason};
 
@@ -48,7 +46,8 @@ pub struct RenderOptions {
 pub struct Renderer {
     options: RenderOptions,
     style: Style,
-    splicer: Splicer,
+    /// The text that has been drawn of messages that are not completed.
+    live: LiveText,
     /// The newest record that was drawn.
     last_seq: u64,
     /// What the cursor stands in.
@@ -79,7 +78,7 @@ impl Renderer {
         Renderer {
             options,
             style: Style::new(options.color),
-            splicer: Splicer::default(),
+            live: LiveText::default(),
             last_seq: 0,
             open: Open::Line,
             last_call: None,
@@ -108,14 +107,11 @@ impl Renderer {
         out
     }
 
-    fn delta(&mut self, delta: &DeltaLine, out: &mut String) {
-        let kind = match delta.name {
-            DeltaName::ModelOutputDelta => StreamKind::Text,
-            DeltaName::ReasoningDelta => StreamKind::Reasoning,
-        };
-        let DeltaData { message_id, part, offset, text } = &delta.data;
-        if let Some(fresh) = self.splicer.splice(message_id, *part, *offset, text) {
-            self.stream(kind, fresh, out);
+    fn delta(&mut self, DeltaLine { name, data }: &DeltaLine, out: &mut String) {
+        let DeltaData { message_id, part, offset, text } = data;
+        let spliced = self.live.splice_at(&name.of_part(*message_id, *part), *offset, text);
+        if let Some(fresh) = spliced.and_then(|spliced| spliced.appended()) {
+            self.stream(*name, fresh, out);
         }
     }
 
@@ -251,7 +247,6 @@ impl Renderer {
 
     /// Draws what the deltas of a message have not.
     fn completed(&mut self, message: &Message, out: &mut String) {
-        let id = message.id.to_string();
         for (index, part) in message.parts.iter().enumerate() {
             let (kind, text) = match part {
                 Part::Text { text } => (StreamKind::Text, text),
@@ -263,11 +258,11 @@ impl Renderer {
                 | Part::ToolResult { .. } => continue,
             };
             let part = u32::try_from(index).unwrap_or(u32::MAX);
-            if let Some(fresh) = self.splicer.splice(&id, part, 0, text) {
-                self.stream(kind, fresh, out);
+            if let Some(rest) = self.live.remainder(&kind.of_part(message.id, part), text) {
+                self.stream(kind, rest, out);
             }
         }
-        self.splicer.complete(&id);
+        self.live.complete(message.id);
         self.end_stream(out);
     }
 
@@ -456,20 +451,31 @@ pub fn wants_color(is_terminal: bool, environment: &Environment) -> bool {
 #[derive(Deserialize)]
 struct DeltaLine {
     #[serde(rename = "type")]
-    name: DeltaName,
+    name: StreamKind,
     data: DeltaData,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum DeltaName {
-    ModelOutputDelta,
-    ReasoningDelta,
+/// What is streamed, by the names of its deltas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+enum StreamKind {
+    #[serde(rename = "model_output_delta")]
+    Text,
+    #[serde(rename = "reasoning_delta")]
+    Reasoning,
+}
+
+impl StreamKind {
+    fn of_part(self, message_id: MessageId, part: u32) -> DeltaKind {
+        match self {
+            StreamKind::Text => DeltaKind::Text { message_id, part },
+            StreamKind::Reasoning => DeltaKind::Reasoning { message_id, part },
+        }
+    }
 }
 
 #[derive(Deserialize)]
 struct DeltaData {
-    message_id: String,
+    message_id: MessageId,
     part: u32,
     offset: u64,
     text: String,

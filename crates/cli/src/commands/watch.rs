@@ -146,9 +146,9 @@ impl Drawing {
 
     async fn list(&mut self, client: &Client) -> anyhow::Result<()> {
         let filter = SessionFilter { archived: Some(false), limit: Some(LISTED), ..SessionFilter::default() };
-        for listed in client.list_sessions(&filter).await?.sessions {
-            self.board.put(&listed.session, listed.running_turn_id.is_some());
-        }
+        let sessions = client.list_sessions(&filter).await?.sessions;
+        let approvals = client.approvals().await?;
+        sessions.into_iter().for_each(|listed| self.board.put(listed.view(&approvals)));
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl Drawing {
         if !self.board.knows(record.session_id)
             && let Ok(view) = client.session(record.session_id).await
         {
-            self.board.put(&view.session, view.running_turn_id.is_some());
+            self.board.put(view);
         }
         self.board.apply(&record);
         Ok(())

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use ostler_types::{Cost, Event, Record, Session, SessionId, SessionStatus};
+use ostler_types::{Cost, EventName, Record, SessionId, SessionStatus, SessionView, View};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::clean::in_one_line;
@@ -36,13 +36,9 @@ pub struct Size {
 
 #[derive(Debug)]
 struct Row {
-    standing: Standing,
-    title: String,
+    view: View,
+    /// What it did last.
     doing: String,
-    cost: Cost,
-    at: Timestamp,
-    /// Whether another session started it, which tells of it.
-    is_child: bool,
 }
 
 /// How a session stands, those first that want somebody.
@@ -62,77 +58,36 @@ impl Board {
         self.rows.contains_key(&id)
     }
 
-    /// Takes a session as it is described.
-    pub fn put(&mut self, session: &Session, is_running: bool) {
-        let standing = match session.status {
-            SessionStatus::WaitingApproval => Standing::Waits,
-            SessionStatus::Active if is_running => Standing::Works,
-            SessionStatus::Active => Standing::Rests,
-            SessionStatus::Failed => Standing::Failed,
-            SessionStatus::Canceled => Standing::Canceled,
-            SessionStatus::Completed => Standing::Closed,
-        };
-        let known = self.rows.remove(&session.id);
-        let row = Row {
-            standing,
-            title: in_one_line(session.title.as_deref().unwrap_or("(no title)"), DOING),
-            doing: known.map(|known| known.doing).unwrap_or_default(),
-            cost: session.usage.cost_usd.unwrap_or_default(),
-            at: session.updated_at,
-            is_child: session.parent_session_id.is_some(),
-        };
-        self.rows.insert(session.id, row);
+    /// Takes a session as it is shown or listed, unless more is known already.
+    pub fn put(&mut self, shown: SessionView) {
+        if let Some(row) = self.rows.get_mut(&shown.session.id) {
+            row.view.refresh(shown);
+            return;
+        }
+        let (id, view) = (shown.session.id, View::from(shown));
+        self.rows.insert(id, Row { view, doing: String::new() });
         self.forget();
     }
 
     /// Takes what happened.
     pub fn apply(&mut self, record: &Record) {
-        if let Event::SessionCreated { session } | Event::SessionUpdated { session } = &record.event {
-            let was = self.rows.get(&session.id).map(|row| row.standing);
-            self.put(session, false);
-            if let (Some(was), Some(row)) = (was, self.rows.get_mut(&session.id)) {
-                row.standing = was;
+        if let Some(row) = self.rows.get_mut(&record.session_id) {
+            if row.view.apply(record) && is_worth_a_word(record.event.name()) {
+                row.doing = about(&record.event);
             }
-            return;
-        }
-        let Some(row) = self.rows.get_mut(&record.session_id) else { return };
-        row.at = record.ts;
-        row.standing = match &record.event {
-            Event::TurnStarted { .. } | Event::ApprovalGranted { .. } | Event::ApprovalDenied { .. } => {
-                Standing::Works
-            }
-            Event::ApprovalRequested { .. } | Event::PatchReviewRequested { waits: true, .. } => {
-                Standing::Waits
-            }
-            Event::TurnCompleted { .. } => Standing::Rests,
-            Event::TurnFailed { .. } => Standing::Failed,
-            Event::TurnCanceled { .. } => Standing::Canceled,
-            Event::SessionCompleted { .. } => Standing::Closed,
-            _ => row.standing,
-        };
-        match &record.event {
-            Event::UsageRecorded { usage, .. } => {
-                row.cost = row.cost.plus(usage.cost_usd.unwrap_or_default());
-            }
-            Event::ToolCallStarted { .. }
-            | Event::MessageAdded { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ModelWaiting { .. }
-            | Event::VerificationStarted { .. }
-            | Event::TurnFailed { .. }
-            | Event::ModelOutputCompleted { .. } => row.doing = about(&record.event),
-            Event::TurnCanceled { .. } | Event::SessionCompleted { .. } => row.doing = about(&record.event),
-            _ => {}
+        } else if let Some(view) = View::begin(record) {
+            self.rows.insert(record.session_id, Row { view, doing: String::new() });
+            self.forget();
         }
     }
 
     /// What to draw, a line each; at most as many as there is room for, and none longer than its line.
     pub fn draw(&self, size: Size, color: bool) -> Vec<String> {
-        let mut rows: Vec<(&SessionId, &Row)> = self.rows.iter().filter(|(_, row)| !row.is_child).collect();
+        let mut rows: Vec<(&SessionId, &Row)> = self.rows.iter().filter(|(_, row)| !row.is_child()).collect();
         rows.sort_by(|(one, first), (other, second)| {
-            (first.standing, second.at, one).cmp(&(second.standing, first.at, other))
+            (first.standing(), second.at(), one).cmp(&(second.standing(), first.at(), other))
         });
-        let count = |standing| rows.iter().filter(|(_, row)| row.standing == standing).count();
+        let count = |standing| rows.iter().filter(|(_, row)| row.standing() == standing).count();
         let head = format!(
             "{} sessions: {} at work, {} waiting for you",
             rows.len(),
@@ -153,16 +108,53 @@ impl Board {
 
     fn forget(&mut self) {
         if self.rows.len() > MOST
-            && let Some(oldest) = self.rows.iter().min_by_key(|(_, row)| row.at).map(|(id, _)| *id)
+            && let Some(oldest) = self.rows.iter().min_by_key(|(_, row)| row.at()).map(|(id, _)| *id)
         {
             self.rows.remove(&oldest);
         }
     }
 }
 
+/// Whether an event says what a session does.
+fn is_worth_a_word(name: EventName) -> bool {
+    matches!(
+        name,
+        EventName::ToolCallStarted
+            | EventName::MessageAdded
+            | EventName::ApprovalRequested
+            | EventName::ModelWaiting
+            | EventName::VerificationStarted
+            | EventName::TurnFailed
+            | EventName::ModelOutputCompleted
+            | EventName::TurnCanceled
+            | EventName::SessionCompleted
+    )
+}
+
 impl Row {
+    fn standing(&self) -> Standing {
+        match self.view.session().status {
+            SessionStatus::WaitingApproval => Standing::Waits,
+            SessionStatus::Active if self.view.running_turn_id().is_some() => Standing::Works,
+            SessionStatus::Active => Standing::Rests,
+            SessionStatus::Failed => Standing::Failed,
+            SessionStatus::Canceled => Standing::Canceled,
+            SessionStatus::Completed => Standing::Closed,
+        }
+    }
+
+    fn at(&self) -> Timestamp {
+        self.view.session().updated_at
+    }
+
+    /// Whether another session started it, which tells of it.
+    fn is_child(&self) -> bool {
+        self.view.session().parent_session_id.is_some()
+    }
+
     fn line(&self, id: &SessionId, columns: usize, style: Style) -> String {
-        let (paint, word) = match self.standing {
+        let session = self.view.session();
+        let (paint, word) = match self.standing() {
             Standing::Waits => (Paint::Question, "waits"),
             Standing::Works => (Paint::Tool, "works"),
             Standing::Failed => (Paint::Bad, "failed"),
@@ -170,9 +162,9 @@ impl Row {
             Standing::Canceled => (Paint::Warning, "canceled"),
             Standing::Closed => (Paint::Dim, "closed"),
         };
-        let cost =
-            if self.cost > Cost::default() { format!("  {}", money(self.cost)) } else { String::new() };
-        let title = cut(&self.title, TITLE);
+        let cost = session.usage.cost_usd.filter(|cost| *cost > Cost::default());
+        let cost = cost.map(|cost| format!("  {}", money(cost))).unwrap_or_default();
+        let title = cut(&in_one_line(session.title.as_deref().unwrap_or("(no title)"), DOING), TITLE);
         let gap = " ".repeat(TITLE.saturating_sub(title.width()));
         painted(style, paint, &cut(&format!("{word:<8}  {id}  {title}{gap}{cost}  {}", self.doing), columns))
     }
@@ -200,7 +192,7 @@ fn cut(text: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ostler_types::{Record, Session};
+    use ostler_types::{Record, Session, SessionView};
     use serde_json::{Value, json};
     use unicode_width::UnicodeWidthStr;
 
@@ -215,9 +207,9 @@ mod tests {
         serde_json::from_value(session).unwrap()
     }
 
-    fn record(session: &Session, name: &str, data: &Value) -> Record {
-        let record = json!({"seq": 7, "ts": "2027-03-02T09:15:09.8Z", "session_id": session.id,
-            "turn_id": null, "type": name, "data": data});
+    fn record(session: &Session, seq: u64, name: &str, data: &Value) -> Record {
+        let record = json!({"seq": seq, "ts": "2027-03-02T09:15:09.8Z", "session_id": session.id,
+            "turn_id": "turn_019cadd4669a7e89847f69d1b85501ff", "type": name, "data": data});
         serde_json::from_value(record).unwrap()
     }
 
@@ -226,14 +218,14 @@ mod tests {
         let mut board = Board::default();
         let sessions: Vec<Session> =
             (0..6).map(|n| session(n, &format!("{n} 漢字の題名 👩\u{200d}💻 {}", "x".repeat(80)))).collect();
-        sessions.iter().for_each(|session| board.put(session, false));
+        sessions.iter().for_each(|session| board.put(SessionView::new(session.clone(), 1)));
         let started = json!({"message_ids": [], "model": "demo:demo"});
-        board.apply(&record(&sessions[3], "turn_started", &started));
-        board.apply(&record(&sessions[4], "turn_started", &started));
+        board.apply(&record(&sessions[3], 2, "turn_started", &started));
+        board.apply(&record(&sessions[4], 2, "turn_started", &started));
         let rule = json!({"tool": "shell", "subject": "make"});
         let call = json!({"id": "call_1", "name": "shell", "input": {"command": "make"}});
         let asked = json!({"tool_call": call, "kind": "exec", "summary": "make\u{1b}[2J", "rule": rule});
-        board.apply(&record(&sessions[4], "approval_requested", &asked));
+        board.apply(&record(&sessions[4], 3, "approval_requested", &asked));
         let lines = board.draw(Size { columns: 80, lines: 5 }, false);
         assert_eq!(lines.len(), 5, "{lines:?}");
         assert_eq!(lines[0], "6 sessions: 1 at work, 1 waiting for you");
@@ -254,7 +246,7 @@ mod tests {
         let mut each = session(0, "x");
         for number in 0..700_u32 {
             each.id = format!("sess_019cadd4669a7e89847f69d1{number:08x}").parse().unwrap();
-            board.put(&each, true);
+            board.put(SessionView::new(each.clone(), 1));
         }
         assert!(board.rows.len() <= super::MOST);
     }
