@@ -117,8 +117,7 @@ impl Answer {
     pub fn take(&mut self, offset: usize, text: &str, now: u64) -> Result<()> {
         ensure!(offset <= self.text.len(), "a delta is missing before byte {offset}");
         self.first_at.get_or_insert(now);
-        self.text.truncate(offset);
-        self.text.push_str(text);
+        ostler_types::splice(&mut self.text, offset as u64, text);
         while self.text.len() >= (self.cells + 1) * self.plan.cell {
             let cell = &self.text[self.cells * self.plan.cell..][..self.plan.cell];
             let (index, sent) = read_cell(cell).with_context(|| format!("{cell:?} is not a cell"))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ostler_eventlog::{Log, LogError};
-use ostler_types::{Delta, DeltaKind, Message, MessageId, OpenTurn, SessionId, State};
+use ostler_types::{Delta, DeltaKind, Message, MessageId, OpenTurn, SessionId, State, splice};
 
 use crate::engine::Shared;
 use crate::history;
@@ -91,7 +91,7 @@ pub(crate) async fn read_partial(shared: &Arc<Shared>, id: SessionId, turn: &Ope
     let mut streams: Vec<(DeltaKind, String)> = Vec::new();
     for (of, delta) in drafts {
         if of == turn.id && message_of(&delta.kind) != turn.said {
-            splice(&mut streams, delta);
+            add(&mut streams, delta);
         }
     }
     partial_message(streams.iter().map(|(kind, text)| (kind, text.as_str())), shared.clock.now())
@@ -105,7 +105,7 @@ fn message_of(kind: &DeltaKind) -> Option<MessageId> {
 }
 
 /// Puts a delta's text where it belongs; one that would leave a hole is dropped.
-fn splice(streams: &mut Vec<(DeltaKind, String)>, delta: Delta) {
+fn add(streams: &mut Vec<(DeltaKind, String)>, delta: Delta) {
     let text = match streams.iter_mut().find(|(kind, _)| *kind == delta.kind) {
         Some((_, text)) => text,
         None => {
@@ -113,9 +113,5 @@ fn splice(streams: &mut Vec<(DeltaKind, String)>, delta: Delta) {
             &mut streams.last_mut().expect("it was just pushed").1
         }
     };
-    let offset = usize::try_from(delta.offset).unwrap_or(usize::MAX);
-    if offset <= text.len() && text.is_char_boundary(offset) {
-        text.truncate(offset);
-        text.push_str(&delta.text);
-    }
+    splice(text, delta.offset, &delta.text);
 }

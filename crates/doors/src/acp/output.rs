@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ostler_types::MessageId;
+use ostler_types::{MessageId, unseen};
 use tokio::time::Instant;
 
 /// Bytes of a running call's output that are shown; its result has more.
@@ -30,10 +30,7 @@ impl Told {
             self.0.len() - 1
         });
         let told = &mut self.0[place].2;
-        let Some(known) = told.checked_sub(offset).and_then(|known| usize::try_from(known).ok()) else {
-            return "";
-        };
-        let fresh = text.get(known..).unwrap_or_default();
+        let Some(fresh) = unseen(*told, offset, text).filter(|_| offset <= *told) else { return "" };
         *told += fresh.len() as u64;
         fresh
     }
@@ -61,8 +58,7 @@ impl Output {
             self.streams.len() - 1
         });
         let seen = &mut self.streams[place].1;
-        let known = usize::try_from(seen.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let Some(fresh) = text.get(known..).filter(|fresh| !fresh.is_empty()) else { return };
+        let Some(fresh) = unseen(*seen, offset, text) else { return };
         *seen = offset + text.len() as u64;
         self.text.push_str(fresh);
         if self.text.len() > 2 * OUTPUT {

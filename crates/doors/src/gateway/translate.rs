@@ -7,7 +7,7 @@ use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
     CallName, ChildCall, Delta, DeltaKind, Event, EventName, FileChange, Message, MessageId, PATCH_REVIEW,
-    Part, PendingApproval, Record, ToolCall, ToolCallId, ToolResult, TurnId, Usage,
+    Part, PendingApproval, Record, ToolCall, ToolCallId, ToolResult, TurnId, Usage, unseen,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -290,8 +290,7 @@ fn piece(
     let start = place.known(message_id, part);
     let end = offset + text.len() as u64;
     // Text after a gap is left for the record of the whole message, which has it all.
-    let skipped = usize::try_from(start.checked_sub(offset)?).ok()?;
-    let fresh = text.get(skipped..).filter(|fresh| !fresh.is_empty())?;
+    let fresh = unseen(start, offset, text).filter(|_| offset <= start)?;
     // The history joins the texts of a message by line feeds, and so it is shown.
     let text = if start == 0 && place.has_begun(message_id) {
         Cow::Owned(format!("\n{fresh}"))

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ostler_types::{MessageId, SessionId};
+use ostler_types::{MessageId, SessionId, unseen};
 use tokio::time::Instant;
 
 use super::messages::Writer;
@@ -174,13 +174,6 @@ impl Output {
             self.text.drain(..cut);
         }
     }
-}
-
-/// What is new in a piece at this offset, when so much has been seen; what is missing before it was left
-/// out by the engine, and is not missed here.
-fn unseen(seen: u64, offset: u64, text: &str) -> Option<&str> {
-    let known = usize::try_from(seen.saturating_sub(offset)).unwrap_or(usize::MAX);
-    text.get(known..).filter(|new| !new.is_empty())
 }
 
 #[cfg(test)]
