@@ -67,6 +67,8 @@ impl From<Refusal> for ApiError {
 /// Where a client of this wire finds what it should have named.
 fn route_for(code: &str) -> Option<&'static str> {
     match code {
+        "message_not_queued" => Some("it may have been delivered already; GET the session to see its queue"),
+        "before_not_queued" => Some("GET the session to see its queue"),
         "not_waiting" => Some("GET /v1/approvals lists those that do"),
         "project_exists" | "project_not_found" => Some("GET /v1/projects lists those that there are"),
         _ => None,

@@ -59,6 +59,10 @@ async fn what_waits_can_be_edited_moved_and_made_to_steer() {
     ] {
         let answer = change(id, body.clone()).await;
         assert_eq!((answer.status(), answer.code().as_str()), (status, code), "{body}");
+        let points_to_the_queue = answer.json()["error"]["hint"]
+            .as_str()
+            .is_some_and(|hint| hint.ends_with("GET the session to see its queue"));
+        assert_eq!(points_to_the_queue, code.ends_with("_not_queued"), "{code}");
     }
 }
 

@@ -92,16 +92,13 @@ pub(super) fn requeue(state: &State, requeue: RequeueMessage) -> Result<Decision
 fn place_of(state: &State, message_id: MessageId) -> Result<usize, Refusal> {
     state.queue.iter().position(|queued| queued.message.id == message_id).ok_or_else(|| {
         Refusal::not_found("message_not_queued", format!("message {message_id} is not in the queue"))
-            .hint("it may have been delivered already; GET the session to see its queue")
     })
 }
 
 /// The message that another is to stand before, which must wait too.
 fn named(state: &State, before: MessageId) -> Result<MessageId, Refusal> {
-    let missing = |_| {
-        Refusal::conflict("before_not_queued", format!("message {before} is not in the queue any more"))
-            .hint("GET the session to see its queue")
-    };
+    let missing =
+        |_| Refusal::conflict("before_not_queued", format!("message {before} is not in the queue any more"));
     place_of(state, before).map(|_| before).map_err(missing)
 }
 
