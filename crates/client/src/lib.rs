@@ -4,6 +4,9 @@
 //! cannot go stale. The client holds no session state; it leaves drawing, waiting for turns and
 //! reading the token file to whoever uses it.
 
+// A new event must be looked at wherever one is told from another.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod agents;
 mod backoff;
 mod branch;

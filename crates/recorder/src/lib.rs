@@ -8,6 +8,9 @@
 //! Beside that, a session as one file to take away ([`export`]), and the way back ([`import`]). Where the log lies
 //! and how it is read is left to the engine, which hands the records in.
 
+// A new event must be looked at wherever one is told from another.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod content;
 pub mod export;
 mod folder;

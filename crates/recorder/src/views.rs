@@ -141,7 +141,37 @@ fn fold(
         }
         Event::TurnStarted { .. } => progress.turn_started = Some(record.ts),
         Event::ContextCompacted { compaction } => rows.compact(compaction, progress.system_row, record.ts)?,
-        _ => rows.add_message(record)?,
+        Event::SessionCompleted { .. }
+        | Event::SessionFailed { .. }
+        | Event::SessionCanceled { .. }
+        | Event::MessageAdded { .. }
+        | Event::MessageQueued { .. }
+        | Event::MessageWithdrawn { .. }
+        | Event::TurnRetried { .. }
+        | Event::TurnCompleted { .. }
+        | Event::TurnFailed { .. }
+        | Event::TurnCanceled { .. }
+        | Event::ModelResolved { .. }
+        | Event::ModelWaiting { .. }
+        | Event::UsageRecorded { .. }
+        | Event::ReasoningCompleted { .. }
+        | Event::ModelOutputCompleted { .. }
+        | Event::ToolBatchStarted { .. }
+        | Event::ToolBatchHalted { .. }
+        | Event::ToolBatchCompleted { .. }
+        | Event::ToolCallStarted { .. }
+        | Event::ToolCallCompleted { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalGranted { .. }
+        | Event::ApprovalDenied { .. }
+        | Event::CheckpointCreated { .. }
+        | Event::CheckpointFailed { .. }
+        | Event::PatchReviewRequested { .. }
+        | Event::VerificationStarted { .. }
+        | Event::VerificationCompleted { .. }
+        | Event::AgentUpdated { .. }
+        | Event::SubagentStarted { .. }
+        | Event::SubagentCompleted { .. } => rows.add_message(record)?,
     }
     context::write(record, &mut texts.context);
     transcript::write(record, &mut texts.transcript);

@@ -4,6 +4,9 @@
 //! by [`view`]. Around it is a thin shell that owns the terminal, the connection and the clock. It holds no session
 //! state that could not be fetched again: a session is followed by its cursor, whatever happens to the connection.
 
+// A new event must be looked at wherever one is told from another.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod composer;
 pub mod input;
 pub mod line;

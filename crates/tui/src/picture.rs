@@ -128,6 +128,7 @@ pub fn lines(shown: Shown) -> Vec<Line<'static>> {
 }
 
 /// Takes the letters of pictures off a screen, and says where those stand that are there whole.
+#[expect(clippy::wildcard_enum_match_arm, reason = "any other colour is none of ours")]
 pub fn take_placed(buffer: &mut Buffer, shown: impl Fn(u32) -> Option<Shown>) -> Vec<Placed> {
     let area = buffer.area;
     let mut found: Vec<(Placed, usize)> = Vec::new();

@@ -307,6 +307,7 @@ impl Shell {
 }
 
 /// What the terminal says, as far as it matters.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most of what a mouse does means nothing here")]
 fn of_terminal(event: Event) -> Option<Input> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => None,

@@ -166,17 +166,14 @@ impl Transcript {
     pub fn first_words(&self) -> Option<&str> {
         let said = |entry: &'_ Entry| matches!(entry.kind, Kind::User { .. });
         let first = self.entries.iter().take(8).find(|entry| said(entry) && !self.has_older())?;
-        match &first.kind {
-            Kind::User { text, .. } => text.lines().map(str::trim).find(|line| !line.is_empty()),
-            _ => None,
-        }
+        let Kind::User { text, .. } = &first.kind else { return None };
+        text.lines().map(str::trim).find(|line| !line.is_empty())
     }
 
     /// The newest text of the model, for copying.
     pub fn last_answer(&self) -> Option<&str> {
-        self.entries.iter().rev().find_map(|entry| match &entry.kind {
-            Kind::Answer(spoken) => Some(spoken.text.as_str()),
-            _ => None,
+        self.entries.iter().rev().find_map(|entry| {
+            if let Kind::Answer(spoken) = &entry.kind { Some(spoken.text.as_str()) } else { None }
         })
     }
 

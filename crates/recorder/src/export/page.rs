@@ -83,7 +83,34 @@ impl Page<'_> {
             Event::ContextCompacted { compaction } => self.write_compaction(compaction),
             Event::PatchReviewRequested { files, .. } => self.write_changes(files),
             Event::VerificationCompleted { ok, results, .. } => self.write_checks(*ok, results),
-            _ => self.write_note(record),
+            Event::SessionUpdated { .. }
+            | Event::SessionCompleted { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageQueued { .. }
+            | Event::MessageWithdrawn { .. }
+            | Event::TurnStarted { .. }
+            | Event::TurnRetried { .. }
+            | Event::TurnCompleted { .. }
+            | Event::TurnFailed { .. }
+            | Event::TurnCanceled { .. }
+            | Event::ModelResolved { .. }
+            | Event::ModelWaiting { .. }
+            | Event::UsageRecorded { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted { .. }
+            | Event::ToolCallStarted { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalGranted { .. }
+            | Event::ApprovalDenied { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::CheckpointFailed { .. }
+            | Event::VerificationStarted { .. }
+            | Event::AgentUpdated { .. }
+            | Event::SubagentStarted { .. }
+            | Event::SubagentCompleted { .. } => self.write_note(record),
         }
     }
 
@@ -111,7 +138,33 @@ impl Page<'_> {
                 ("note", format!("The workspace could not be captured: {reason}"))
             }
             Event::ModelResolved { resolution } => ("note", format!("The model is {}", resolution.model)),
-            _ => return Ok(()),
+            Event::SessionCreated { .. }
+            | Event::SessionUpdated { .. }
+            | Event::SessionCompleted { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageAdded { .. }
+            | Event::MessageQueued { .. }
+            | Event::MessageWithdrawn { .. }
+            | Event::TurnStarted { .. }
+            | Event::TurnRetried { .. }
+            | Event::ModelWaiting { .. }
+            | Event::UsageRecorded { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ModelOutputCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted { .. }
+            | Event::ToolCallStarted { .. }
+            | Event::ToolCallCompleted { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::PatchReviewRequested { .. }
+            | Event::VerificationStarted { .. }
+            | Event::VerificationCompleted { .. }
+            | Event::ContextCompacted { .. }
+            | Event::AgentUpdated { .. }
+            | Event::SubagentCompleted { .. } => return Ok(()),
         };
         writeln!(self.out, "<p class=\"{class}\">{}</p>", Escaped(&text))
     }

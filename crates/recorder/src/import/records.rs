@@ -103,9 +103,12 @@ fn check(before: &[Record], record: &Record) -> Result<(), String> {
 
 /// The session as the last record that describes it does.
 fn described(records: &[Record]) -> Option<&Session> {
-    records.iter().rev().find_map(|record| match &record.event {
-        Event::SessionCreated { session } | Event::SessionUpdated { session } => Some(session),
-        _ => None,
+    records.iter().rev().find_map(|record| {
+        if let Event::SessionCreated { session } | Event::SessionUpdated { session } = &record.event {
+            Some(session)
+        } else {
+            None
+        }
     })
 }
 

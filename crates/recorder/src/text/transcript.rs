@@ -26,7 +26,38 @@ pub(crate) fn write(record: &Record, lines: &mut String) {
             run_id: None,
             tool_name: Some(tool_call.name.clone()),
         }),
-        _ => None,
+        Event::SessionCreated { .. }
+        | Event::SessionUpdated { .. }
+        | Event::SessionCompleted { .. }
+        | Event::SessionFailed { .. }
+        | Event::SessionCanceled { .. }
+        | Event::MessageQueued { .. }
+        | Event::MessageWithdrawn { .. }
+        | Event::TurnStarted { .. }
+        | Event::TurnRetried { .. }
+        | Event::TurnCompleted { .. }
+        | Event::TurnFailed { .. }
+        | Event::TurnCanceled { .. }
+        | Event::ModelResolved { .. }
+        | Event::ModelWaiting { .. }
+        | Event::UsageRecorded { .. }
+        | Event::ReasoningCompleted { .. }
+        | Event::ToolBatchStarted { .. }
+        | Event::ToolBatchHalted { .. }
+        | Event::ToolBatchCompleted { .. }
+        | Event::ToolCallStarted { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalGranted { .. }
+        | Event::ApprovalDenied { .. }
+        | Event::CheckpointCreated { .. }
+        | Event::CheckpointFailed { .. }
+        | Event::PatchReviewRequested { .. }
+        | Event::VerificationStarted { .. }
+        | Event::VerificationCompleted { .. }
+        | Event::ContextCompacted { .. }
+        | Event::AgentUpdated { .. }
+        | Event::SubagentStarted { .. }
+        | Event::SubagentCompleted { .. } => None,
     };
     if let Some(mut line) = line {
         line.run_id = record.turn_id.map(|turn| turn.uuid().hyphenated().to_string());

@@ -29,10 +29,11 @@ pub(crate) fn facts(record: &Record, turn_started: Option<Timestamp>) -> Vec<Fac
     match &record.event {
         Event::ModelOutputCompleted { message, usage, .. } => {
             let about = |kind| Fact { message_id: Some(message.id), kind };
-            let thoughts = message.parts.iter().filter_map(|part| match part {
-                Part::Reasoning { text, .. } if !text.is_empty() => Some(Kind::Thinking(text.clone())),
-                _ => None,
-            });
+            let thoughts = message
+                .parts
+                .iter()
+                .filter_map(|part| if let Part::Reasoning { text, .. } = part { Some(text) } else { None });
+            let thoughts = thoughts.filter(|text| !text.is_empty()).map(|text| Kind::Thinking(text.clone()));
             thoughts.chain((*usage != Usage::default()).then_some(Kind::Tokens(*usage))).map(about).collect()
         }
         Event::UsageRecorded { message_id: None, usage, .. } => {
@@ -56,7 +57,34 @@ pub(crate) fn facts(record: &Record, turn_started: Option<Timestamp>) -> Vec<Fac
         Event::TurnCompleted { .. } => turn(record, turn_started, "completed"),
         Event::TurnFailed { .. } => turn(record, turn_started, "failed"),
         Event::TurnCanceled { .. } => turn(record, turn_started, "canceled"),
-        _ => Vec::new(),
+        Event::SessionCreated { .. }
+        | Event::SessionUpdated { .. }
+        | Event::SessionCompleted { .. }
+        | Event::SessionFailed { .. }
+        | Event::SessionCanceled { .. }
+        | Event::MessageAdded { .. }
+        | Event::MessageQueued { .. }
+        | Event::MessageWithdrawn { .. }
+        | Event::TurnStarted { .. }
+        | Event::TurnRetried { .. }
+        | Event::ModelResolved { .. }
+        | Event::UsageRecorded { .. }
+        | Event::ReasoningCompleted { .. }
+        | Event::ToolBatchStarted { .. }
+        | Event::ToolBatchHalted { .. }
+        | Event::ToolBatchCompleted { .. }
+        | Event::ToolCallStarted { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalGranted { .. }
+        | Event::ApprovalDenied { .. }
+        | Event::CheckpointCreated { .. }
+        | Event::CheckpointFailed { .. }
+        | Event::PatchReviewRequested { .. }
+        | Event::VerificationStarted { .. }
+        | Event::ContextCompacted { .. }
+        | Event::AgentUpdated { .. }
+        | Event::SubagentStarted { .. }
+        | Event::SubagentCompleted { .. } => Vec::new(),
     }
 }
 
@@ -133,8 +161,6 @@ fn timing(message_id: Option<MessageId>, operation: &str, duration_ms: u64, deta
 }
 
 fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-        other => other.to_string(),
-    }
+    let Value::String(text) = value else { return value.to_string() };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -77,7 +77,38 @@ impl<'a> Rows<'a> {
                 })?;
                 self.remember(*message_id, row)
             }
-            _ => Ok(()),
+            Event::SessionCreated { .. }
+            | Event::SessionUpdated { .. }
+            | Event::SessionCompleted { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageQueued { .. }
+            | Event::MessageWithdrawn { .. }
+            | Event::TurnStarted { .. }
+            | Event::TurnRetried { .. }
+            | Event::TurnCompleted { .. }
+            | Event::TurnFailed { .. }
+            | Event::TurnCanceled { .. }
+            | Event::ModelResolved { .. }
+            | Event::ModelWaiting { .. }
+            | Event::UsageRecorded { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted { .. }
+            | Event::ToolCallStarted { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalGranted { .. }
+            | Event::ApprovalDenied { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::CheckpointFailed { .. }
+            | Event::PatchReviewRequested { .. }
+            | Event::VerificationStarted { .. }
+            | Event::VerificationCompleted { .. }
+            | Event::ContextCompacted { .. }
+            | Event::AgentUpdated { .. }
+            | Event::SubagentStarted { .. }
+            | Event::SubagentCompleted { .. } => Ok(()),
         }
     }
 

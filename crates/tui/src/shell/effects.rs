@@ -27,6 +27,7 @@ const MAX_PICTURE: usize = 4 << 20;
 const MAX_FILE: u64 = 25 << 20;
 
 impl Shell {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`look` lists the effects that are left")]
     pub(super) async fn perform(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
             Effect::Quit => {}
@@ -66,6 +67,7 @@ impl Shell {
     }
 
     /// Effects that are one request each.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`look` lists the effects that are left")]
     fn request(&mut self, effect: Effect) {
         let network = &mut self.network;
         match effect {

@@ -162,9 +162,10 @@ fn one(line: &str, path: &str, cells: usize, numbers: &mut Numbers, theme: &Them
         if numbers.old.max(numbers.new) == 0 || number == 0 { String::new() } else { number.to_string() };
     let first = [Span::styled(format!("{shown:>4} {mark} "), theme.style(role))];
     let rest = [Span::styled("       ", theme.style(role))];
-    let spans: Vec<(String, Style)> = match role {
-        Role::Dim => highlight(text, language(path), &mut Carried::default(), theme),
-        role => vec![(text.to_owned(), theme.style(role))],
+    let spans: Vec<(String, Style)> = if role == Role::Dim {
+        highlight(text, language(path), &mut Carried::default(), theme)
+    } else {
+        vec![(text.to_owned(), theme.style(role))]
     };
     wrap(&spans, cells, &first, &rest)
 }

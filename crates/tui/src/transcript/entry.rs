@@ -254,7 +254,14 @@ impl Entry {
         let all = match &self.kind {
             Kind::User { files, .. } => files,
             Kind::Call(call) if !self.is_folded() => &call.pictures,
-            _ => return Vec::new(),
+            Kind::Told { .. }
+            | Kind::Answer(_)
+            | Kind::Thinking(_)
+            | Kind::Call(_)
+            | Kind::Check { .. }
+            | Kind::Review { .. }
+            | Kind::Note { .. }
+            | Kind::End { .. } => return Vec::new(),
         };
         all.iter().map(String::as_str).filter(|file| is_picture(file)).collect()
     }

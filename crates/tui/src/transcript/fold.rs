@@ -35,11 +35,8 @@ impl Transcript {
                 self.result(seq, turn, &tool_call.id, &tool_call.name, tool_result, *duration_ms);
             }
             Event::VerificationStarted { round, commands } => {
-                self.push(
-                    seq,
-                    turn,
-                    Kind::Check { round: *round, commands: commands.clone(), results: None },
-                );
+                let (round, commands) = (*round, commands.clone());
+                self.push(seq, turn, Kind::Check { round, commands, results: None });
             }
             Event::VerificationCompleted { round, results, .. } => self.checked(seq, turn, *round, results),
             Event::PatchReviewRequested { tool_call_id, files, more, .. } => {
@@ -49,10 +46,35 @@ impl Transcript {
             Event::SubagentStarted { session_id, tool_call_id, description, .. } => {
                 self.child(seq, turn, *session_id, tool_call_id.as_ref(), description);
             }
-            Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
-                self.turn_over(seq, turn, &record.event);
+            Event::TurnCompleted { usage, verified, stop_reason, .. } => {
+                self.turn_over(seq, turn, completed(usage, *verified, stop_reason));
             }
-            event => {
+            Event::TurnFailed { error, .. } => self.turn_over(seq, turn, failed(error)),
+            Event::TurnCanceled { by, reason } => self.turn_over(seq, turn, canceled(by, reason.as_ref())),
+            event @ (Event::SessionCreated { .. }
+            | Event::SessionUpdated { .. }
+            | Event::SessionCompleted { .. }
+            | Event::SessionFailed { .. }
+            | Event::SessionCanceled { .. }
+            | Event::MessageQueued { .. }
+            | Event::MessageWithdrawn { .. }
+            | Event::TurnStarted { .. }
+            | Event::TurnRetried { .. }
+            | Event::ModelResolved { .. }
+            | Event::ModelWaiting { .. }
+            | Event::UsageRecorded { .. }
+            | Event::ReasoningCompleted { .. }
+            | Event::ToolBatchStarted { .. }
+            | Event::ToolBatchHalted { .. }
+            | Event::ToolBatchCompleted { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalGranted { .. }
+            | Event::ApprovalDenied { .. }
+            | Event::CheckpointCreated { .. }
+            | Event::CheckpointFailed { .. }
+            | Event::ContextCompacted { .. }
+            | Event::AgentUpdated { .. }
+            | Event::SubagentCompleted { .. }) => {
                 if let Some((tone, text)) = note(event) {
                     self.push(seq, turn, Kind::Note { tone, text });
                 }
@@ -231,16 +253,23 @@ impl Transcript {
     }
 
     /// Nothing of a turn that is over is still on its way.
-    fn turn_over(&mut self, seq: u64, turn: Option<TurnId>, event: &Event) {
+    fn turn_over(&mut self, seq: u64, turn: Option<TurnId>, (tone, text, hint): End) {
         for entry in self.entries.iter_mut().filter(|entry| entry.turn == turn) {
             match &mut entry.kind {
                 Kind::Answer(spoken) | Kind::Thinking(spoken) if !spoken.done => spoken.done = true,
                 Kind::Call(call) if !call.status.is_over() => call.status = CallStatus::Failed,
-                _ => continue,
+                Kind::User { .. }
+                | Kind::Told { .. }
+                | Kind::Answer(_)
+                | Kind::Thinking(_)
+                | Kind::Call(_)
+                | Kind::Check { .. }
+                | Kind::Review { .. }
+                | Kind::Note { .. }
+                | Kind::End { .. } => continue,
             }
             entry.revision += 1;
         }
-        let (tone, text, hint) = end(event);
         self.push(seq, turn, Kind::End { tone, text, hint });
     }
 }
@@ -289,28 +318,27 @@ fn shortened(text: &str) -> String {
     format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
 }
 
-/// How a turn ended, in a line.
-fn end(event: &Event) -> (Tone, String, Option<String>) {
-    match event {
-        Event::TurnCompleted { usage, verified, stop_reason, .. } => {
-            let (tone, word) = match verified {
-                Some(true) => (Tone::Good, "✓ done, verified"),
-                Some(false) => (Tone::Warn, "! done, not verified"),
-                None if stop_reason == "nothing_to_compact" => (Tone::Plain, "✓ there is nothing to shorten"),
-                None => (Tone::Plain, "✓ done"),
-            };
-            (tone, format!("{word}{}", spent(usage)), None)
-        }
-        Event::TurnFailed { error: Failure { message, hint, .. }, .. } => {
-            let hint = hint.clone().unwrap_or_else(|| "/retry tries again".to_owned());
-            (Tone::Bad, format!("✗ failed: {message}"), Some(hint))
-        }
-        Event::TurnCanceled { by, reason } => {
-            let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            (Tone::Warn, format!("■ canceled by {by}{reason}"), Some("/retry tries again".to_owned()))
-        }
-        _ => (Tone::Plain, String::new(), None),
-    }
+/// How a turn ended, in a line, and what to do next.
+type End = (Tone, String, Option<String>);
+
+fn completed(usage: &Usage, verified: Option<bool>, stop_reason: &str) -> End {
+    let (tone, word) = match verified {
+        Some(true) => (Tone::Good, "✓ done, verified"),
+        Some(false) => (Tone::Warn, "! done, not verified"),
+        None if stop_reason == "nothing_to_compact" => (Tone::Plain, "✓ there is nothing to shorten"),
+        None => (Tone::Plain, "✓ done"),
+    };
+    (tone, format!("{word}{}", spent(usage)), None)
+}
+
+fn failed(Failure { message, hint, .. }: &Failure) -> End {
+    let hint = hint.clone().unwrap_or_else(|| "/retry tries again".to_owned());
+    (Tone::Bad, format!("✗ failed: {message}"), Some(hint))
+}
+
+fn canceled(by: &str, reason: Option<&String>) -> End {
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    (Tone::Warn, format!("■ canceled by {by}{reason}"), Some("/retry tries again".to_owned()))
 }
 
 /// What something took, in a few words.

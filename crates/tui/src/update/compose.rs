@@ -10,6 +10,7 @@ use crate::model::{Area, Completion, Creating, First, Link, MAX_HISTORY, Model, 
 use crate::transcript::Tone;
 
 /// Takes a key for what is being written.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -63,6 +64,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
 }
 
 /// Takes a key for the list of completions; says whether it was one.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 pub(super) fn completion_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
     let Some(completion) = model.completion.as_mut().filter(|completion| !completion.items.is_empty()) else {
         return false;

@@ -10,6 +10,7 @@ use crate::model::{Answer, Dock, Model, choices, hunks_of, is_small};
 use crate::transcript::Tone;
 
 /// Takes a key for the question; says whether it was one.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
     let (now, small) = (model.now, is_small(model.size.1));
     let Some(session) = model.focused_mut() else { return false };
@@ -69,6 +70,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
 }
 
 /// Takes a key for the files and hunks of a review; says whether it was one.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 fn review_key(dock: &mut Dock, files: &[FileChange], key: KeyCode) -> bool {
     let at = dock.file.min(files.len() - 1);
     let (file, count) = (&files[at], hunks_of(&files[at]));
@@ -97,6 +99,7 @@ fn review_key(dock: &mut Dock, files: &[FileChange], key: KeyCode) -> bool {
 }
 
 /// Takes a key for the words that go with an answer, while they are being written.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 pub(super) fn reason_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
     let Some(session) = model.focused_mut() else { return false };
     let Some(question) = session.dock.question(&session.view) else { return false };

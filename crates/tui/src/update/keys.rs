@@ -50,6 +50,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 fn everywhere(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -166,6 +167,7 @@ fn next_area(model: &mut Model, back: bool) {
 }
 
 /// Keys while an entry of the transcript is chosen.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 fn transcript_key(model: &mut Model, at: u64, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
     let third = isize::try_from(model.size.1 / 3).unwrap_or(3);
     let Some(session) = model.focused_mut() else { return false };
@@ -190,7 +192,14 @@ fn transcript_key(model: &mut Model, at: u64, key: KeyEvent, effects: &mut Vec<E
         KeyCode::Char('c') => {
             let child = session.transcript.get(at).and_then(|entry| match &entry.kind {
                 Kind::Call(call) => call.child,
-                _ => None,
+                Kind::User { .. }
+                | Kind::Told { .. }
+                | Kind::Answer(_)
+                | Kind::Thinking(_)
+                | Kind::Check { .. }
+                | Kind::Review { .. }
+                | Kind::Note { .. }
+                | Kind::End { .. } => None,
             });
             if let Some(child) = child {
                 sessions::focus(model, Some(child), effects);

@@ -59,6 +59,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
 }
 
 /// Takes a key that scrolls; says whether it was one.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 fn scrolled(scroll: &mut usize, lines: usize, key: KeyCode) -> bool {
     let by: isize = match key {
         KeyCode::Up | KeyCode::Char('k') => -1,
@@ -72,6 +73,7 @@ fn scrolled(scroll: &mut usize, lines: usize, key: KeyCode) -> bool {
 }
 
 /// Takes a key for a list; says whether something is picked.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 fn picker_key(picker: &mut Picker, key: KeyEvent) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let count = picker.matches().len().max(1);
@@ -199,6 +201,7 @@ pub(super) fn help(model: &mut Model) {
     model.overlay = Some(Overlay::Page { title: "keys".to_owned(), lines, scroll: 0 });
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 fn find_key(model: &mut Model, key: KeyEvent) {
     match key.code {
         KeyCode::Enter | KeyCode::Up => find_next(model, true),

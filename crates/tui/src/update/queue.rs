@@ -22,6 +22,7 @@ pub(super) fn open(model: &mut Model) {
 }
 
 /// Takes a key for the list.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
 pub(super) fn key(model: &mut Model, chosen: MessageId, key: KeyEvent, effects: &mut Vec<Effect>) {
     let Some(session) = model.focused() else {
         model.overlay = None;

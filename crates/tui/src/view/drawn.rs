@@ -70,7 +70,14 @@ impl Drawn {
         if laid.lines.is_empty() || laid.revision != entry.revision || laid.folded != folded {
             match &entry.kind {
                 Kind::Answer(spoken) => laid.answer(&spoken.text, spoken.done, cells, &theme),
-                _ => laid.lines = cards::lines(entry, folded, cells, &theme, &self.around),
+                Kind::User { .. }
+                | Kind::Told { .. }
+                | Kind::Thinking(_)
+                | Kind::Call(_)
+                | Kind::Check { .. }
+                | Kind::Review { .. }
+                | Kind::Note { .. }
+                | Kind::End { .. } => laid.lines = cards::lines(entry, folded, cells, &theme, &self.around),
             }
             (laid.revision, laid.folded) = (entry.revision, folded);
             if laid.lines.is_empty() {

@@ -81,9 +81,8 @@ fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
     });
     let sending = session.outbox.iter().map(|outgoing| {
         let mark = if outgoing.held { "↑ waits for a connection" } else { "↑ sending" };
-        let texts = outgoing.message.parts.iter().filter_map(|part| match part {
-            ostler_types::Part::Text { text } => Some(text.as_str()),
-            _ => None,
+        let texts = outgoing.message.parts.iter().filter_map(|part| {
+            if let ostler_types::Part::Text { text } = part { Some(text.as_str()) } else { None }
         });
         (mark, texts.collect::<Vec<_>>().join(" "))
     });

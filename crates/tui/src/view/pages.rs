@@ -59,9 +59,8 @@ pub(super) fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
     ];
     if let Some(creating) = &model.creating {
         let text = match &creating.first {
-            First::Message(message) => message.parts.iter().find_map(|part| match part {
-                ostler_types::Part::Text { text } => Some(in_one_line(text, 300)),
-                _ => None,
+            First::Message(message) => message.parts.iter().find_map(|part| {
+                if let ostler_types::Part::Text { text } = part { Some(in_one_line(text, 300)) } else { None }
             }),
             First::File(path) => Some(in_one_line(path, 300)),
         };

@@ -117,10 +117,10 @@ fn apart(before: &Entry, after: &Entry) -> bool {
         matches!(entry.kind, Kind::Call(_) | Kind::Note { .. } | Kind::Check { .. } | Kind::Told { .. })
     };
     let open = |entry: &Entry| matches!(entry.kind, Kind::Call(_) | Kind::Check { .. }) && !entry.is_folded();
-    match &after.kind {
-        Kind::End { .. } => !small(before),
-        _ => !(small(before) && small(after)) || open(before) || open(after),
+    if matches!(after.kind, Kind::End { .. }) {
+        return !small(before);
     }
+    !(small(before) && small(after)) || open(before) || open(after)
 }
 
 /// The first line on the screen when its last one is the end.
@@ -196,7 +196,15 @@ pub(super) fn activity(session: &OpenSession) -> String {
         }
         Kind::Answer(spoken) if !spoken.done => Some("writing".to_owned()),
         Kind::Thinking(spoken) if !spoken.done => Some("thinking".to_owned()),
-        _ => None,
+        Kind::User { .. }
+        | Kind::Told { .. }
+        | Kind::Answer(_)
+        | Kind::Thinking(_)
+        | Kind::Call(_)
+        | Kind::Check { .. }
+        | Kind::Review { .. }
+        | Kind::Note { .. }
+        | Kind::End { .. } => None,
     });
     open.unwrap_or_else(|| "working".to_owned())
 }

@@ -89,6 +89,7 @@ impl Blocks {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "Markdown that is not known is drawn as plain text")]
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.gap(),
@@ -138,6 +139,7 @@ impl Blocks {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "Markdown that is not known is drawn as plain text")]
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
