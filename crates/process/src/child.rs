@@ -19,7 +19,10 @@ use crate::invocation::PreparedCommand;
 
 /// How much of the error output is kept.
 const STDERR_BYTES: usize = 64 * 1024;
-/// How long a process is given to end by itself once its input is closed, and again once it is asked to.
+/// How long a process is given to end by itself once its input is closed. Some save their state then, and what is
+/// confined is killed in the middle of that when it is asked to end.
+const CLOSED_GRACE: Duration = Duration::from_secs(3);
+/// How long it is given once it is asked to end.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the last words of a process that has ended are waited for.
 const READ_TIME: Duration = Duration::from_millis(300);
@@ -99,7 +102,7 @@ impl Child {
     /// Ends it, in this order: its input is closed already, it is asked, it is killed; then whatever is
     /// left of its group is killed with it.
     pub async fn stop(mut self) {
-        if timeout(GRACE, self.exited()).await.is_err() {
+        if timeout(CLOSED_GRACE, self.exited()).await.is_err() {
             self.signal(Signal::TERM);
             // One that does not mind is killed below.
             let _ = timeout(GRACE, self.exited()).await;
