@@ -37,7 +37,6 @@ pub(crate) enum Node {
 
 /// Why the content at a path is not part of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Reason {
     /// The file is larger than a checkpoint takes.
     TooLarge,

@@ -11,7 +11,7 @@ use ostler_agent::{ReportError, TurnRequest};
 use ostler_eventlog::LogError;
 use ostler_types::{
     Accepted, AnswerApproval, Command, Decision, Delivery, Facts, Message, PATCH_REVIEW, ProposedCall,
-    Refusal, RefusalCode, Report, Scope, SessionView, TurnId, Verdict, decide,
+    Refusal, RefusalCode, Report, Scope, SessionView, SubmitMessage, TurnId, Verdict, decide,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -237,10 +237,11 @@ impl Actor {
                 {
                     self.session.shared.secrets.mask_value(&mut tool_call.input);
                 }
-                let (asked, reviews) = match &report {
-                    Report::CallProposed(proposed) => (Some(proposed.tool_call.id.clone()), false),
-                    Report::ReviewRequested { .. } => (None, true),
-                    _ => (None, false),
+                let reviews = matches!(report, Report::ReviewRequested { .. });
+                let asked = if let Report::CallProposed(proposed) = &report {
+                    Some(proposed.tool_call.id.clone())
+                } else {
+                    None
                 };
                 let answer = self.decide_and_record(Command::Report { turn_id, report }, &facts).await;
                 let review = || self.session.state.own_approvals().next().map(|a| a.tool_call_id.clone());
@@ -393,23 +394,19 @@ struct Consequences {
 
 impl Consequences {
     fn of(command: &Command) -> Consequences {
-        let cancel = match command {
-            Command::Cancel(cancel) => Some(cancel),
-            _ => None,
-        };
-        let changes_policy = matches!(command, Command::Update(change) if change.policy.is_some());
-        let names_turn = cancel.is_some_and(|cancel| cancel.turn_id.is_some());
-        Consequences { cancels_children: cancel.is_some(), names_turn, changes_policy }
+        Consequences {
+            cancels_children: matches!(command, Command::Cancel(_)),
+            names_turn: matches!(command, Command::Cancel(cancel) if cancel.turn_id.is_some()),
+            changes_policy: matches!(command, Command::Update(change) if change.policy.is_some()),
+        }
     }
 }
 
 /// Whether a command may end the running turn. The partial text is recorded with such a command.
 fn ends_turn(command: &Command) -> bool {
-    match command {
-        Command::Cancel(_) | Command::Close { .. } => true,
-        Command::Submit(submit) => submit.delivery == Delivery::Interrupt,
-        _ => false,
-    }
+    let interrupts = |submit: &SubmitMessage| submit.delivery == Delivery::Interrupt;
+    matches!(command, Command::Cancel(_) | Command::Close { .. })
+        || matches!(command, Command::Submit(submit) if interrupts(submit))
 }
 
 pub(crate) fn report_error(error: EngineError) -> ReportError {
@@ -420,6 +417,11 @@ pub(crate) fn report_error(error: EngineError) -> ReportError {
             let message = format!("what was to be recorded has {size} bytes, and {limit} is the limit");
             ReportError::Refused(Refusal::invalid("record_too_large", message))
         }
-        other => ReportError::NotRecorded(other.to_string()),
+        EngineError::NotFound
+        | EngineError::Log(_)
+        | EngineError::Index(_)
+        | EngineError::BadCursor
+        | EngineError::Rebuilding
+        | EngineError::ShuttingDown => ReportError::NotRecorded(error.to_string()),
     }
 }

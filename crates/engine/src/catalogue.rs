@@ -102,9 +102,9 @@ async fn read_news(shared: &Shared, id: SessionId, from: u64) -> Result<(News, u
 
 /// What can be searched for: what people and the model said.
 fn text(record: &Record) -> Option<Text> {
-    let message = match &record.event {
-        Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => message,
-        _ => return None,
+    let (Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. }) = &record.event
+    else {
+        return None;
     };
     let (message_id, role, text) = (message.id, message.role, message.text());
     let said = matches!(role, Role::User | Role::Assistant) && !text.is_empty();
@@ -113,12 +113,8 @@ fn text(record: &Record) -> Option<Text> {
 
 /// What a model took for an answer.
 fn used(record: &Record) -> Option<Used> {
-    match &record.event {
-        Event::UsageRecorded { model, usage, .. } => {
-            Some(Used { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
-        }
-        _ => None,
-    }
+    let Event::UsageRecorded { model, usage, .. } = &record.event else { return None };
+    Some(Used { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
 }
 
 /// Whether a list of sessions, or a sum of what they used, looks different after this record.

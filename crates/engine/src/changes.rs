@@ -106,9 +106,9 @@ fn compare(
 ) -> Result<Vec<ostler_checkpoint::FileChange>, String> {
     let find = |id: &str| -> Result<Checkpoint, String> {
         let id = id.parse().map_err(|_| format!("`{id}` is no checkpoint"))?;
-        store.find(id).map_err(|error| match error {
-            Error::NotFound(_) => "it was removed to make room for newer ones".to_owned(),
-            error => error.to_string(),
+        store.find(id).map_err(|error| {
+            let is_gone = matches!(error, Error::NotFound(_));
+            if is_gone { "it was removed to make room for newer ones".to_owned() } else { error.to_string() }
         })
     };
     let before = find(before)?;

@@ -52,7 +52,9 @@ impl From<IndexError> for EngineError {
     fn from(error: IndexError) -> Self {
         match error {
             IndexError::BadCursor => EngineError::BadCursor,
-            other => EngineError::Index(other.to_string()),
+            IndexError::Stopped | IndexError::Damaged(_) | IndexError::Storage(_) => {
+                EngineError::Index(error.to_string())
+            }
         }
     }
 }

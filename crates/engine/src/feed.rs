@@ -130,11 +130,12 @@ fn finished(line: &Line) -> Option<Subject> {
     if !matches!(line.name(), Some(EventName::ModelOutputCompleted | EventName::ToolCallCompleted)) {
         return None;
     }
-    match line.record().ok()?.event {
-        Event::ModelOutputCompleted { message, .. } => Some(Subject::Message(message.id)),
-        Event::ToolCallCompleted { tool_call, .. } => Some(Subject::Call(tool_call.id)),
-        _ => None,
+    let event = line.record().ok()?.event;
+    if let Event::ModelOutputCompleted { message, .. } = event {
+        return Some(Subject::Message(message.id));
     }
+    let Event::ToolCallCompleted { tool_call, .. } = event else { return None };
+    Some(Subject::Call(tool_call.id))
 }
 
 impl Drop for FeedSubscription {

@@ -189,17 +189,14 @@ fn keep(
 ) -> ControlFlow<(), Option<NewRecord>> {
     let Record { seq, ts, turn_id: of, event, .. } = record;
     if seq > until {
-        return match event {
-            // How the turn left the workspace is seen when nothing of it runs any more.
-            Event::CheckpointCreated { .. } | Event::CheckpointFailed { .. } if of == turn_id => {
-                ControlFlow::Continue(Some(NewRecord { ts, turn_id: of, event }))
-            }
-            Event::SessionFailed { .. } | Event::SessionCanceled { .. } if seq == until + 1 => {
-                ControlFlow::Continue(Some(NewRecord { ts, turn_id: of, event }))
-            }
-            Event::TurnStarted { .. } => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(None),
-        };
+        if matches!(event, Event::TurnStarted { .. }) {
+            return ControlFlow::Break(());
+        }
+        // How the turn left the workspace is seen when nothing of it runs any more.
+        let is_checkpoint = matches!(event, Event::CheckpointCreated { .. } | Event::CheckpointFailed { .. });
+        let is_end = matches!(event, Event::SessionFailed { .. } | Event::SessionCanceled { .. });
+        let is_kept = is_checkpoint && of == turn_id || is_end && seq == until + 1;
+        return ControlFlow::Continue(is_kept.then_some(NewRecord { ts, turn_id: of, event }));
     }
     let event = match event {
         Event::MessageAdded { message, .. } => Event::MessageAdded { message, idempotency_key: None },
@@ -261,7 +258,37 @@ fn files_of(event: &Event) -> Vec<String> {
         Event::ContextCompacted { compaction } => {
             compaction.summary.as_ref().map(files_in).unwrap_or_default()
         }
-        _ => Vec::new(),
+        Event::SessionCreated { .. }
+        | Event::SessionUpdated { .. }
+        | Event::SessionCompleted { .. }
+        | Event::SessionFailed { .. }
+        | Event::SessionCanceled { .. }
+        | Event::MessageQueued { .. }
+        | Event::MessageWithdrawn { .. }
+        | Event::TurnStarted { .. }
+        | Event::TurnRetried { .. }
+        | Event::TurnCompleted { .. }
+        | Event::TurnFailed { .. }
+        | Event::TurnCanceled { .. }
+        | Event::ModelResolved { .. }
+        | Event::ModelWaiting { .. }
+        | Event::UsageRecorded { .. }
+        | Event::ReasoningCompleted { .. }
+        | Event::ToolBatchStarted { .. }
+        | Event::ToolBatchHalted { .. }
+        | Event::ToolBatchCompleted { .. }
+        | Event::ToolCallStarted { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalGranted { .. }
+        | Event::ApprovalDenied { .. }
+        | Event::CheckpointCreated { .. }
+        | Event::CheckpointFailed { .. }
+        | Event::PatchReviewRequested { .. }
+        | Event::VerificationStarted { .. }
+        | Event::VerificationCompleted { .. }
+        | Event::AgentUpdated { .. }
+        | Event::SubagentStarted { .. }
+        | Event::SubagentCompleted { .. } => Vec::new(),
     }
 }
 

@@ -4,6 +4,8 @@
 //! by the pure rules, records, and publishes; agents run beside it and report to it. The engine
 //! knows no model, tool, protocol or socket.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod actor;
 mod catalogue;
 mod changes;

@@ -204,12 +204,11 @@ impl Session {
 
 /// Which streaming text a record makes superfluous.
 fn finished(record: &Record) -> Option<Finished> {
-    match &record.event {
-        Event::ModelOutputCompleted { message, .. } => Some(Finished::Message(message.id)),
-        Event::ToolCallCompleted { tool_call, .. } => Some(Finished::Call(tool_call.id.clone())),
-        Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
-            Some(Finished::Turn)
-        }
-        _ => None,
+    if let Event::ModelOutputCompleted { message, .. } = &record.event {
+        return Some(Finished::Message(message.id));
     }
+    if let Event::ToolCallCompleted { tool_call, .. } = &record.event {
+        return Some(Finished::Call(tool_call.id.clone()));
+    }
+    record.event.name().ends_turn().then_some(Finished::Turn)
 }

@@ -73,9 +73,9 @@ impl Engine {
         };
         self.refuse_unknown_agent(&session.agent)?;
         // An import says last where the session works from now on.
-        let described = records.iter().rev().find_map(|record| match &record.event {
-            Event::SessionUpdated { session } => Some(session),
-            _ => None,
+        let described = records.iter().rev().find_map(|record| {
+            let Event::SessionUpdated { session } = &record.event else { return None };
+            Some(session)
         });
         self.refuse_unfit(&described.unwrap_or(session).workspace_path).await?;
         if self.shared.log.last_seq(session.id).await? > 0 {

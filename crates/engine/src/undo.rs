@@ -221,7 +221,6 @@ fn why_left_out(reason: Reason) -> &'static str {
         Reason::TooLarge => "it was too large to be kept",
         Reason::Unreadable => "it could not be read",
         Reason::Special => "it is no file",
-        _ => "its content was not kept",
     }
 }
 

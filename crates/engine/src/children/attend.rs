@@ -98,13 +98,12 @@ impl Attendant {
             () = self.leaving.cancelled() => return,
             known = self.engine.view(self.child) => known,
         };
-        match known {
-            Err(EngineError::NotFound) => {
-                worktree::discard(&self.engine, self.child).await;
-                let why = "the daemon stopped before this session was started";
-                self.tell(ChildNews::Ended(outcome::failed(why.to_owned()))).await;
-            }
-            _ => self.watch().await,
+        if let Err(EngineError::NotFound) = known {
+            worktree::discard(&self.engine, self.child).await;
+            let why = "the daemon stopped before this session was started";
+            self.tell(ChildNews::Ended(outcome::failed(why.to_owned()))).await;
+        } else {
+            self.watch().await;
         }
     }
 
