@@ -455,7 +455,7 @@ struct DeltaLine {
     data: DeltaData,
 }
 
-/// What is streamed, by the names of its deltas.
+/// The kind of a text stream. Each variant has the name of its delta on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 enum StreamKind {
     #[serde(rename = "model_output_delta")]

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::documents::{DocumentError, Documents, Stored, Version};
 
-/// How often a change is made again because somebody else was faster.
+/// Attempts at one change, of which each but the first follows a conflict with another writer.
 const TRIES: usize = 16;
 
 /// A document that holds a `T`. One that was never written holds the default.
@@ -46,7 +46,7 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + PartialEq + Send + Sync
         document
     }
 
-    /// What it holds; none while it cannot be read.
+    /// The current value of the document, or none while the document cannot be read.
     pub fn get(&self) -> Option<Arc<T>> {
         self.known().as_ref().map(|known| Arc::clone(&known.value))
     }

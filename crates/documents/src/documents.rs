@@ -21,9 +21,9 @@ pub trait Documents: Send + Sync + 'static {
 /// A document as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// What it says.
+    /// The bytes of the document.
     pub content: Bytes,
-    /// Which one it is.
+    /// The version that these bytes have.
     pub version: Version,
 }
 
@@ -31,7 +31,7 @@ pub struct Stored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version(pub u64);
 
-/// What can go wrong with a document.
+/// Errors of reading and replacing documents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// Somebody else replaced it first.

@@ -37,7 +37,7 @@ pub struct Size {
 #[derive(Debug)]
 struct Row {
     view: View,
-    /// What it did last.
+    /// The last event of the session that the board shows, as text.
     doing: String,
 }
 
@@ -115,7 +115,7 @@ impl Board {
     }
 }
 
-/// Whether an event says what a session does.
+/// Whether an event changes the text that a row shows for its session.
 fn is_worth_a_word(name: EventName) -> bool {
     matches!(
         name,
@@ -147,7 +147,7 @@ impl Row {
         self.view.session().updated_at
     }
 
-    /// Whether another session started it, which tells of it.
+    /// Whether another session started this one. The board leaves it out, and shows what the other session says of it.
     fn is_child(&self) -> bool {
         self.view.session().parent_session_id.is_some()
     }
