@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ostler_eventlog::{Disk, FileLog, Log, RealDisk};
 use ostler_index::{Index, SqliteIndex, Text, Update, Used};
-use ostler_types::{Event, Record, SessionId, State};
+use ostler_types::{Event, MessageEvent, Record, SessionId, State, StepEvent};
 
 use disk::Unsynced;
 use history::History;
@@ -134,13 +134,14 @@ impl Writer {
 
 /// What a record says that a model took.
 fn used(record: &Record) -> Option<Used> {
-    let Event::UsageRecorded { model, usage, .. } = &record.event else { return None };
+    let Event::Step(StepEvent::UsageRecorded { model, usage, .. }) = &record.event else { return None };
     Some(Used { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
 }
 
 /// What can be searched for in a record.
 fn text(record: &Record) -> Option<Text> {
-    let (Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. }) = &record.event
+    let (Event::Message(MessageEvent::Added { message, .. })
+    | Event::Step(StepEvent::ModelOutputCompleted { message, .. })) = &record.event
     else {
         return None;
     };

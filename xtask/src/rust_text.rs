@@ -80,7 +80,7 @@ pub(crate) fn lines_of_large_matches(code: &str, function: &Function) -> usize {
 }
 
 /// So many arms has a `match` that may be long.
-const LARGE_MATCH: usize = 20;
+const LARGE_MATCH: usize = 12;
 
 /// The variants of an enum, or nothing when the code has no such enum.
 pub(crate) fn variants(code: &str, enum_name: &str) -> Vec<String> {

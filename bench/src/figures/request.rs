@@ -10,8 +10,8 @@ use ostler_context::{Estimate, SystemPrompt, system, validate};
 use ostler_recorder::Views;
 use ostler_tools::Tools;
 use ostler_types::{
-    CallName, Conversation, Event, Message, MessageId, NewSession, Part, Purpose, Record, Role, SessionId,
-    ToolCall, ToolCallId, ToolResult, TurnId, Usage, create,
+    CallEvent, CallName, Conversation, Event, Message, MessageEvent, MessageId, NewSession, Part, Purpose,
+    Record, Role, SessionId, StepEvent, ToolCall, ToolCallId, ToolResult, TurnEvent, TurnId, Usage, create,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -114,23 +114,29 @@ fn turn_of(number: u128) -> Vec<Event> {
         ToolResult::failed(id.clone(), "fn discounted(cents: i64) -> i64 { cents }\n".repeat(90));
     (result.ok, result.error) = (true, None);
     let usage = Usage { input_tokens: 4000, output_tokens: 500, ..Usage::default() };
-    let said =
-        |message: Message| Event::ModelOutputCompleted { message, stop_reason: "stop".to_owned(), usage };
+    let said = |message: Message| {
+        Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason: "stop".to_owned(), usage })
+    };
     vec![
-        Event::MessageAdded { message: asked.clone(), idempotency_key: None },
-        Event::TurnStarted {
+        Event::Message(MessageEvent::Added { message: asked.clone(), idempotency_key: None }),
+        Event::Turn(TurnEvent::Started {
             message_ids: vec![asked.id],
             model: "mock:model".to_owned(),
             purpose: Purpose::Answer,
-        },
+        }),
         said(calls),
-        Event::ToolCallCompleted {
+        Event::Call(CallEvent::Completed {
             tool_call: CallName { id, name },
             tool_result: result,
             duration_ms: 3,
             message_id: MessageId::new(Uuid::from_u128(1_000_000 + number + 2)),
-        },
+        }),
         said(answer),
-        Event::TurnCompleted { stop_reason: "stop".to_owned(), usage, verified: None, verification: None },
+        Event::Turn(TurnEvent::Completed {
+            stop_reason: "stop".to_owned(),
+            usage,
+            verified: None,
+            verification: None,
+        }),
     ]
 }

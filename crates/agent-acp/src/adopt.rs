@@ -7,8 +7,9 @@ use std::path::Path;
 use agent_client_protocol::v1::schema::ToolCall as AgentCall;
 use ostler_acp::{Piece, Replay, Said, call_kind, from_call, from_outcome, has_ended, plain};
 use ostler_types::{
-    AgentState, CallName, Clock, Event, Limits, Message, MessageId, NewRecord, Part, Purpose, Role, ToolCall,
-    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    AgentEvent, AgentState, CallEvent, CallName, Clock, Event, Limits, Message, MessageEvent, MessageId,
+    NewRecord, Part, Purpose, Role, StepEvent, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId,
+    Usage,
 };
 
 use crate::record::{TEXT_BYTES, head_and_tail};
@@ -35,7 +36,7 @@ impl Adopted {
         let model = model_of(agent, &state);
         let (said, is_cut) = replay.finish();
         let mut told = Teller::new(agent, workspace, clock, model);
-        told.record(None, Event::AgentUpdated { agent: state.clone() });
+        told.record(None, Event::Agent(AgentEvent::Updated { agent: state.clone() }));
         let is_silent = said.is_empty();
         said.into_iter().for_each(|said| told.tell(said));
         told.end_turn();
@@ -117,14 +118,15 @@ impl<'a> Teller<'a> {
         let turn = TurnId::new(self.clock.uuid());
         self.turn = Some(turn);
         let (model, purpose) = (self.model.clone(), Purpose::default());
-        self.record(Some(turn), Event::TurnStarted { message_ids, model, purpose });
+        self.record(Some(turn), Event::Turn(TurnEvent::Started { message_ids, model, purpose }));
     }
 
     fn end_turn(&mut self) {
         self.end_message("end_turn");
         let Some(turn) = self.turn.take() else { return };
         let (stop_reason, usage) = ("end_turn".to_owned(), Usage::default());
-        let ended = Event::TurnCompleted { stop_reason, usage, verified: None, verification: None };
+        let ended =
+            Event::Turn(TurnEvent::Completed { stop_reason, usage, verified: None, verification: None });
         self.record(Some(turn), ended);
     }
 
@@ -172,23 +174,29 @@ impl<'a> Teller<'a> {
         let turn = self.turn;
         let stop_reason = if calls.is_empty() { stop_reason } else { "tool_use" }.to_owned();
         let message = self.message(Role::Assistant, parts);
-        let output = Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() };
+        let output =
+            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: Usage::default() });
         self.record(turn, output);
         if calls.is_empty() {
             return;
         }
         let tool_calls: Vec<ToolCallId> = calls.iter().map(|(call, ..)| call.id.clone()).collect();
         let parallel = calls.len() > 1;
-        self.record(turn, Event::ToolBatchStarted { tool_calls, parallel });
+        self.record(turn, Event::Call(CallEvent::BatchStarted { tool_calls, parallel }));
         for (tool_call, kind, told) in calls {
             let name = CallName { id: tool_call.id.clone(), name: tool_call.name.clone() };
-            self.record(turn, Event::ToolCallStarted { tool_call, kind });
+            self.record(turn, Event::Call(CallEvent::Started { tool_call, kind }));
             let tool_result = self.result(&name.id, &told);
             let message_id = MessageId::new(self.clock.uuid());
-            let ended = Event::ToolCallCompleted { tool_call: name, tool_result, duration_ms: 0, message_id };
+            let ended = Event::Call(CallEvent::Completed {
+                tool_call: name,
+                tool_result,
+                duration_ms: 0,
+                message_id,
+            });
             self.record(turn, ended);
         }
-        self.record(turn, Event::ToolBatchCompleted {});
+        self.record(turn, Event::Call(CallEvent::BatchCompleted {}));
     }
 
     fn result(&mut self, id: &ToolCallId, told: &AgentCall) -> ToolResult {
@@ -241,7 +249,7 @@ impl<'a> Teller<'a> {
     fn say(&mut self, role: Role, parts: Vec<Part>) -> MessageId {
         let message = self.message(role, parts);
         let id = message.id;
-        self.record(None, Event::MessageAdded { message, idempotency_key: None });
+        self.record(None, Event::Message(MessageEvent::Added { message, idempotency_key: None }));
         id
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use ostler_agent::Failed;
-use ostler_types::{CallStatus, Event, Limits, Message, OpenTurn, Report, ToolCall, ToolResult, results};
+use ostler_types::{
+    CallEvent, CallStatus, Event, Limits, Message, OpenTurn, Report, ToolCall, ToolResult, results,
+};
 use serde_json::Value;
 
 use crate::call::{Done, Recorded, finish_call, resume_tool_call, run_tool_call};
@@ -77,12 +79,12 @@ pub(crate) async fn run_batch(turn: &mut Turn<'_>, batch: Batch) -> Result<(), F
     // The next request, and what is left out of later ones, must go by the order of the log.
     finished.calls.sort_by_key(|(_, _, recorded)| recorded.place);
     for (name, result, recorded) in finished.calls {
-        let event = Event::ToolCallCompleted {
+        let event = Event::Call(CallEvent::Completed {
             tool_call: ostler_types::CallName { id: result.id.clone(), name },
             tool_result: result,
             duration_ms: 0,
             message_id: recorded.message_id,
-        };
+        });
         turn.conversation.extend(event.message(turn.context.clock.now()).map(Arc::new));
     }
     if finished.changed {

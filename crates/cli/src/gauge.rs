@@ -98,7 +98,7 @@ mod tests {
     use ostler_doors::{ContextGauge, ContextKind};
     use ostler_engine::SystemClock;
     use ostler_types::{
-        Clock, Event, Message, MessageId, NewSession, Part, Role, SessionId, ToolSpec, create,
+        Clock, Event, Message, MessageId, NewSession, Part, Role, SessionEvent, SessionId, ToolSpec, create,
     };
     use serde_json::json;
 
@@ -108,7 +108,8 @@ mod tests {
     fn each_piece_is_counted_once() {
         let id = SessionId::new(SystemClock.uuid());
         let new = NewSession::new(id, jiff::Timestamp::UNIX_EPOCH, "/w", "demo:demo");
-        let Some(Event::SessionCreated { session }) = create(new).unwrap().into_iter().next() else {
+        let Some(Event::Session(SessionEvent::Created { session })) = create(new).unwrap().into_iter().next()
+        else {
             panic!("a session is created first")
         };
         let message = |role, text: &str| {

@@ -15,8 +15,9 @@ mod words;
 use std::collections::HashMap;
 
 use ostler_types::{
-    CommandResult, Cost, DeltaKind, Event, Failure, FileChange, LiveText, Message, MessageId, Part, Record,
-    Resolution, Role, Rule, SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, Usage,
+    AgentEvent, ApprovalEvent, CallEvent, CommandResult, Cost, DeltaKind, Event, Failure, FileChange,
+    LiveText, Message, MessageEvent, MessageId, Part, Record, Resolution, Role, Rule, SessionEvent,
+    SessionId, StepEvent, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, Usage, WorkspaceEvent,
 };
 use serde::Deserialize;
 
@@ -117,14 +118,23 @@ impl Renderer {
 
     fn record(&mut self, record: &Record, out: &mut String) {
         match &record.event {
-            Event::MessageAdded { message, .. } => self.message(message, out),
-            Event::MessageQueued { queued, .. } => self.prompt("queued", &queued.message, out),
-            Event::ModelOutputCompleted { message, .. } => self.completed(message, out),
-            Event::ToolCallStarted { tool_call, .. } => self.call(tool_call, out),
-            Event::ToolCallCompleted { tool_call, tool_result, duration_ms, .. } => {
+            Event::Message(MessageEvent::Added { message, .. }) => self.message(message, out),
+            Event::Message(MessageEvent::Queued { queued, .. }) => {
+                self.prompt("queued", &queued.message, out)
+            }
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => self.completed(message, out),
+            Event::Call(CallEvent::Started { tool_call, .. }) => self.call(tool_call, out),
+            Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, .. }) => {
                 self.result(&tool_call.name, tool_result, *duration_ms, out);
             }
-            Event::ApprovalRequested { tool_call, kind, summary, rule, options: _, child } => {
+            Event::Approval(ApprovalEvent::Requested {
+                tool_call,
+                kind,
+                summary,
+                rule,
+                options: _,
+                child,
+            }) => {
                 let whose = child.as_ref().map_or(record.session_id, |child| child.session_id);
                 if child.is_some() {
                     self.line(
@@ -135,58 +145,67 @@ impl Renderer {
                 }
                 self.question(whose, tool_call, *kind, summary, rule, out);
             }
-            Event::ApprovalGranted { tool, by, reason, .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool, by, reason, .. }) => {
                 self.answer(&format!("  {tool} allowed by {by}"), reason.as_deref(), out);
             }
-            Event::ApprovalDenied { tool, by, reason, .. } => {
+            Event::Approval(ApprovalEvent::Denied { tool, by, reason, .. }) => {
                 self.answer(&format!("  {tool} refused by {by}"), reason.as_deref(), out);
             }
-            Event::VerificationStarted { commands, .. } => {
+            Event::Workspace(WorkspaceEvent::VerificationStarted { commands, .. }) => {
                 self.line(
                     Paint::Tool,
                     &format!("● verify  {}", in_one_line(&commands.join("; "), LINE_WIDTH)),
                     out,
                 );
             }
-            Event::VerificationCompleted { ok, results, .. } => self.verified(*ok, results, out),
-            Event::CheckpointFailed { reason, .. } => {
+            Event::Workspace(WorkspaceEvent::VerificationCompleted { ok, results, .. }) => {
+                self.verified(*ok, results, out)
+            }
+            Event::Workspace(WorkspaceEvent::CheckpointFailed { reason, .. }) => {
                 let line = with_reason("! this turn cannot be undone", Some(reason));
                 self.line(Paint::Warning, &line, out);
             }
-            Event::PatchReviewRequested { files, more, note, .. } => {
+            Event::Workspace(WorkspaceEvent::PatchReviewRequested { files, more, note, .. }) => {
                 self.review(files, *more, note.as_deref(), out);
             }
-            Event::TurnRetried { .. }
-            | Event::TurnCompleted { .. }
-            | Event::TurnFailed { .. }
-            | Event::TurnCanceled { .. }
-            | Event::SessionCompleted { .. } => self.turn(&record.event, out),
-            Event::ModelResolved { .. } | Event::ModelWaiting { .. } => self.model(&record.event, out),
-            Event::SubagentStarted { .. }
-            | Event::SubagentCompleted { .. }
-            | Event::ContextCompacted { .. } => self.child(&record.event, out),
+            Event::Turn(
+                TurnEvent::Retried { .. }
+                | TurnEvent::Completed { .. }
+                | TurnEvent::Failed { .. }
+                | TurnEvent::Canceled { .. },
+            )
+            | Event::Session(SessionEvent::Completed { .. }) => self.turn(&record.event, out),
+            Event::Step(StepEvent::ModelResolved { .. } | StepEvent::ModelWaiting { .. }) => {
+                self.model(&record.event, out)
+            }
+            Event::Child(_) | Event::Agent(AgentEvent::ContextCompacted { .. }) => {
+                self.child(&record.event, out)
+            }
             // The rest is told by another event, or is nothing to look at.
-            Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageWithdrawn { .. }
-            | Event::TurnStarted { .. }
-            | Event::UsageRecorded { .. }
-            | Event::AgentUpdated { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted {} => {}
+            Event::Session(
+                SessionEvent::Created { .. }
+                | SessionEvent::Updated { .. }
+                | SessionEvent::Failed { .. }
+                | SessionEvent::Canceled { .. },
+            )
+            | Event::Message(MessageEvent::Withdrawn { .. })
+            | Event::Turn(TurnEvent::Started { .. })
+            | Event::Step(StepEvent::UsageRecorded { .. } | StepEvent::ReasoningCompleted { .. })
+            | Event::Agent(AgentEvent::Updated { .. })
+            | Event::Workspace(WorkspaceEvent::CheckpointCreated { .. })
+            | Event::Call(
+                CallEvent::BatchStarted { .. }
+                | CallEvent::BatchHalted { .. }
+                | CallEvent::BatchCompleted { .. },
+            ) => {}
         }
     }
 
     /// How a turn begins again or ends, and with it perhaps the session.
     fn turn(&mut self, event: &Event, out: &mut String) {
         match event {
-            Event::TurnRetried { .. } => self.line(Paint::Dim, "↻ once more", out),
-            Event::TurnCompleted { stop_reason, usage, verified, verification } => {
+            Event::Turn(TurnEvent::Retried { .. }) => self.line(Paint::Dim, "↻ once more", out),
+            Event::Turn(TurnEvent::Completed { stop_reason, usage, verified, verification }) => {
                 if stop_reason == "nothing_to_compact" {
                     self.line(
                         Paint::Dim,
@@ -196,15 +215,15 @@ impl Renderer {
                 }
                 self.turn_completed(*usage, *verified, verification.as_deref(), out);
             }
-            Event::TurnFailed { error, .. } => self.turn_failed(error, out),
-            Event::TurnCanceled { by, reason } => {
+            Event::Turn(TurnEvent::Failed { error, .. }) => self.turn_failed(error, out),
+            Event::Turn(TurnEvent::Canceled { by, reason }) => {
                 self.line(
                     Paint::Warning,
                     &with_reason(&format!("■ canceled by {by}"), reason.as_deref()),
                     out,
                 );
             }
-            Event::SessionCompleted { by } => {
+            Event::Session(SessionEvent::Completed { by }) => {
                 self.line(Paint::Dim, &format!("■ session closed by {by}"), out)
             }
             _ => {}
@@ -214,14 +233,14 @@ impl Renderer {
     /// What a model is waited for, and which one takes over.
     fn model(&mut self, event: &Event, out: &mut String) {
         match event {
-            Event::ModelResolved {
+            Event::Step(StepEvent::ModelResolved {
                 resolution: Resolution { model, instead_of: Some(before), error, .. },
-            } => {
+            }) => {
                 let why = error.as_ref().map(|error| error.message.as_str());
                 let line = with_reason(&format!("↻ {model} goes on for {before}"), why);
                 self.line(Paint::Warning, &line, out);
             }
-            Event::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
+            Event::Step(StepEvent::ModelWaiting { model, attempt, attempts, wait_ms, error }) => {
                 let again = format!("↻ {model} again in {} ({attempt} of {attempts})", duration(*wait_ms));
                 self.line(Paint::Dim, &with_reason(&again, Some(&error.message)), out);
             }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use ostler_eventlog::LogError;
 use ostler_index::{Text, Update, Used};
-use ostler_types::{Event, Record, Role, SessionId, State};
+use ostler_types::{
+    ApprovalEvent, Event, MessageEvent, Record, Role, SessionEvent, SessionId, State, StepEvent, TurnEvent,
+    WorkspaceEvent,
+};
 
 use crate::engine::Shared;
 use crate::history;
@@ -102,7 +105,8 @@ async fn read_news(shared: &Shared, id: SessionId, from: u64) -> Result<(News, u
 
 /// What can be searched for: what people and the model said.
 fn text(record: &Record) -> Option<Text> {
-    let (Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. }) = &record.event
+    let (Event::Message(MessageEvent::Added { message, .. })
+    | Event::Step(StepEvent::ModelOutputCompleted { message, .. })) = &record.event
     else {
         return None;
     };
@@ -113,7 +117,7 @@ fn text(record: &Record) -> Option<Text> {
 
 /// What a model took for an answer.
 fn used(record: &Record) -> Option<Used> {
-    let Event::UsageRecorded { model, usage, .. } = &record.event else { return None };
+    let Event::Step(StepEvent::UsageRecorded { model, usage, .. }) = &record.event else { return None };
     Some(Used { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
 }
 
@@ -121,15 +125,11 @@ fn used(record: &Record) -> Option<Used> {
 fn shows(record: &Record) -> bool {
     !matches!(
         record.event,
-        Event::ModelWaiting { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted {}
-            | Event::ToolCallStarted { .. }
-            | Event::ToolCallCompleted { .. }
-            | Event::VerificationStarted { .. }
-            | Event::VerificationCompleted { .. }
+        Event::Step(StepEvent::ModelWaiting { .. } | StepEvent::ReasoningCompleted { .. })
+            | Event::Call(_)
+            | Event::Workspace(
+                WorkspaceEvent::VerificationStarted { .. } | WorkspaceEvent::VerificationCompleted { .. }
+            )
     )
 }
 
@@ -137,12 +137,11 @@ fn shows(record: &Record) -> bool {
 fn settles(record: &Record) -> bool {
     matches!(
         record.event,
-        Event::SessionUpdated { .. }
-            | Event::SessionCompleted { .. }
-            | Event::TurnCompleted { .. }
-            | Event::TurnFailed { .. }
-            | Event::TurnCanceled { .. }
-            | Event::ApprovalRequested { .. }
+        Event::Session(SessionEvent::Updated { .. } | SessionEvent::Completed { .. })
+            | Event::Turn(
+                TurnEvent::Completed { .. } | TurnEvent::Failed { .. } | TurnEvent::Canceled { .. }
+            )
+            | Event::Approval(ApprovalEvent::Requested { .. })
     )
 }
 

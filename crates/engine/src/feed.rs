@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use ostler_eventlog::{FeedPosition, FeedRecord, Line, Log};
-use ostler_types::{Event, EventName};
+use ostler_types::{CallEvent, Event, EventName, StepEvent};
 use tokio::sync::watch;
 
 use crate::delta_line::{DeltaLine, Subject};
@@ -131,10 +131,10 @@ fn finished(line: &Line) -> Option<Subject> {
         return None;
     }
     let event = line.record().ok()?.event;
-    if let Event::ModelOutputCompleted { message, .. } = event {
+    if let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = event {
         return Some(Subject::Message(message.id));
     }
-    let Event::ToolCallCompleted { tool_call, .. } = event else { return None };
+    let Event::Call(CallEvent::Completed { tool_call, .. }) = event else { return None };
     Some(Subject::Call(tool_call.id))
 }
 

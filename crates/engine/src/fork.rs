@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 
 use ostler_eventlog::{Line, LogError};
 use ostler_types::{
-    Event, EventName, ForkedFrom, Limits, Message, NewRecord, Part, Record, Refusal, RefusalCode, Session,
-    SessionId, SessionStatus, SessionView, ToolResult, TurnId, TurnStatus, Usage,
+    AgentEvent, ApprovalEvent, CallEvent, Event, EventName, ForkedFrom, Limits, Message, MessageEvent,
+    NewRecord, Part, Record, Refusal, RefusalCode, Session, SessionEvent, SessionId, SessionStatus,
+    SessionView, StepEvent, ToolResult, TurnEvent, TurnId, TurnStatus, Usage, WorkspaceEvent,
 };
 
 use crate::engine::Engine;
@@ -61,7 +62,8 @@ impl Engine {
         copy: &mut NewLog<'_>,
     ) -> Result<(), EngineError> {
         let (to, ts) = (session.id, session.created_at);
-        copy.add(NewRecord { ts, turn_id: None, event: Event::SessionCreated { session } }).await?;
+        copy.add(NewRecord { ts, turn_id: None, event: Event::Session(SessionEvent::Created { session }) })
+            .await?;
         let mut shift = Shift::default();
         let mut next = 2;
         let mut is_over = turn_id.is_none();
@@ -189,61 +191,64 @@ fn keep(
 ) -> ControlFlow<(), Option<NewRecord>> {
     let Record { seq, ts, turn_id: of, event, .. } = record;
     if seq > until {
-        if matches!(event, Event::TurnStarted { .. }) {
+        if matches!(event, Event::Turn(TurnEvent::Started { .. })) {
             return ControlFlow::Break(());
         }
         // How the turn left the workspace is seen when nothing of it runs any more.
-        let is_checkpoint = matches!(event, Event::CheckpointCreated { .. } | Event::CheckpointFailed { .. });
-        let is_end = matches!(event, Event::SessionFailed { .. } | Event::SessionCanceled { .. });
+        let is_checkpoint = matches!(
+            event,
+            Event::Workspace(
+                WorkspaceEvent::CheckpointCreated { .. } | WorkspaceEvent::CheckpointFailed { .. }
+            )
+        );
+        let is_end =
+            matches!(event, Event::Session(SessionEvent::Failed { .. } | SessionEvent::Canceled { .. }));
         let is_kept = is_checkpoint && of == turn_id || is_end && seq == until + 1;
         return ControlFlow::Continue(is_kept.then_some(NewRecord { ts, turn_id: of, event }));
     }
     let event = match event {
-        Event::MessageAdded { message, .. } => Event::MessageAdded { message, idempotency_key: None },
-        Event::ModelOutputCompleted { message, stop_reason, .. } => {
-            Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() }
+        Event::Message(MessageEvent::Added { message, .. }) => {
+            Event::Message(MessageEvent::Added { message, idempotency_key: None })
         }
-        Event::TurnCompleted { stop_reason, verified, verification, .. } => {
-            Event::TurnCompleted { stop_reason, usage: Usage::default(), verified, verification }
+        Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) => {
+            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: Usage::default() })
         }
-        Event::ContextCompacted { mut compaction } => {
+        Event::Turn(TurnEvent::Completed { stop_reason, verified, verification, .. }) => {
+            Event::Turn(TurnEvent::Completed { stop_reason, usage: Usage::default(), verified, verification })
+        }
+        Event::Agent(AgentEvent::ContextCompacted { mut compaction }) => {
             compaction.first_kept_seq = shift.of(compaction.first_kept_seq);
-            Event::ContextCompacted { compaction }
+            Event::Agent(AgentEvent::ContextCompacted { compaction })
         }
-        Event::SessionCreated { .. }
-        | Event::SessionUpdated { .. }
-        | Event::SessionCompleted { .. }
-        | Event::MessageQueued { .. }
-        | Event::MessageWithdrawn { .. }
-        | Event::UsageRecorded { .. }
-        | Event::AgentUpdated { .. }
-        | Event::SubagentStarted { .. }
-        | Event::SubagentCompleted { .. }
-        | Event::ApprovalRequested { child: Some(_), .. }
-        | Event::ApprovalGranted { child: Some(_), .. }
-        | Event::ApprovalDenied { child: Some(_), .. } => return ControlFlow::Continue(None),
-        kept @ (Event::SessionFailed { .. }
-        | Event::SessionCanceled { .. }
-        | Event::TurnStarted { .. }
-        | Event::TurnRetried { .. }
-        | Event::TurnFailed { .. }
-        | Event::TurnCanceled { .. }
-        | Event::ModelResolved { .. }
-        | Event::ModelWaiting { .. }
-        | Event::ReasoningCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted {}
-        | Event::ToolCallStarted { .. }
-        | Event::ToolCallCompleted { .. }
-        | Event::ApprovalRequested { child: None, .. }
-        | Event::ApprovalGranted { child: None, .. }
-        | Event::ApprovalDenied { child: None, .. }
-        | Event::CheckpointCreated { .. }
-        | Event::CheckpointFailed { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationStarted { .. }
-        | Event::VerificationCompleted { .. }) => kept,
+        Event::Session(
+            SessionEvent::Created { .. } | SessionEvent::Updated { .. } | SessionEvent::Completed { .. },
+        )
+        | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
+        | Event::Step(StepEvent::UsageRecorded { .. })
+        | Event::Agent(AgentEvent::Updated { .. })
+        | Event::Child(_)
+        | Event::Approval(ApprovalEvent::Requested { child: Some(_), .. })
+        | Event::Approval(ApprovalEvent::Granted { child: Some(_), .. })
+        | Event::Approval(ApprovalEvent::Denied { child: Some(_), .. }) => {
+            return ControlFlow::Continue(None);
+        }
+        kept @ (Event::Session(SessionEvent::Failed { .. } | SessionEvent::Canceled { .. })
+        | Event::Turn(
+            TurnEvent::Started { .. }
+            | TurnEvent::Retried { .. }
+            | TurnEvent::Failed { .. }
+            | TurnEvent::Canceled { .. },
+        )
+        | Event::Step(
+            StepEvent::ModelResolved { .. }
+            | StepEvent::ModelWaiting { .. }
+            | StepEvent::ReasoningCompleted { .. },
+        )
+        | Event::Call(_)
+        | Event::Approval(ApprovalEvent::Requested { child: None, .. })
+        | Event::Approval(ApprovalEvent::Granted { child: None, .. })
+        | Event::Approval(ApprovalEvent::Denied { child: None, .. })
+        | Event::Workspace(_)) => kept,
     };
     ControlFlow::Continue(Some(NewRecord { ts, turn_id: of, event }))
 }
@@ -251,44 +256,31 @@ fn keep(
 /// The files beside the log that an event speaks of.
 fn files_of(event: &Event) -> Vec<String> {
     match event {
-        Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => {
-            files_in(message)
-        }
-        Event::ToolCallCompleted { tool_result, .. } => files_of_result(tool_result),
-        Event::ContextCompacted { compaction } => {
+        Event::Message(MessageEvent::Added { message, .. })
+        | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => files_in(message),
+        Event::Call(CallEvent::Completed { tool_result, .. }) => files_of_result(tool_result),
+        Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
             compaction.summary.as_ref().map(files_in).unwrap_or_default()
         }
-        Event::SessionCreated { .. }
-        | Event::SessionUpdated { .. }
-        | Event::SessionCompleted { .. }
-        | Event::SessionFailed { .. }
-        | Event::SessionCanceled { .. }
-        | Event::MessageQueued { .. }
-        | Event::MessageWithdrawn { .. }
-        | Event::TurnStarted { .. }
-        | Event::TurnRetried { .. }
-        | Event::TurnCompleted { .. }
-        | Event::TurnFailed { .. }
-        | Event::TurnCanceled { .. }
-        | Event::ModelResolved { .. }
-        | Event::ModelWaiting { .. }
-        | Event::UsageRecorded { .. }
-        | Event::ReasoningCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted { .. }
-        | Event::ToolCallStarted { .. }
-        | Event::ApprovalRequested { .. }
-        | Event::ApprovalGranted { .. }
-        | Event::ApprovalDenied { .. }
-        | Event::CheckpointCreated { .. }
-        | Event::CheckpointFailed { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationStarted { .. }
-        | Event::VerificationCompleted { .. }
-        | Event::AgentUpdated { .. }
-        | Event::SubagentStarted { .. }
-        | Event::SubagentCompleted { .. } => Vec::new(),
+        Event::Session(_)
+        | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
+        | Event::Turn(_)
+        | Event::Step(
+            StepEvent::ModelResolved { .. }
+            | StepEvent::ModelWaiting { .. }
+            | StepEvent::UsageRecorded { .. }
+            | StepEvent::ReasoningCompleted { .. },
+        )
+        | Event::Call(
+            CallEvent::BatchStarted { .. }
+            | CallEvent::BatchHalted { .. }
+            | CallEvent::BatchCompleted { .. }
+            | CallEvent::Started { .. },
+        )
+        | Event::Approval(_)
+        | Event::Workspace(_)
+        | Event::Agent(AgentEvent::Updated { .. })
+        | Event::Child(_) => Vec::new(),
     }
 }
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use ostler_eventlog::{Epoch, Line, LogError, Put};
-use ostler_types::{Conversation, Event, EventFor, Message, MessageId, NewRecord, Record, SessionId, State};
+use ostler_types::{
+    CallEvent, Conversation, Event, EventFor, Message, MessageId, NewRecord, Record, SessionEvent, SessionId,
+    State, StepEvent,
+};
 
 use crate::engine::Shared;
 use crate::hub::{Finished, Hub};
@@ -81,7 +84,8 @@ impl Session {
         let finished: Vec<Finished> = records.iter().filter_map(finished).collect();
         let approvals = self.state.own_approvals().cloned().collect();
         self.hub.publish(&lines, approvals, &finished);
-        if records.iter().any(|record| matches!(record.event, Event::SessionCompleted { .. })) {
+        if records.iter().any(|record| matches!(record.event, Event::Session(SessionEvent::Completed { .. })))
+        {
             (self.shared.closed)(self.id);
         }
         self.shared.views.note(self.id, &records);
@@ -204,10 +208,10 @@ impl Session {
 
 /// Which streaming text a record makes superfluous.
 fn finished(record: &Record) -> Option<Finished> {
-    if let Event::ModelOutputCompleted { message, .. } = &record.event {
+    if let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &record.event {
         return Some(Finished::Message(message.id));
     }
-    if let Event::ToolCallCompleted { tool_call, .. } = &record.event {
+    if let Event::Call(CallEvent::Completed { tool_call, .. }) = &record.event {
         return Some(Finished::Call(tool_call.id.clone()));
     }
     record.event.name().ends_turn().then_some(Finished::Turn)

@@ -2,7 +2,7 @@
 //! were written elsewhere. What they look like in a file is left to the recorder.
 
 use ostler_eventlog::{Line, Put};
-use ostler_types::{Event, NewRecord, Refusal, Session, SessionId};
+use ostler_types::{Event, NewRecord, Refusal, Session, SessionEvent, SessionId};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -49,7 +49,8 @@ impl Engine {
         self.until_recovered().await?;
         let _one_at_a_time = self.shared.creating.lock().await;
         let id = self.refuse_import(&records).await?;
-        if let Some(Event::SessionCreated { session }) = records.first().map(|first| &first.event)
+        if let Some(Event::Session(SessionEvent::Created { session })) =
+            records.first().map(|first| &first.event)
             && let Some(own) = &session.agent_session_id
             && let Some(known) = self.shared.index.by_agent_session(&session.agent, own).await?
         {
@@ -65,7 +66,9 @@ impl Engine {
 
     /// The session that the records describe, if there is room for it here.
     async fn refuse_import(&self, records: &[NewRecord]) -> Result<SessionId, EngineError> {
-        let Some(Event::SessionCreated { session }) = records.first().map(|first| &first.event) else {
+        let Some(Event::Session(SessionEvent::Created { session })) =
+            records.first().map(|first| &first.event)
+        else {
             let message = "the records do not begin with the creation of a session";
             return Err(Refusal::invalid("bad_import", message)
                 .hint("export the session again, as ndjson or zip")
@@ -74,7 +77,7 @@ impl Engine {
         self.refuse_unknown_agent(&session.agent)?;
         // An import says last where the session works from now on.
         let described = records.iter().rev().find_map(|record| {
-            let Event::SessionUpdated { session } = &record.event else { return None };
+            let Event::Session(SessionEvent::Updated { session }) = &record.event else { return None };
             Some(session)
         });
         self.refuse_unfit(&described.unwrap_or(session).workspace_path).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ostler_eventlog::{Log, LogError};
 use ostler_recorder::{Folder, Pace, Recorder, Source, SourceError, log_folder};
-use ostler_types::{Event, Record, Session, SessionId};
+use ostler_types::{Event, Record, Session, SessionEvent, SessionId, TurnEvent};
 use tokio::runtime::Handle;
 
 use crate::engine::Engine;
@@ -68,11 +68,9 @@ impl ViewFiles {
         let hurries = |record: &Record| {
             matches!(
                 record.event,
-                Event::TurnCompleted { .. }
-                    | Event::TurnFailed { .. }
-                    | Event::TurnCanceled { .. }
-                    | Event::SessionCompleted { .. }
-                    | Event::SessionUpdated { .. }
+                Event::Turn(
+                    TurnEvent::Completed { .. } | TurnEvent::Failed { .. } | TurnEvent::Canceled { .. }
+                ) | Event::Session(SessionEvent::Completed { .. } | SessionEvent::Updated { .. })
             )
         };
         let pace = if records.iter().any(hurries) { Pace::Now } else { Pace::Soon };

@@ -157,7 +157,7 @@ fn quoted(bytes: &[u8]) -> Option<(&str, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use ostler_types::{Event, Record, SessionId, TurnId};
+    use ostler_types::{Event, Record, SessionEvent, SessionId, TurnId};
     use uuid::Uuid;
 
     use super::{Chain, Header, seal, verify};
@@ -170,7 +170,7 @@ mod tests {
             ts: "2026-11-15T12:00:00.25Z".parse().unwrap(),
             session_id,
             turn_id: Some(TurnId::new(Uuid::from_u128(8))),
-            event: Event::SessionCompleted { by: "an \"odd\" } name".to_owned() },
+            event: Event::Session(SessionEvent::Completed { by: "an \"odd\" } name".to_owned() }),
         };
         let plain = serde_json::to_vec(&record).unwrap();
         let mut line = Vec::new();

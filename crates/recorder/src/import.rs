@@ -11,7 +11,7 @@ mod transcript;
 
 use std::io;
 
-use ostler_types::{Event, Policy, Record, Session, SessionId, State};
+use ostler_types::{AgentEvent, Event, Policy, Record, Session, SessionId, State, StepEvent};
 
 pub use archive::{Archive, Attachments};
 pub use records::read_ndjson;
@@ -41,7 +41,7 @@ impl Imported {
     /// Leaves out what the answers took, for a place where the session that they were given in is known: they are
     /// paid for once. What each message took stands with the message.
     pub fn without_usage(&mut self) {
-        let is_use = |record: &Record| matches!(record.event, Event::UsageRecorded { .. });
+        let is_use = |record: &Record| matches!(record.event, Event::Step(StepEvent::UsageRecorded { .. }));
         let mut left_out: Vec<u64> = Vec::new();
         self.records.retain(|record| {
             if is_use(record) {
@@ -52,7 +52,7 @@ impl Imported {
         let moved = |seq: u64| seq - left_out.partition_point(|&gone| gone < seq) as u64;
         for record in &mut self.records {
             record.seq = moved(record.seq);
-            if let Event::ContextCompacted { compaction } = &mut record.event {
+            if let Event::Agent(AgentEvent::ContextCompacted { compaction }) = &mut record.event {
                 compaction.first_kept_seq = moved(compaction.first_kept_seq);
             }
         }

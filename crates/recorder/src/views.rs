@@ -19,7 +19,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ostler_types::{Event, Record, SessionId};
+use ostler_types::{AgentEvent, Event, Record, SessionEvent, SessionId, TurnEvent};
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::RecorderError;
@@ -132,46 +132,34 @@ fn fold(
     record: &Record,
 ) -> Result<(), rusqlite::Error> {
     match &record.event {
-        Event::SessionCreated { session } | Event::SessionUpdated { session } => {
+        Event::Session(SessionEvent::Created { session })
+        | Event::Session(SessionEvent::Updated { session }) => {
             progress.verbose = session.verbose_log;
             rows.describe(session)?;
-            if matches!(record.event, Event::SessionCreated { .. }) {
+            if matches!(record.event, Event::Session(SessionEvent::Created { .. })) {
                 progress.system_row = rows.add_system_prompt(session)?;
             }
         }
-        Event::TurnStarted { .. } => progress.turn_started = Some(record.ts),
-        Event::ContextCompacted { compaction } => rows.compact(compaction, progress.system_row, record.ts)?,
-        Event::SessionCompleted { .. }
-        | Event::SessionFailed { .. }
-        | Event::SessionCanceled { .. }
-        | Event::MessageAdded { .. }
-        | Event::MessageQueued { .. }
-        | Event::MessageWithdrawn { .. }
-        | Event::TurnRetried { .. }
-        | Event::TurnCompleted { .. }
-        | Event::TurnFailed { .. }
-        | Event::TurnCanceled { .. }
-        | Event::ModelResolved { .. }
-        | Event::ModelWaiting { .. }
-        | Event::UsageRecorded { .. }
-        | Event::ReasoningCompleted { .. }
-        | Event::ModelOutputCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted { .. }
-        | Event::ToolCallStarted { .. }
-        | Event::ToolCallCompleted { .. }
-        | Event::ApprovalRequested { .. }
-        | Event::ApprovalGranted { .. }
-        | Event::ApprovalDenied { .. }
-        | Event::CheckpointCreated { .. }
-        | Event::CheckpointFailed { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationStarted { .. }
-        | Event::VerificationCompleted { .. }
-        | Event::AgentUpdated { .. }
-        | Event::SubagentStarted { .. }
-        | Event::SubagentCompleted { .. } => rows.add_message(record)?,
+        Event::Turn(TurnEvent::Started { .. }) => progress.turn_started = Some(record.ts),
+        Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
+            rows.compact(compaction, progress.system_row, record.ts)?
+        }
+        Event::Session(
+            SessionEvent::Completed { .. } | SessionEvent::Failed { .. } | SessionEvent::Canceled { .. },
+        )
+        | Event::Message(_)
+        | Event::Turn(
+            TurnEvent::Retried { .. }
+            | TurnEvent::Completed { .. }
+            | TurnEvent::Failed { .. }
+            | TurnEvent::Canceled { .. },
+        )
+        | Event::Step(_)
+        | Event::Call(_)
+        | Event::Approval(_)
+        | Event::Workspace(_)
+        | Event::Agent(AgentEvent::Updated { .. })
+        | Event::Child(_) => rows.add_message(record)?,
     }
     context::write(record, &mut texts.context);
     transcript::write(record, &mut texts.transcript);
@@ -186,7 +174,7 @@ fn fold(
     }
     if matches!(
         record.event,
-        Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. }
+        Event::Turn(TurnEvent::Completed { .. } | TurnEvent::Failed { .. } | TurnEvent::Canceled { .. })
     ) {
         progress.turn_started = None;
     }

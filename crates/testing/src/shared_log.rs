@@ -12,7 +12,7 @@ use ostler_eventlog::{
     Blob, BlobEntry, Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, Put, seal_records,
     unseal_lines,
 };
-use ostler_types::{Delta, Event, EventName, NewRecord, SessionId, TurnId};
+use ostler_types::{Delta, Event, EventName, NewRecord, SessionEvent, SessionId, TurnId};
 use tokio::sync::watch;
 
 /// Called with a session before it is claimed, as whatever another node does just then.
@@ -145,9 +145,13 @@ impl Kept {
     fn take_names(&mut self, session: SessionId, records: &[NewRecord]) -> Result<(), LogError> {
         for record in records {
             let (name, key) = match &record.event {
-                Event::SessionCreated { session } => (session.name.clone(), session.idempotency_key.clone()),
-                Event::SessionUpdated { session } => (session.name.clone(), session.idempotency_key.clone()),
-                Event::SessionCompleted { .. } => (None, None),
+                Event::Session(SessionEvent::Created { session }) => {
+                    (session.name.clone(), session.idempotency_key.clone())
+                }
+                Event::Session(SessionEvent::Updated { session }) => {
+                    (session.name.clone(), session.idempotency_key.clone())
+                }
+                Event::Session(SessionEvent::Completed { .. }) => (None, None),
                 _ => continue,
             };
             let others = || self.sessions.iter().filter(|(id, _)| **id != session);

@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use crate::{
-    Answered, ApprovalOption, Batch, CallStatus, Child, Delivery, Event, Limits, Message, Moment, OpenCall,
-    OpenTurn, PATCH_REVIEW, Patch, PendingApproval, Purpose, Queued, Record, ReviewAnswer, Reviewed, Rule,
-    Scope, Session, SessionId, SessionStatus, State, ToolCall, ToolCallId, ToolKind, TurnId, TurnStatus,
-    TurnSummary,
+    AgentEvent, Answered, ApprovalEvent, ApprovalOption, Batch, CallEvent, CallStatus, Child, ChildEvent,
+    Delivery, Event, Limits, Message, MessageEvent, Moment, OpenCall, OpenTurn, PATCH_REVIEW, Patch,
+    PendingApproval, Purpose, Queued, Record, ReviewAnswer, Reviewed, Rule, Scope, Session, SessionEvent,
+    SessionId, SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
+    TurnStatus, TurnSummary, WorkspaceEvent,
 };
 
 impl State {
@@ -25,7 +26,7 @@ impl State {
 
     /// The state after the first record, which must be `session_created`.
     pub fn begin(record: &Record) -> Option<State> {
-        let Event::SessionCreated { session } = &record.event else { return None };
+        let Event::Session(SessionEvent::Created { session }) = &record.event else { return None };
         Some(State::new(session.clone(), record.seq))
     }
 
@@ -36,37 +37,50 @@ impl State {
             self.session.updated_at = record.ts;
         }
         match &record.event {
-            Event::SessionCreated { session } | Event::SessionUpdated { session } => {
-                self.replace_session(session)
-            }
-            Event::SessionCompleted { .. } => self.session.status = SessionStatus::Completed,
-            Event::SessionFailed { .. } => self.session.status = SessionStatus::Failed,
-            Event::SessionCanceled { .. } => self.session.status = SessionStatus::Canceled,
-            Event::MessageAdded { message, idempotency_key } => {
+            Event::Session(SessionEvent::Created { session })
+            | Event::Session(SessionEvent::Updated { session }) => self.replace_session(session),
+            Event::Session(SessionEvent::Completed { .. }) => self.session.status = SessionStatus::Completed,
+            Event::Session(SessionEvent::Failed { .. }) => self.session.status = SessionStatus::Failed,
+            Event::Session(SessionEvent::Canceled { .. }) => self.session.status = SessionStatus::Canceled,
+            Event::Message(MessageEvent::Added { message, idempotency_key }) => {
                 self.add_message(message, record.turn_id, idempotency_key.as_deref());
             }
-            Event::MessageQueued { queued, idempotency_key, before } => {
+            Event::Message(MessageEvent::Queued { queued, idempotency_key, before }) => {
                 self.queue_message(queued, idempotency_key.as_deref(), *before);
             }
-            Event::MessageWithdrawn { message_id, .. } => self.queue.retain(|q| q.message.id != *message_id),
-            Event::TurnStarted { message_ids, purpose, .. } => self.start_turn(record, message_ids, purpose),
-            Event::TurnCompleted { verified, .. } => {
+            Event::Message(MessageEvent::Withdrawn { message_id, .. }) => {
+                self.queue.retain(|q| q.message.id != *message_id)
+            }
+            Event::Turn(TurnEvent::Started { message_ids, purpose, .. }) => {
+                self.start_turn(record, message_ids, purpose)
+            }
+            Event::Turn(TurnEvent::Completed { verified, .. }) => {
                 self.end_turn(TurnStatus::Completed, record.ts, *verified, None);
             }
-            Event::TurnFailed { error, .. } => {
+            Event::Turn(TurnEvent::Failed { error, .. }) => {
                 self.end_turn(TurnStatus::Failed, record.ts, None, Some(short(&error.message)));
             }
-            Event::TurnCanceled { .. } => self.end_turn(TurnStatus::Canceled, record.ts, None, None),
-            Event::CheckpointCreated { checkpoint_id, moment, .. } => {
+            Event::Turn(TurnEvent::Canceled { .. }) => {
+                self.end_turn(TurnStatus::Canceled, record.ts, None, None)
+            }
+            Event::Workspace(WorkspaceEvent::CheckpointCreated { checkpoint_id, moment, .. }) => {
                 self.keep_checkpoint(record.turn_id, *moment, checkpoint_id);
             }
-            Event::CheckpointFailed { moment, reason } => {
+            Event::Workspace(WorkspaceEvent::CheckpointFailed { moment, reason }) => {
                 self.miss_checkpoint(record.turn_id, *moment, &short(reason));
             }
-            Event::UsageRecorded { message_id: None, usage, .. } => self.spend(record.turn_id, *usage),
-            Event::ContextCompacted { compaction } => self.compact(compaction),
-            Event::AgentUpdated { agent } => self.hear_agent(agent),
-            Event::SubagentStarted { session_id, tool_call_id, subtask, description, background } => {
+            Event::Step(StepEvent::UsageRecorded { message_id: None, usage, .. }) => {
+                self.spend(record.turn_id, *usage)
+            }
+            Event::Agent(AgentEvent::ContextCompacted { compaction }) => self.compact(compaction),
+            Event::Agent(AgentEvent::Updated { agent }) => self.hear_agent(agent),
+            Event::Child(ChildEvent::Started {
+                session_id,
+                tool_call_id,
+                subtask,
+                description,
+                background,
+            }) => {
                 self.children.extend(record.turn_id.map(|turn_id| Child {
                     session_id: *session_id,
                     turn_id,
@@ -78,67 +92,88 @@ impl State {
                     approvals: Vec::new(),
                 }));
             }
-            Event::SubagentCompleted { session_id, outcome } => self.end_child(*session_id, outcome),
-            Event::ModelOutputCompleted { message, usage, .. } => self.hear_model(message, *usage),
-            Event::ToolBatchStarted { parallel, .. } => {
+            Event::Child(ChildEvent::Completed { session_id, outcome }) => {
+                self.end_child(*session_id, outcome)
+            }
+            Event::Step(StepEvent::ModelOutputCompleted { message, usage, .. }) => {
+                self.hear_model(message, *usage)
+            }
+            Event::Call(CallEvent::BatchStarted { parallel, .. }) => {
                 self.in_turn(|turn| turn.batch = Some(Batch { parallel: *parallel, halted: false }));
             }
-            Event::ToolBatchHalted { .. } => {
+            Event::Call(CallEvent::BatchHalted { .. }) => {
                 self.in_turn(|turn| turn.batch.iter_mut().for_each(|batch| batch.halted = true));
             }
-            Event::ToolBatchCompleted {} => self.in_turn(OpenTurn::end_batch),
-            Event::ToolCallStarted { tool_call, kind } => self.in_turn(|turn| {
+            Event::Call(CallEvent::BatchCompleted {}) => self.in_turn(OpenTurn::end_batch),
+            Event::Call(CallEvent::Started { tool_call, kind }) => self.in_turn(|turn| {
                 turn.changed |= *kind != ToolKind::Read;
                 turn.set(&tool_call.id, CallStatus::Started);
             }),
-            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+            Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
                 self.in_turn(|turn| turn.set(&tool_call.id, CallStatus::Done { ok: tool_result.ok }));
             }
-            Event::ApprovalRequested { tool_call, kind, summary, rule, options, child } => {
+            Event::Approval(ApprovalEvent::Requested { tool_call, kind, summary, rule, options, child }) => {
                 let asked = Asked { tool_call, kind: *kind, summary, rule, options };
                 match child {
                     Some(child) => self.hear_question(child, &asked, record.ts),
                     None => self.in_turn(|turn| turn.wait(record, &asked)),
                 }
             }
-            Event::ApprovalGranted { tool_call_id, child: Some(child), .. }
-            | Event::ApprovalDenied { tool_call_id, child: Some(child), .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool_call_id, child: Some(child), .. })
+            | Event::Approval(ApprovalEvent::Denied { tool_call_id, child: Some(child), .. }) => {
                 self.hear_answer(child, tool_call_id);
             }
-            Event::ApprovalGranted { tool, tool_call_id, by, reason, review, .. } if tool == PATCH_REVIEW => {
+            Event::Approval(ApprovalEvent::Granted { tool, tool_call_id, by, reason, review, .. })
+                if tool == PATCH_REVIEW =>
+            {
                 self.end_review(
                     &Answer { tool_call_id, granted: true, by },
                     reason.as_ref(),
                     review.as_ref(),
                 );
             }
-            Event::ApprovalDenied { tool, tool_call_id, by, reason, review, .. } if tool == PATCH_REVIEW => {
+            Event::Approval(ApprovalEvent::Denied { tool, tool_call_id, by, reason, review, .. })
+                if tool == PATCH_REVIEW =>
+            {
                 self.end_review(
                     &Answer { tool_call_id, granted: false, by },
                     reason.as_ref(),
                     review.as_ref(),
                 );
             }
-            Event::ApprovalGranted { tool_call_id, by, scope, option, .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool_call_id, by, scope, option, .. }) => {
                 self.grant(&Answer { tool_call_id, granted: true, by }, *scope, option.as_ref());
             }
-            Event::ApprovalDenied { tool_call_id, by, reason, option, .. } => {
+            Event::Approval(ApprovalEvent::Denied { tool_call_id, by, reason, option, .. }) => {
                 self.deny(&Answer { tool_call_id, granted: false, by }, reason.clone(), option.as_ref());
             }
-            Event::PatchReviewRequested { tool_call_id, files, waits, more, checkpoint_id, note } => {
+            Event::Workspace(WorkspaceEvent::PatchReviewRequested {
+                tool_call_id,
+                files,
+                waits,
+                more,
+                checkpoint_id,
+                note,
+            }) => {
                 let (files, checkpoint_id, note) = (files.clone(), checkpoint_id.clone(), note.clone());
                 let patch = Patch { files, more: *more, checkpoint_id, note };
                 self.in_turn(|turn| turn.show_patch(record, tool_call_id, &patch, *waits));
             }
-            Event::VerificationStarted { .. } => self.in_turn(|turn| turn.rounds += 1),
+            Event::Workspace(WorkspaceEvent::VerificationStarted { .. }) => {
+                self.in_turn(|turn| turn.rounds += 1)
+            }
             // A check that passed leaves nothing to check until the workspace changes again.
-            Event::VerificationCompleted { ok, .. } => self.in_turn(|turn| turn.changed &= !ok),
+            Event::Workspace(WorkspaceEvent::VerificationCompleted { ok, .. }) => {
+                self.in_turn(|turn| turn.changed &= !ok)
+            }
             // What a message took stands with the message too, as it did before there was this event.
-            Event::UsageRecorded { message_id: Some(_), .. }
-            | Event::TurnRetried { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ModelResolved { .. }
-            | Event::ModelWaiting { .. } => {}
+            Event::Step(StepEvent::UsageRecorded { message_id: Some(_), .. })
+            | Event::Turn(TurnEvent::Retried { .. })
+            | Event::Step(
+                StepEvent::ReasoningCompleted { .. }
+                | StepEvent::ModelResolved { .. }
+                | StepEvent::ModelWaiting { .. },
+            ) => {}
         }
         self.settle_status();
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, Message, MessageId, Part, Record, ToolCallId, results};
+use crate::{AgentEvent, Event, Message, MessageId, Part, Record, ToolCallId, results};
 
 /// Why a conversation was made shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,7 +90,7 @@ pub struct Conversation {
 impl Conversation {
     /// Folds one more record. The records may begin at the `first_kept_seq` of the newest summary.
     pub fn apply(&mut self, record: &Record) {
-        if let Event::ContextCompacted { compaction } = &record.event {
+        if let Event::Agent(AgentEvent::ContextCompacted { compaction }) = &record.event {
             let Compaction { to_message_id, summary, pruned, .. } = compaction;
             self.compact(record.seq, *to_message_id, summary.as_ref(), pruned);
         } else if let Some(message) = record.event.message(record.ts) {

@@ -12,8 +12,8 @@ mod turn;
 pub(crate) use child::note_id;
 
 use crate::{
-    Accepted, Change, Command, Decision, Event, EventFor, Facts, Limits, NewSession, Policy, Refusal,
-    RefusalKind, Session, SessionStatus, State, TurnId, Usage,
+    Accepted, AgentEvent, Change, Command, Decision, Event, EventFor, Facts, Limits, NewSession, Policy,
+    Refusal, RefusalKind, Session, SessionEvent, SessionStatus, State, StepEvent, TurnId, Usage,
 };
 
 /// What a command leads to, or why it is refused. Pure: the same state, command and facts, the same answer.
@@ -83,9 +83,12 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
         usage: Usage::default(),
         idempotency_key: new.idempotency_key,
     };
-    let resolved = new.resolution.map(|resolution| Event::ModelResolved { resolution });
-    let agent = new.agent_state.map(|agent| Event::AgentUpdated { agent: *agent });
-    Ok(std::iter::once(Event::SessionCreated { session }).chain(resolved).chain(agent).collect())
+    let resolved = new.resolution.map(|resolution| Event::Step(StepEvent::ModelResolved { resolution }));
+    let agent = new.agent_state.map(|agent| Event::Agent(AgentEvent::Updated { agent: *agent }));
+    Ok(std::iter::once(Event::Session(SessionEvent::Created { session }))
+        .chain(resolved)
+        .chain(agent)
+        .collect())
 }
 
 fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
@@ -115,7 +118,10 @@ fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
     if session == state.session {
         return Ok(Decision::unchanged());
     }
-    Ok(Decision { events: vec![of_session(Event::SessionUpdated { session })], accepted: Accepted::Done })
+    Ok(Decision {
+        events: vec![of_session(Event::Session(SessionEvent::Updated { session }))],
+        accepted: Accepted::Done,
+    })
 }
 
 impl Decision {

@@ -1,6 +1,8 @@
 //! Events: what has happened to a session, for ever. Each is documented with an example line in
 //! `docs/events.md`.
 
+mod decode;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,30 +12,70 @@ use crate::{
     ToolKind, ToolResult, TurnId, Usage,
 };
 
-/// What has happened. The names and the shapes of `data` are a contract with every client and with
-/// every log ever written: fields may be added, none renamed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", content = "data", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+/// What has happened, by subject. The names and the shapes of `data` are a contract with every client and with every log
+/// ever written: fields may be added, none renamed. Subjects are for readers of this code only: no wire knows them, so that
+/// who does not care for one ignores it in one arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "few events are in memory at once, and most are encoded by then")]
 pub enum Event {
+    /// The session itself.
+    Session(SessionEvent),
+    /// Messages: in the conversation, or waiting for it.
+    Message(MessageEvent),
+    /// Turns: their beginning and their one end.
+    Turn(TurnEvent),
+    /// Steps: the model that is asked, and what it answered.
+    Step(StepEvent),
+    /// Tool calls, and the batches that they run in.
+    Call(CallEvent),
+    /// Questions to a person, and their answers.
+    Approval(ApprovalEvent),
+    /// The workspace around a turn: captured, reviewed, verified.
+    Workspace(WorkspaceEvent),
+    /// The agent: what it says of itself, and how it shortened what it is shown.
+    Agent(AgentEvent),
+    /// Sessions that this one started.
+    Child(ChildEvent),
+}
+
+/// The session itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum SessionEvent {
     /// The session exists.
-    SessionCreated { session: Session },
+    #[serde(rename = "session_created")]
+    Created { session: Session },
     /// Its title, model, policy, archive flag or pin changed.
-    SessionUpdated { session: Session },
+    #[serde(rename = "session_updated")]
+    Updated { session: Session },
     /// It was closed.
-    SessionCompleted { by: String },
+    #[serde(rename = "session_completed")]
+    Completed { by: String },
     /// Its last turn failed.
-    SessionFailed { error: Failure },
+    #[serde(rename = "session_failed")]
+    Failed { error: Failure },
     /// Its last turn was canceled.
-    SessionCanceled { by: String, reason: Option<String> },
+    #[serde(rename = "session_canceled")]
+    Canceled { by: String, reason: Option<String> },
+}
+
+/// Messages: in the conversation, or waiting for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum MessageEvent {
     /// A message became part of the conversation.
-    MessageAdded {
+    #[serde(rename = "message_added")]
+    Added {
         message: Message,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
     },
     /// A message waits for its turn, or waits differently.
-    MessageQueued {
+    #[serde(rename = "message_queued")]
+    Queued {
         queued: Queued,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
@@ -41,18 +83,29 @@ pub enum Event {
         before: Option<MessageId>,
     },
     /// A waiting message was taken back.
-    MessageWithdrawn { message_id: MessageId, by: String },
+    #[serde(rename = "message_withdrawn")]
+    Withdrawn { message_id: MessageId, by: String },
+}
+
+/// Turns: their beginning and their one end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum TurnEvent {
     /// A turn began.
-    TurnStarted {
+    #[serde(rename = "turn_started")]
+    Started {
         message_ids: Vec<MessageId>,
         model: String,
         #[serde(default, skip_serializing_if = "Purpose::is_answer")]
         purpose: Purpose,
     },
     /// The turn about to begin repeats an earlier one.
-    TurnRetried { retry_of: TurnId },
+    #[serde(rename = "turn_retried")]
+    Retried { retry_of: TurnId },
     /// The turn ended as it should.
-    TurnCompleted {
+    #[serde(rename = "turn_completed")]
+    Completed {
         stop_reason: String,
         usage: Usage,
         verified: Option<bool>,
@@ -60,39 +113,68 @@ pub enum Event {
         verification: Option<String>,
     },
     /// The turn ended in an error.
-    TurnFailed { error: Failure, reason: String },
+    #[serde(rename = "turn_failed")]
+    Failed { error: Failure, reason: String },
     /// The turn was stopped.
-    TurnCanceled { by: String, reason: Option<String> },
+    #[serde(rename = "turn_canceled")]
+    Canceled { by: String, reason: Option<String> },
+}
+
+/// Steps: the model that is asked, and what it answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum StepEvent {
     /// A model was found for the session, or took the place of one that failed.
+    #[serde(rename = "model_resolved")]
     ModelResolved {
         #[serde(flatten)]
         resolution: Resolution,
     },
     /// The model could not answer yet, and is asked again after a while.
+    #[serde(rename = "model_waiting")]
     ModelWaiting { model: String, attempt: u32, attempts: u32, wait_ms: u64, error: Failure },
     /// A model was used, and this is what it took.
+    #[serde(rename = "usage_recorded")]
     UsageRecorded { model: String, message_id: Option<MessageId>, usage: Usage },
     /// The model stopped reasoning.
+    #[serde(rename = "reasoning_completed")]
     ReasoningCompleted { message_id: MessageId, part: u32, bytes: u64 },
     /// The model finished a message, or was stopped in it.
+    #[serde(rename = "model_output_completed")]
     ModelOutputCompleted { message: Message, stop_reason: String, usage: Usage },
+}
+
+/// Tool calls, and the batches that they run in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum CallEvent {
     /// The calls of one message are about to run.
-    ToolBatchStarted { tool_calls: Vec<ToolCallId>, parallel: bool },
+    #[serde(rename = "tool_batch_started")]
+    BatchStarted { tool_calls: Vec<ToolCallId>, parallel: bool },
     /// The rest of the batch will not run.
-    ToolBatchHalted { tool_call_id: ToolCallId },
+    #[serde(rename = "tool_batch_halted")]
+    BatchHalted { tool_call_id: ToolCallId },
     /// Every call of the batch has its result.
-    ToolBatchCompleted {},
+    #[serde(rename = "tool_batch_completed")]
+    BatchCompleted {},
     /// A call is about to take effect.
-    ToolCallStarted { tool_call: ToolCall, kind: ToolKind },
+    #[serde(rename = "tool_call_started")]
+    Started { tool_call: ToolCall, kind: ToolKind },
     /// A call has its result.
-    ToolCallCompleted {
-        tool_call: CallName,
-        tool_result: ToolResult,
-        duration_ms: u64,
-        message_id: MessageId,
-    },
+    #[serde(rename = "tool_call_completed")]
+    Completed { tool_call: CallName, tool_result: ToolResult, duration_ms: u64, message_id: MessageId },
+}
+
+/// Questions to a person, and their answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum ApprovalEvent {
     /// A call waits for an answer.
-    ApprovalRequested {
+    #[serde(rename = "approval_requested")]
+    Requested {
         tool_call: ToolCall,
         kind: ToolKind,
         summary: String,
@@ -103,7 +185,8 @@ pub enum Event {
         child: Option<ChildCall>,
     },
     /// The answer was yes.
-    ApprovalGranted {
+    #[serde(rename = "approval_granted")]
+    Granted {
         tool_call_id: ToolCallId,
         tool: String,
         by: String,
@@ -117,7 +200,8 @@ pub enum Event {
         child: Option<ChildCall>,
     },
     /// The answer was no.
-    ApprovalDenied {
+    #[serde(rename = "approval_denied")]
+    Denied {
         tool_call_id: ToolCallId,
         tool: String,
         by: String,
@@ -130,11 +214,21 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child: Option<ChildCall>,
     },
+}
+
+/// The workspace around a turn: captured, reviewed, verified.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum WorkspaceEvent {
     /// The workspace was captured, so that it can be brought back.
+    #[serde(rename = "checkpoint_created")]
     CheckpointCreated { checkpoint_id: String, moment: Moment, files: u64, bytes: u64, left_out: u64 },
     /// The workspace could not be captured, so the turn cannot be undone.
+    #[serde(rename = "checkpoint_failed")]
     CheckpointFailed { moment: Moment, reason: String },
     /// What the turn changed waits for a person, or is shown to one.
+    #[serde(rename = "patch_review_requested")]
     PatchReviewRequested {
         tool_call_id: ToolCallId,
         files: Vec<FileChange>,
@@ -147,21 +241,40 @@ pub enum Event {
         note: Option<String>,
     },
     /// The workspace is being checked.
+    #[serde(rename = "verification_started")]
     VerificationStarted { round: u32, commands: Vec<String> },
     /// The check is over.
+    #[serde(rename = "verification_completed")]
     VerificationCompleted { round: u32, ok: bool, results: Vec<CommandResult> },
+}
+
+/// The agent: what it says of itself, and how it shortened what it is shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum AgentEvent {
+    /// Someone else's agent said something of itself: what can be chosen, what it plans.
+    #[serde(rename = "agent_updated")]
+    Updated {
+        #[serde(flatten)]
+        agent: AgentState,
+    },
     /// The conversation was made shorter for the model.
+    #[serde(rename = "context_compacted")]
     ContextCompacted {
         #[serde(flatten)]
         compaction: Compaction,
     },
-    /// Someone else's agent said something of itself: what can be chosen, what it plans.
-    AgentUpdated {
-        #[serde(flatten)]
-        agent: AgentState,
-    },
+}
+
+/// Sessions that this one started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum ChildEvent {
     /// The session started another one.
-    SubagentStarted {
+    #[serde(rename = "subagent_started")]
+    Started {
         session_id: SessionId,
         tool_call_id: Option<ToolCallId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,7 +283,8 @@ pub enum Event {
         background: bool,
     },
     /// That one has ended.
-    SubagentCompleted {
+    #[serde(rename = "subagent_completed")]
+    Completed {
         session_id: SessionId,
         #[serde(flatten)]
         outcome: ChildOutcome,
@@ -180,15 +294,19 @@ pub enum Event {
 impl Event {
     /// Whether something went on in the session, rather than with it: a new title or a pin does not make it newer.
     pub fn is_activity(&self) -> bool {
-        !matches!(self, Event::SessionUpdated { .. })
+        !matches!(self, Event::Session(SessionEvent::Updated { .. }))
     }
 
     /// The message that this event adds to the conversation, if it adds one.
     pub fn message(&self, at: jiff::Timestamp) -> Option<Message> {
-        if let Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } = self {
+        if let Event::Message(MessageEvent::Added { message, .. })
+        | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = self
+        {
             return Some(message.clone());
         }
-        let Event::ToolCallCompleted { tool_call, tool_result, message_id, .. } = self else { return None };
+        let Event::Call(CallEvent::Completed { tool_call, tool_result, message_id, .. }) = self else {
+            return None;
+        };
         Some(Message {
             id: *message_id,
             role: crate::Role::Tool,

@@ -3,26 +3,31 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Event;
+use serde::{Deserialize, Deserializer};
+
+use crate::{
+    AgentEvent, ApprovalEvent, CallEvent, ChildEvent, Event, MessageEvent, SessionEvent, StepEvent,
+    TurnEvent, WorkspaceEvent,
+};
 
 /// Makes the enum, and the one list that all of its conversions come from. An event that is not in it does not compile.
 macro_rules! event_names {
-    ($($variant:ident = $name:literal,)*) => {
+    ($($subject:ident($events:ident) { $($variant:ident: $name:ident = $text:literal,)* })*) => {
         /// Which event it is.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[expect(missing_docs, reason = "each is described with its event")]
         pub enum EventName {
-            $($variant,)*
+            $($($name,)*)*
         }
 
         impl EventName {
             /// All of them.
-            pub const ALL: &[EventName] = &[$(EventName::$variant,)*];
+            pub const ALL: &[EventName] = &[$($(EventName::$name,)*)*];
 
             /// The name on every wire.
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(EventName::$variant => $name,)*
+                    $($(EventName::$name => $text,)*)*
                 }
             }
         }
@@ -32,7 +37,7 @@ macro_rules! event_names {
 
             fn from_str(name: &str) -> Result<EventName, UnknownEvent> {
                 match name {
-                    $($name => Ok(EventName::$variant),)*
+                    $($($text => Ok(EventName::$name),)*)*
                     _ => Err(UnknownEvent),
                 }
             }
@@ -42,7 +47,14 @@ macro_rules! event_names {
             /// Which event it is.
             pub fn name(&self) -> EventName {
                 match self {
-                    $(Event::$variant { .. } => EventName::$variant,)*
+                    $($(Event::$subject($events::$variant { .. }) => EventName::$name,)*)*
+                }
+            }
+
+            /// Reads the event of this name: an object with `type` and `data`.
+            pub(crate) fn read<'de, D: Deserializer<'de>>(name: EventName, from: D) -> Result<Event, D::Error> {
+                match name {
+                    $($(EventName::$name)|* => $events::deserialize(from).map(Event::$subject),)*
                 }
             }
         }
@@ -50,41 +62,59 @@ macro_rules! event_names {
 }
 
 event_names! {
-    SessionCreated = "session_created",
-    SessionUpdated = "session_updated",
-    SessionCompleted = "session_completed",
-    SessionFailed = "session_failed",
-    SessionCanceled = "session_canceled",
-    MessageAdded = "message_added",
-    MessageQueued = "message_queued",
-    MessageWithdrawn = "message_withdrawn",
-    TurnStarted = "turn_started",
-    TurnRetried = "turn_retried",
-    TurnCompleted = "turn_completed",
-    TurnFailed = "turn_failed",
-    TurnCanceled = "turn_canceled",
-    ModelResolved = "model_resolved",
-    ModelWaiting = "model_waiting",
-    UsageRecorded = "usage_recorded",
-    ReasoningCompleted = "reasoning_completed",
-    ModelOutputCompleted = "model_output_completed",
-    ToolBatchStarted = "tool_batch_started",
-    ToolBatchHalted = "tool_batch_halted",
-    ToolBatchCompleted = "tool_batch_completed",
-    ToolCallStarted = "tool_call_started",
-    ToolCallCompleted = "tool_call_completed",
-    ApprovalRequested = "approval_requested",
-    ApprovalGranted = "approval_granted",
-    ApprovalDenied = "approval_denied",
-    CheckpointCreated = "checkpoint_created",
-    CheckpointFailed = "checkpoint_failed",
-    PatchReviewRequested = "patch_review_requested",
-    VerificationStarted = "verification_started",
-    VerificationCompleted = "verification_completed",
-    ContextCompacted = "context_compacted",
-    AgentUpdated = "agent_updated",
-    SubagentStarted = "subagent_started",
-    SubagentCompleted = "subagent_completed",
+    Session(SessionEvent) {
+        Created: SessionCreated = "session_created",
+        Updated: SessionUpdated = "session_updated",
+        Completed: SessionCompleted = "session_completed",
+        Failed: SessionFailed = "session_failed",
+        Canceled: SessionCanceled = "session_canceled",
+    }
+    Message(MessageEvent) {
+        Added: MessageAdded = "message_added",
+        Queued: MessageQueued = "message_queued",
+        Withdrawn: MessageWithdrawn = "message_withdrawn",
+    }
+    Turn(TurnEvent) {
+        Started: TurnStarted = "turn_started",
+        Retried: TurnRetried = "turn_retried",
+        Completed: TurnCompleted = "turn_completed",
+        Failed: TurnFailed = "turn_failed",
+        Canceled: TurnCanceled = "turn_canceled",
+    }
+    Step(StepEvent) {
+        ModelResolved: ModelResolved = "model_resolved",
+        ModelWaiting: ModelWaiting = "model_waiting",
+        UsageRecorded: UsageRecorded = "usage_recorded",
+        ReasoningCompleted: ReasoningCompleted = "reasoning_completed",
+        ModelOutputCompleted: ModelOutputCompleted = "model_output_completed",
+    }
+    Call(CallEvent) {
+        BatchStarted: ToolBatchStarted = "tool_batch_started",
+        BatchHalted: ToolBatchHalted = "tool_batch_halted",
+        BatchCompleted: ToolBatchCompleted = "tool_batch_completed",
+        Started: ToolCallStarted = "tool_call_started",
+        Completed: ToolCallCompleted = "tool_call_completed",
+    }
+    Approval(ApprovalEvent) {
+        Requested: ApprovalRequested = "approval_requested",
+        Granted: ApprovalGranted = "approval_granted",
+        Denied: ApprovalDenied = "approval_denied",
+    }
+    Workspace(WorkspaceEvent) {
+        CheckpointCreated: CheckpointCreated = "checkpoint_created",
+        CheckpointFailed: CheckpointFailed = "checkpoint_failed",
+        PatchReviewRequested: PatchReviewRequested = "patch_review_requested",
+        VerificationStarted: VerificationStarted = "verification_started",
+        VerificationCompleted: VerificationCompleted = "verification_completed",
+    }
+    Agent(AgentEvent) {
+        Updated: AgentUpdated = "agent_updated",
+        ContextCompacted: ContextCompacted = "context_compacted",
+    }
+    Child(ChildEvent) {
+        Started: SubagentStarted = "subagent_started",
+        Completed: SubagentCompleted = "subagent_completed",
+    }
 }
 
 /// A name that no event has, as of this version.

@@ -47,7 +47,10 @@ pub use command::{
 pub use conversation::{Compaction, CompactionTrigger, Conversation, NewCompaction};
 pub use decide::{create, decide};
 pub use delta::{Delta, DeltaKind};
-pub use event::{CallName, CommandResult, Event, Failure};
+pub use event::{
+    AgentEvent, ApprovalEvent, CallEvent, CallName, ChildEvent, CommandResult, Event, Failure, MessageEvent,
+    SessionEvent, StepEvent, TurnEvent, WorkspaceEvent,
+};
 pub use event_name::{EventName, UnknownEvent};
 pub use foreign::{
     AgentChoice, AgentCommand, AgentSetting, AgentState, ApprovalOption, LoginMethod, OptionKind, PlanEntry,

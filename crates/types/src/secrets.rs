@@ -253,12 +253,17 @@ mod tests {
             assert_eq!(known.mask(&format!("a {hidden} b")), "a [secret] b");
             let (stars, held) = known.mask_stream(hidden);
             assert!(stars.chars().all(|c| c == '*') && stars.len() == hidden.len() && held == 0);
-            let event = crate::Event::SessionCompleted { by: hidden.to_owned() };
-            let crate::Event::SessionCompleted { by } = known.mask_event(event) else { unreachable!() };
+            let event = crate::Event::Session(crate::SessionEvent::Completed { by: hidden.to_owned() });
+            let crate::Event::Session(crate::SessionEvent::Completed { by }) = known.mask_event(event) else {
+                unreachable!()
+            };
             assert_eq!(by, "[secret]");
         }
-        let event = crate::Event::SessionCompleted { by: format!("{KEY} a\"b\\cdef9") };
-        let crate::Event::SessionCompleted { by } = known.mask_event(event) else { unreachable!() };
+        let event =
+            crate::Event::Session(crate::SessionEvent::Completed { by: format!("{KEY} a\"b\\cdef9") });
+        let crate::Event::Session(crate::SessionEvent::Completed { by }) = known.mask_event(event) else {
+            unreachable!()
+        };
         assert_eq!(by, "[secret] [secret]");
     }
 

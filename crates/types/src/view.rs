@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 
 use crate::{
-    AgentState, CallStatus, Child, ChildCall, ContextUse, Delta, Event, LiveText, OpenCall, OpenTurn,
-    PendingApproval, Purpose, Queued, Record, Session, SessionView, Spliced, State, ToolCall, TurnId,
-    TurnSummary,
+    AgentState, ApprovalEvent, CallStatus, Child, ChildCall, ContextUse, Delta, Event, LiveText, OpenCall,
+    OpenTurn, PendingApproval, Purpose, Queued, Record, Session, SessionView, Spliced, State, ToolCall,
+    TurnId, TurnSummary,
 };
 
 /// A session as a client shows it.
@@ -45,7 +45,9 @@ impl View {
     /// Makes room for a question of which the beginning was not seen: a client that came in the middle of a turn has
     /// missed the message that proposed the call, one that began with a list the start of the child.
     fn meet(&mut self, record: &Record) {
-        let Event::ApprovalRequested { tool_call, child, .. } = &record.event else { return };
+        let Event::Approval(ApprovalEvent::Requested { tool_call, child, .. }) = &record.event else {
+            return;
+        };
         match (child, &mut self.state.turn) {
             (None, Some(turn)) if turn.call(&tool_call.id).is_none() => {
                 turn.calls.push(OpenCall::proposed(tool_call.clone()));

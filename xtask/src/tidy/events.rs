@@ -21,7 +21,7 @@ pub(super) fn documented(tree: &Tree) -> Vec<Finding> {
     let sections = sections(text(tree, DOCUMENT));
     let events = event_names(tree);
     let deltas = names(text(tree, DELTAS));
-    let mut findings: Vec<Finding> = [(EVENTS, &events), (DELTAS, &deltas)]
+    let mut findings: Vec<Finding> = [(NAMES, &events), (DELTAS, &deltas)]
         .iter()
         .filter(|(_, names)| names.is_empty())
         .map(|(path, _)| {
@@ -128,8 +128,8 @@ fn example(section: &Section, members: Option<&[&str]>) -> Vec<Finding> {
 
 /// The names of all events.
 fn event_names(tree: &Tree) -> Vec<String> {
-    let code = rust_text::scan(text(tree, EVENTS)).code;
-    rust_text::variants(&code, "Event").iter().map(|variant| rust_text::snake_case(variant)).collect()
+    let named = |line: &str| Some(line.split_once(" = \"")?.1.strip_suffix("\",")?.to_owned());
+    text(tree, NAMES).lines().filter_map(named).collect()
 }
 
 /// An event is named by `EventName`, which the compiler knows, and not by a text.
@@ -139,7 +139,10 @@ pub(super) fn named_by_type(tree: &Tree) -> Vec<Finding> {
         path.starts_with("crates/") && path.contains("/src/") && !path.starts_with("crates/testing/")
     };
     let mut findings = Vec::new();
-    for file in tree.ending(".rs").filter(|file| is_production(&file.path) && file.path != NAMES) {
+    for file in tree
+        .ending(".rs")
+        .filter(|file| is_production(&file.path) && ![EVENTS, NAMES].contains(&file.path.as_str()))
+    {
         let shipped = file.text.split("#[cfg(test)]").next().unwrap_or_default();
         for (number, line) in shipped.lines().enumerate() {
             let named = names
@@ -169,16 +172,16 @@ fn text<'a>(tree: &'a Tree, path: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMANDS, DELTAS, DOCUMENT, EVENTS, commands_mentioned, documented, named_by_type};
+    use super::{COMMANDS, DELTAS, DOCUMENT, NAMES, commands_mentioned, documented, named_by_type};
     use crate::tidy::tree::Tree;
 
-    const EVENT_CODE: &str = "pub enum Event {\n    /// Done.\n    ADone { by: String },\n}\n";
+    const EVENT_CODE: &str = "event_names! {\n    A(AEvent) {\n        Done: ADone = \"a_done\",\n    }\n}\n";
     const DELTA_CODE: &str =
         "impl Delta { fn name(&self) -> &'static str {\n match x { D::B => \"b_delta\",\n } } }\n";
     const GOOD: &str = "# Events\n### `a_done`\n```json\n{\"seq\":1,\"ts\":\"\",\"session_id\":\"\",\"turn_id\":null,\"type\":\"a_done\",\"data\":{},\"chain\":\"\"}\n```\n### `b_delta`\n```json\n{\"type\":\"b_delta\",\"data\":{}}\n```\n## Commands\n";
 
     fn found(document: &str) -> Vec<String> {
-        let tree = Tree::of(&[(DOCUMENT, document), (EVENTS, EVENT_CODE), (DELTAS, DELTA_CODE)]);
+        let tree = Tree::of(&[(DOCUMENT, document), (NAMES, EVENT_CODE), (DELTAS, DELTA_CODE)]);
         documented(&tree).iter().map(ToString::to_string).collect()
     }
 
@@ -186,7 +189,7 @@ mod tests {
     fn an_event_is_not_named_by_a_text() {
         let used = "fn f() {\n    // \"a_done\"\n    g(\"a_done\");\n}\n#[cfg(test)]\nmod tests { const A: &str = \"a_done\"; }\n";
         let tree =
-            Tree::of(&[(EVENTS, EVENT_CODE), ("crates/a/src/lib.rs", used), ("crates/a/tests/it.rs", used)]);
+            Tree::of(&[(NAMES, EVENT_CODE), ("crates/a/src/lib.rs", used), ("crates/a/tests/it.rs", used)]);
         let found = named_by_type(&tree);
         assert_eq!(
             found.iter().map(|finding| (finding.path.as_str(), finding.line)).collect::<Vec<_>>(),
@@ -216,8 +219,8 @@ mod tests {
 
     #[test]
     fn names_that_cannot_be_read_fail_instead_of_passing_silently() {
-        let tree = Tree::of(&[(DOCUMENT, GOOD), (EVENTS, ""), (DELTAS, DELTA_CODE)]);
-        assert!(documented(&tree).iter().any(|finding| finding.path == EVENTS));
+        let tree = Tree::of(&[(DOCUMENT, GOOD), (NAMES, ""), (DELTAS, DELTA_CODE)]);
+        assert!(documented(&tree).iter().any(|finding| finding.path == NAMES));
         assert!(commands_mentioned(&tree).iter().any(|finding| finding.path == COMMANDS));
     }
 

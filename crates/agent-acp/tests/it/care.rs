@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use ostler_checkpoint::Store;
 use ostler_testing::clock::FixedClock;
-use ostler_types::{Event, PatchReviewMode, Policy, Role, SessionId, ToolKind, Verdict};
+use ostler_types::{
+    Event, MessageEvent, PatchReviewMode, Policy, Role, SessionId, StepEvent, ToolKind, Verdict,
+};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -136,9 +138,11 @@ async fn a_session_that_was_begun_elsewhere_is_taken_over_with_what_was_said() {
             "turn_completed"
         ]
     );
-    let Event::MessageAdded { message, .. } = &adopted.records[1].event else { panic!() };
+    let Event::Message(MessageEvent::Added { message, .. }) = &adopted.records[1].event else { panic!() };
     assert_eq!((message.role, message.text()), (Role::User, "replayed question".to_owned()));
-    let Event::ModelOutputCompleted { message, .. } = &adopted.records[3].event else { panic!() };
+    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &adopted.records[3].event else {
+        panic!()
+    };
     assert_eq!((message.text(), message.tool_calls().count()), ("replayed answer".to_owned(), 1));
     let lost = within(world.agent.adopt(id(8), &world.workspace(), "nobody", &clock)).await.unwrap_err();
     assert!(lost.error.message.contains("could not take up the session"), "{}", lost.error.message);
@@ -150,7 +154,7 @@ async fn a_session_that_is_only_resumed_says_that_nothing_is_told() {
     std::fs::write(world.directory.path().join("kept-1"), "").unwrap();
     let clock = FixedClock::default();
     let adopted = within(world.agent.adopt(id(7), &world.workspace(), "kept-1", &clock)).await.unwrap();
-    let Event::MessageAdded { message, .. } = &adopted.records[1].event else { panic!() };
+    let Event::Message(MessageEvent::Added { message, .. }) = &adopted.records[1].event else { panic!() };
     assert_eq!(message.role, Role::System);
     assert!(message.text().contains("begun elsewhere"));
 }

@@ -10,7 +10,7 @@ use ostler_agent::{Agent, Completed, Failed};
 use ostler_agent_acp::{AcpAgent, AgentProgram, AgentSettings, unconfined};
 use ostler_testing::host::TurnHost;
 use ostler_tools::Tools;
-use ostler_types::{Delivery, Event, NewSession, Part, Policy, ToolCallId, ToolResult};
+use ostler_types::{CallEvent, Delivery, Event, NewSession, Part, Policy, StepEvent, ToolCallId, ToolResult};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -115,7 +115,7 @@ impl World {
     /// The texts of the answers so far.
     pub(crate) fn answers(&self) -> Vec<String> {
         let answer = |event| match event {
-            Event::ModelOutputCompleted { message, .. } => Some(message.text()),
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => Some(message.text()),
             _ => None,
         };
         self.host.events().into_iter().filter_map(answer).filter(|text| !text.is_empty()).collect()
@@ -124,7 +124,7 @@ impl World {
     /// The results so far.
     pub(crate) fn results(&self) -> Vec<ToolResult> {
         let result = |event| match event {
-            Event::ToolCallCompleted { tool_result, .. } => Some(tool_result),
+            Event::Call(CallEvent::Completed { tool_result, .. }) => Some(tool_result),
             _ => None,
         };
         self.host.events().into_iter().filter_map(result).collect()
@@ -142,7 +142,7 @@ impl World {
 pub(crate) fn check(host: &TurnHost) {
     let events = host.events();
     let calls = events.iter().flat_map(|event| match event {
-        Event::ModelOutputCompleted { message, .. } => {
+        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
             message.tool_calls().map(|call| call.id.clone()).collect::<Vec<ToolCallId>>()
         }
         _ => Vec::new(),
@@ -153,7 +153,7 @@ pub(crate) fn check(host: &TurnHost) {
     let results: Vec<&ToolCallId> = events
         .iter()
         .filter_map(|event| match event {
-            Event::ToolCallCompleted { tool_result, .. } => Some(&tool_result.id),
+            Event::Call(CallEvent::Completed { tool_result, .. }) => Some(&tool_result.id),
             _ => None,
         })
         .collect();
@@ -168,7 +168,7 @@ pub(crate) fn check(host: &TurnHost) {
     );
     let empty = |part: &Part| matches!(part, Part::Text { text } if text.is_empty());
     let has_empty = |event: &Event| match event {
-        Event::ModelOutputCompleted { message, .. } => message.parts.iter().any(empty),
+        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => message.parts.iter().any(empty),
         _ => false,
     };
     assert!(!events.iter().any(has_empty), "no answer has an empty part");

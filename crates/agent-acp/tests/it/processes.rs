@@ -6,7 +6,7 @@ use std::time::Duration;
 use ostler_agent_acp::{AgentSettings, ProcessState};
 use ostler_checkpoint::Store;
 use ostler_testing::host::TurnHost;
-use ostler_types::{Event, Moment, Verdict};
+use ostler_types::{Event, Moment, Verdict, WorkspaceEvent};
 
 use crate::fixture::{
     World, agent, ask_in, check, directory, host, is_alive, settings, until, within, world, world_with,
@@ -106,7 +106,7 @@ async fn a_turn_can_be_undone_because_the_workspace_is_captured() {
     assert!(ended.verification.unwrap().contains("not verified"));
     let moments = |world: &World| -> Vec<Moment> {
         let moment = |event| match event {
-            Event::CheckpointCreated { moment, .. } => Some(moment),
+            Event::Workspace(WorkspaceEvent::CheckpointCreated { moment, .. }) => Some(moment),
             _ => None,
         };
         world.host.events().into_iter().filter_map(moment).collect()

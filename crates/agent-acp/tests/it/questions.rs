@@ -1,6 +1,6 @@
 //! What an agent asks, and what it hears.
 
-use ostler_types::{Event, OptionKind, Policy, ToolKind, Verdict};
+use ostler_types::{ApprovalEvent, CallEvent, Event, OptionKind, Policy, ToolKind, Verdict};
 
 use crate::fixture::{check, until, within, world, world_with};
 
@@ -64,8 +64,10 @@ async fn a_call_that_is_said_to_be_at_work_before_its_question_is_one_call() {
         world.ask("open:q ask:q say:end").await.unwrap();
         assert_eq!(world.result("q").ok, ok);
         let events = world.host.events();
-        let calls = events.iter().filter(|event| matches!(event, Event::ToolCallCompleted { .. })).count();
-        let starts = events.iter().filter(|event| matches!(event, Event::ToolCallStarted { .. })).count();
+        let calls =
+            events.iter().filter(|event| matches!(event, Event::Call(CallEvent::Completed { .. }))).count();
+        let starts =
+            events.iter().filter(|event| matches!(event, Event::Call(CallEvent::Started { .. }))).count();
         assert_eq!((calls, starts), (1, usize::from(ok)), "{events:?}");
     }
 }
@@ -84,7 +86,7 @@ async fn asking_twice_about_one_call_is_two_questions() {
     let world = world_with(Policy::default(), &[]).answering(Verdict::Approve);
     world.ask("ask:q ask:q say:end").await.unwrap();
     assert_eq!(world.notes("answer").len(), 2);
-    let asked = |event: &Event| matches!(event, Event::ApprovalRequested { .. });
+    let asked = |event: &Event| matches!(event, Event::Approval(ApprovalEvent::Requested { .. }));
     assert_eq!(world.host.events().iter().filter(|event| asked(event)).count(), 2);
     assert!(world.result("q").ok && world.result("q_2").ok);
 }

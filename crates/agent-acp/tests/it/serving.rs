@@ -1,6 +1,6 @@
 //! What an agent has us do, under the session's policy.
 
-use ostler_types::{Event, Policy, ToolKind, Verdict};
+use ostler_types::{CallEvent, Event, Policy, ToolKind, Verdict};
 use serde_json::Value;
 
 use crate::fixture::{World, check, within, world, world_with};
@@ -13,7 +13,7 @@ fn noted(world: &World, word: &str) -> Value {
 /// The calls of our own tools, by their names.
 fn own_calls(world: &World) -> Vec<String> {
     let started = |event| match event {
-        Event::ToolCallStarted { tool_call, .. } => Some(tool_call.name),
+        Event::Call(CallEvent::Started { tool_call, .. }) => Some(tool_call.name),
         _ => None,
     };
     let names = world.host.events().into_iter().filter_map(started);

@@ -1,6 +1,6 @@
 //! What an agent tells in a turn, and how it stands in the log.
 
-use ostler_types::{Delivery, DeltaKind, Event, Part, ToolKind};
+use ostler_types::{CallEvent, Delivery, DeltaKind, Event, Part, ToolKind};
 
 use crate::fixture::{check, within, world, world_with};
 
@@ -54,7 +54,7 @@ async fn calls_side_by_side_are_one_batch() {
         .events()
         .into_iter()
         .filter_map(|event| match event {
-            Event::ToolBatchStarted { tool_calls, .. } => {
+            Event::Call(CallEvent::BatchStarted { tool_calls, .. }) => {
                 Some(tool_calls.into_iter().map(|id| id.0).collect())
             }
             _ => None,
@@ -105,8 +105,7 @@ async fn a_call_that_nobody_was_asked_about_is_recorded_under_a_strict_policy_to
         .flat_map(|message| message.tool_calls().map(|call| call.name.clone()).collect::<Vec<_>>())
         .collect();
     assert_eq!(calls, ["acp__fault__execute"], "its name cannot be taken for one of our tools");
-    let started =
-        |event: &Event| matches!(event, Event::ToolCallStarted { kind, .. } if *kind != ToolKind::Exec);
+    let started = |event: &Event| matches!(event, Event::Call(CallEvent::Started { kind, .. }) if *kind != ToolKind::Exec);
     assert!(!world.host.events().iter().any(started));
 }
 

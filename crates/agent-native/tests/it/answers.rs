@@ -2,7 +2,7 @@
 
 use ostler_models::{ModelError, ModelEvent};
 use ostler_testing::model::{Cue, call, text};
-use ostler_types::{DeltaKind, Event, Limits, Part, Role, Usage};
+use ostler_types::{DeltaKind, Event, Limits, Part, Role, StepEvent, Usage};
 use serde_json::json;
 
 use crate::fixture::{completed, said, stop, world};
@@ -13,7 +13,7 @@ async fn a_text_is_streamed_and_recorded_whole() {
     let world = world([vec![said("Grüß "), said("Gott"), Cue::Event(ModelEvent::Usage(usage)), stop()]]);
     assert_eq!(world.ask("hello").await, Ok(completed("end_turn", None)));
 
-    let Event::ModelOutputCompleted { message, stop_reason, usage: cost } =
+    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: cost }) =
         world.last("model_output_completed")
     else {
         unreachable!()
@@ -35,7 +35,8 @@ async fn deltas_name_the_part_that_the_message_has_in_the_end() {
     let world =
         world([vec![said(""), thought("hm"), thought("m"), said(""), said("yes"), thought(""), stop()]]);
     world.ask("think").await.unwrap();
-    let Event::ModelOutputCompleted { message, .. } = world.last("model_output_completed") else {
+    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = world.last("model_output_completed")
+    else {
         unreachable!()
     };
     let reasoning = Part::Reasoning { text: "hmm".to_owned(), opaque: None };
@@ -65,7 +66,8 @@ async fn what_the_provider_wants_back_stays_with_its_reasoning() {
     let reasoning = |text: &str, n| Part::Reasoning { text: text.to_owned(), opaque: Some(opaque(n)) };
     let expected =
         [reasoning("hm", 1), reasoning("so", 2), reasoning("", 3), Part::text("yes"), reasoning("?", 4)];
-    let Event::ModelOutputCompleted { message, .. } = world.last("model_output_completed") else {
+    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = world.last("model_output_completed")
+    else {
         unreachable!()
     };
     assert_eq!(message.parts, expected);
@@ -123,7 +125,8 @@ async fn a_cut_stream_is_a_failure() {
     let world = world([vec![said("and then")]]);
     let failed = world.ask("hello").await.unwrap_err();
     assert_eq!(failed.reason, "cut_stream");
-    let Event::ModelOutputCompleted { message, stop_reason, .. } = world.last("model_output_completed")
+    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) =
+        world.last("model_output_completed")
     else {
         unreachable!()
     };

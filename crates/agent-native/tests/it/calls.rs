@@ -6,7 +6,7 @@ use ostler_agent_native::NativeAgent;
 use ostler_models::{Model, ModelEvent};
 use ostler_testing::model::{Cue, call, calls, text};
 use ostler_tools::Tools;
-use ostler_types::{DeltaKind, Event, Policy, Verdict, results};
+use ostler_types::{ApprovalEvent, CallEvent, DeltaKind, Event, Policy, Verdict, results};
 use serde_json::{Value, json};
 
 use crate::fixture::{stop, world, world_with};
@@ -24,9 +24,12 @@ async fn arguments_for_the_loop_reach_neither_tool_nor_approval() {
     host.run(&*world.agent).await.unwrap();
     let stripped = json!({"text": "x", "keep_": 2});
     assert_eq!(world.bench.seen(), [("exec".to_owned(), stripped.clone())]);
-    let Event::ToolCallStarted { tool_call, .. } = world.last("tool_call_started") else { unreachable!() };
+    let Event::Call(CallEvent::Started { tool_call, .. }) = world.last("tool_call_started") else {
+        unreachable!()
+    };
     assert_eq!(tool_call.input, stripped);
-    let Event::ApprovalRequested { tool_call, rule, .. } = world.last("approval_requested") else {
+    let Event::Approval(ApprovalEvent::Requested { tool_call, rule, .. }) = world.last("approval_requested")
+    else {
         unreachable!()
     };
     assert_eq!(tool_call.input, stripped);

@@ -8,6 +8,7 @@ use ostler_checkpoint::Store;
 use ostler_testing::model::{Cue, call, text};
 use ostler_types::{
     Event, Moment, PatchReviewMode, Policy, RejectedFile, ReviewAnswer, ReviewComment, Verdict,
+    WorkspaceEvent,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -45,7 +46,7 @@ pub(crate) fn write(id: &str, path: &str, content: &str) -> Vec<Cue> {
 
 pub(crate) fn moments(world: &World) -> Vec<Moment> {
     let moment = |event| match event {
-        Event::CheckpointCreated { moment, .. } => Some(moment),
+        Event::Workspace(WorkspaceEvent::CheckpointCreated { moment, .. }) => Some(moment),
         _ => None,
     };
     world.host.events().into_iter().filter_map(moment).collect()
@@ -82,7 +83,9 @@ async fn what_was_checked_and_held_is_not_checked_again() {
     let Kept { world, store: _store } = kept(PatchReviewMode::Auto, &["test -f a"], answers);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
     assert_eq!(world.count("verification_started"), 1);
-    let Event::PatchReviewRequested { files, waits, .. } = world.last("patch_review_requested") else {
+    let Event::Workspace(WorkspaceEvent::PatchReviewRequested { files, waits, .. }) =
+        world.last("patch_review_requested")
+    else {
         unreachable!()
     };
     assert_eq!((files[0].path.as_str(), files[0].added, waits), ("a", 1, false));

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use ostler_agent_native::NativeAgent;
 use ostler_models::{Model, ModelError, ModelEvent};
 use ostler_testing::model::{Cue, ScriptedModel, calls, text};
-use ostler_types::{Change, Compaction, CompactionTrigger, Event, ModelInfo, Role, Usage, results};
+use ostler_types::{
+    AgentEvent, Change, Compaction, CompactionTrigger, Event, ModelInfo, Role, StepEvent, Usage, results,
+};
 use serde_json::json;
 
 use crate::fixture::{World, completed, said, world};
@@ -27,7 +29,7 @@ fn overflow() -> Vec<Cue> {
 
 fn compactions(world: &World) -> Vec<Compaction> {
     let compacted = |event| match event {
-        Event::ContextCompacted { compaction } => Some(compaction),
+        Event::Agent(AgentEvent::ContextCompacted { compaction }) => Some(compaction),
         _ => None,
     };
     world.host.events().into_iter().filter_map(compacted).collect()
@@ -74,7 +76,9 @@ async fn a_conversation_that_would_fill_the_window_is_summarised_before_the_step
     assert!(compaction.tokens_before >= 5_100 && compaction.tokens_after < 4_000, "{compaction:?}");
     assert_eq!(compaction.summary_message_id, compaction.summary.as_ref().map(|summary| summary.id));
     let spent = world.host.events().into_iter().find_map(|event| match event {
-        Event::UsageRecorded { model, message_id: None, usage } => Some((model, usage.output_tokens)),
+        Event::Step(StepEvent::UsageRecorded { model, message_id: None, usage }) => {
+            Some((model, usage.output_tokens))
+        }
         _ => None,
     });
     assert_eq!(spent, Some(("scripted:model".to_owned(), 40)));
@@ -191,7 +195,7 @@ async fn a_model_that_may_take_its_place_writes_the_notes_when_it_cannot() {
     let asked = other.requests()[0].messages[0].text();
     assert!(asked.len() < 3_500, "{}", asked.len());
     assert_eq!(world.host.conversation().last().unwrap().text(), "done");
-    let spent = |event: &Event| matches!(event, Event::UsageRecorded { model, message_id: None, .. } if model == "other:one");
+    let spent = |event: &Event| matches!(event, Event::Step(StepEvent::UsageRecorded { model, message_id: None, .. }) if model == "other:one");
     assert_eq!(world.host.events().iter().filter(|event| spent(event)).count(), 1);
     assert_eq!(world.count("model_resolved"), 0);
 }

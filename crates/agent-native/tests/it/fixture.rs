@@ -8,7 +8,7 @@ use ostler_agent_native::NativeAgent;
 use ostler_models::{Model, ModelEvent, ModelRequest};
 use ostler_testing::host::TurnHost;
 use ostler_testing::model::{Cue, ScriptedModel};
-use ostler_types::{Delivery, Event, Part, Policy, Role, ToolCallId, ToolResult};
+use ostler_types::{CallEvent, Delivery, Event, Part, Policy, Role, ToolCallId, ToolResult, TurnEvent};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -82,14 +82,16 @@ impl World {
 
     /// What the last turn said of its check.
     pub(crate) fn verification(&self) -> Option<String> {
-        let Event::TurnCompleted { verification, .. } = self.last("turn_completed") else { unreachable!() };
+        let Event::Turn(TurnEvent::Completed { verification, .. }) = self.last("turn_completed") else {
+            unreachable!()
+        };
         verification
     }
 
     /// The results in the log, in order.
     pub(crate) fn results(&self) -> Vec<ToolResult> {
         let result = |event| match event {
-            Event::ToolCallCompleted { tool_result, .. } => Some(tool_result),
+            Event::Call(CallEvent::Completed { tool_result, .. }) => Some(tool_result),
             _ => None,
         };
         self.host.events().into_iter().filter_map(result).collect()

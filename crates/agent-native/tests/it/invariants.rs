@@ -10,7 +10,7 @@ use ostler_agent_native::NativeAgent;
 use ostler_context::validate;
 use ostler_models::{Model, ModelError, ModelEvent, ModelRequest};
 use ostler_testing::host::{TurnHost, answered};
-use ostler_types::{Delivery, Event, Message, ModelInfo, Part, Policy, Role, Verdict};
+use ostler_types::{CallEvent, Delivery, Event, Message, ModelInfo, Part, Policy, Role, StepEvent, Verdict};
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof};
 use proptest::{collection, proptest};
 
@@ -225,10 +225,10 @@ impl Play {
         let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for event in self.host.events() {
             match event {
-                Event::ModelOutputCompleted { message, .. } => {
+                Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
                     message.tool_calls().for_each(|call| counts.entry(call.id.0.clone()).or_default().0 += 1);
                 }
-                Event::ToolCallCompleted { tool_call, .. } => {
+                Event::Call(CallEvent::Completed { tool_call, .. }) => {
                     counts.entry(tool_call.id.0).or_default().1 += 1
                 }
                 _ => {}

@@ -1,7 +1,7 @@
 //! At most so many steps.
 
 use ostler_testing::model::{Cue, call, text};
-use ostler_types::{Event, Role, results};
+use ostler_types::{Event, Role, StepEvent, TurnEvent, results};
 use serde_json::json;
 
 use crate::fixture::{agent, completed, world, world_with};
@@ -17,13 +17,16 @@ async fn after_the_last_step_the_loop_says_so_and_stops() {
     assert_eq!(world.model.requests().len(), 10);
     assert_eq!(world.results().len(), 10);
     assert_eq!(results::MAX_STEPS, "[Max tool iterations reached]");
-    let Event::ModelOutputCompleted { message, stop_reason, .. } = world.last("model_output_completed")
+    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) =
+        world.last("model_output_completed")
     else {
         unreachable!()
     };
     assert_eq!((message.role, message.text().as_str()), (Role::Assistant, results::MAX_STEPS));
     assert_eq!(stop_reason, "max_steps");
-    let Event::TurnCompleted { stop_reason, .. } = world.last("turn_completed") else { unreachable!() };
+    let Event::Turn(TurnEvent::Completed { stop_reason, .. }) = world.last("turn_completed") else {
+        unreachable!()
+    };
     assert_eq!(stop_reason, "max_steps");
 }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 use ostler_agent_native::NativeAgent;
 use ostler_models::{Model, ModelError, ModelEvent};
 use ostler_testing::model::{Cue, ScriptedModel, call, text};
-use ostler_types::{Change, Effort, Event, Message, Part, ResolvedBy, ToolCall, ToolCallId, Usage};
+use ostler_types::{
+    Change, Effort, Event, Message, Part, ResolvedBy, StepEvent, ToolCall, ToolCallId, Usage,
+};
 use serde_json::json;
 
 use crate::fixture::{World, completed, said, stop, world};
@@ -35,7 +37,7 @@ fn broken(code: &'static str) -> Vec<Cue> {
 }
 
 fn who(event: &Event) -> Option<String> {
-    if let Event::UsageRecorded { model, .. } = event { Some(model.clone()) } else { None }
+    if let Event::Step(StepEvent::UsageRecorded { model, .. }) = event { Some(model.clone()) } else { None }
 }
 
 #[tokio::test]
@@ -47,7 +49,9 @@ async fn a_model_that_cannot_begin_hands_over_and_says_so() {
     ];
     let world = with_fallbacks(vec![broken("overloaded")], vec![("other:one", vec![answer])]);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", None)));
-    let Event::ModelResolved { resolution } = world.last("model_resolved") else { unreachable!() };
+    let Event::Step(StepEvent::ModelResolved { resolution }) = world.last("model_resolved") else {
+        unreachable!()
+    };
     assert_eq!((resolution.model.as_str(), resolution.reason), ("other:one", ResolvedBy::Failover));
     assert_eq!(resolution.instead_of.as_deref(), Some("scripted:model"));
     assert_eq!(resolution.error.map(|error| error.code).as_deref(), Some("overloaded"));
@@ -107,7 +111,9 @@ async fn a_wait_is_recorded_for_clients_to_show() {
     let waiting = Cue::Event(ModelEvent::Waiting { attempt: 1, attempts: 4, wait, error });
     let world = world([vec![waiting, said("ok"), stop()]]);
     world.ask("go").await.unwrap();
-    let Event::ModelWaiting { model, attempt, attempts, wait_ms, error } = world.last("model_waiting") else {
+    let Event::Step(StepEvent::ModelWaiting { model, attempt, attempts, wait_ms, error }) =
+        world.last("model_waiting")
+    else {
         unreachable!()
     };
     assert_eq!((model.as_str(), attempt, attempts, wait_ms), ("scripted:model", 1, 4, 1500));

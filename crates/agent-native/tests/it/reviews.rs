@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use ostler_testing::model::{Cue, call, text};
-use ostler_types::{Event, Moment, PatchReviewMode, RejectedFile, ReviewAnswer, Verdict};
+use ostler_types::{Event, Moment, PatchReviewMode, RejectedFile, ReviewAnswer, Verdict, WorkspaceEvent};
 use serde_json::json;
 
 use crate::checkpoints::{Kept, give_store, kept, moments, write};
@@ -27,7 +27,9 @@ async fn what_the_user_wrote_while_a_review_waited_is_not_put_back() {
     fs::write(world.workspace.path().join("a"), "old").unwrap();
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
-    let Event::PatchReviewRequested { checkpoint_id, .. } = world.last("patch_review_requested") else {
+    let Event::Workspace(WorkspaceEvent::PatchReviewRequested { checkpoint_id, .. }) =
+        world.last("patch_review_requested")
+    else {
         unreachable!()
     };
     assert!(checkpoint_id.is_some(), "what is shown is named");
@@ -90,7 +92,9 @@ async fn what_is_written_after_the_change_was_shown_is_shown_too() {
     let turn = world.begin("go");
     for review in 1..=4 {
         world.host.recorded("patch_review_requested", review).await;
-        let Event::PatchReviewRequested { files, .. } = world.last("patch_review_requested") else {
+        let Event::Workspace(WorkspaceEvent::PatchReviewRequested { files, .. }) =
+            world.last("patch_review_requested")
+        else {
             unreachable!()
         };
         assert_eq!(files.len(), review, "{files:?}");
@@ -110,7 +114,9 @@ async fn a_change_that_cannot_be_shown_is_asked_about_and_the_end_says_so() {
     fs::remove_dir_all(store.path().join("tmp")).unwrap();
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
-    let Event::PatchReviewRequested { files, note, .. } = world.last("patch_review_requested") else {
+    let Event::Workspace(WorkspaceEvent::PatchReviewRequested { files, note, .. }) =
+        world.last("patch_review_requested")
+    else {
         unreachable!()
     };
     assert!(files.is_empty() && note.is_some(), "{note:?}");

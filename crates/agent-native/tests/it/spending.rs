@@ -3,7 +3,7 @@
 use ostler_models::{ModelError, ModelEvent};
 use ostler_testing::host::{TurnHost, answered};
 use ostler_testing::model::{Cue, calls, text};
-use ostler_types::{Budget, ChildOutcome, Event, NewSession, Policy, Role, Usage, results};
+use ostler_types::{Budget, ChildOutcome, Event, NewSession, Policy, Role, StepEvent, Usage, results};
 use serde_json::json;
 
 use crate::fixture::{World, completed, said, world};
@@ -23,7 +23,7 @@ fn with_budget(budget: Budget, answers: Vec<Vec<Cue>>) -> World {
 
 fn recorded(world: &World) -> Vec<(u64, u64, bool)> {
     let usage = |event| match event {
-        Event::UsageRecorded { usage, message_id, .. } => {
+        Event::Step(StepEvent::UsageRecorded { usage, message_id, .. }) => {
             Some((usage.input_tokens, usage.output_tokens, message_id.is_some()))
         }
         _ => None,

@@ -4,8 +4,8 @@ use ostler_agent::WorktreeEnd;
 use ostler_testing::host::{TurnHost, answered, child_failed};
 use ostler_testing::model::{calls, text};
 use ostler_types::{
-    Budget, ChildOutcome, ChildStatus, Event, Moment, NewSession, PatchReviewMode, Policy, ToolKind, Usage,
-    Verdict,
+    ApprovalEvent, Budget, ChildOutcome, ChildStatus, Event, Moment, NewSession, PatchReviewMode, Policy,
+    ToolKind, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -192,7 +192,9 @@ async fn it_asks_nobody_by_itself_but_merging_does() {
     world.bench.open("on");
     for (number, call) in ["c2", "c3"].into_iter().enumerate() {
         world.host.recorded("approval_requested", number + 1).await;
-        let Event::ApprovalRequested { kind, summary, .. } = world.last("approval_requested") else {
+        let Event::Approval(ApprovalEvent::Requested { kind, summary, .. }) =
+            world.last("approval_requested")
+        else {
             unreachable!()
         };
         assert_eq!(kind, ToolKind::Write);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ostler_testing::model::{Cue, call, text};
 use ostler_turn_care::{Baselines, SettingsChecks, WorkspaceChecks};
-use ostler_types::{Event, Policy, Role, ToolKind};
+use ostler_types::{Event, Policy, Role, ToolKind, TurnEvent, WorkspaceEvent};
 use serde_json::json;
 
 use crate::fixture::{World, completed, world_with};
@@ -25,13 +25,17 @@ fn write(id: &str, path: &str) -> Vec<Cue> {
 async fn a_change_that_holds_is_verified() {
     let world = checked(&["true", "test -f a"], 3, vec![write("c1", "a"), text("done")]);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
-    let Event::VerificationCompleted { round, ok, results } = world.last("verification_completed") else {
+    let Event::Workspace(WorkspaceEvent::VerificationCompleted { round, ok, results }) =
+        world.last("verification_completed")
+    else {
         unreachable!()
     };
     assert_eq!((round, ok), (1, true));
     let codes: Vec<_> = results.iter().map(|result| (result.command.as_str(), result.exit_code)).collect();
     assert_eq!(codes, [("true", Some(0)), ("test -f a", Some(0))]);
-    let Event::TurnCompleted { verified, .. } = world.last("turn_completed") else { unreachable!() };
+    let Event::Turn(TurnEvent::Completed { verified, .. }) = world.last("turn_completed") else {
+        unreachable!()
+    };
     assert_eq!(verified, Some(true));
 }
 
@@ -46,7 +50,11 @@ async fn a_failure_goes_back_to_the_model_and_can_be_mended() {
     assert!(feedback.text().contains("b is missing"), "{}", feedback.text());
     assert!(feedback.text().contains("exited with 3"), "{}", feedback.text());
     assert!(feedback.text().contains("round 1 of 3"), "{}", feedback.text());
-    let Event::VerificationStarted { round, .. } = world.last("verification_started") else { unreachable!() };
+    let Event::Workspace(WorkspaceEvent::VerificationStarted { round, .. }) =
+        world.last("verification_started")
+    else {
+        unreachable!()
+    };
     assert_eq!((round, world.count("verification_completed")), (2, 2));
     assert!(world.host.conversation().iter().any(|message| message.id == feedback.id));
 }
@@ -131,7 +139,9 @@ async fn a_workspace_says_how_it_is_checked_once_it_is_trusted() {
     std::fs::write(world.workspace.path().join("Makefile"), makefile).unwrap();
     world.host.trust(true);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
-    let Event::VerificationCompleted { results, .. } = world.last("verification_completed") else {
+    let Event::Workspace(WorkspaceEvent::VerificationCompleted { results, .. }) =
+        world.last("verification_completed")
+    else {
         unreachable!()
     };
     assert_eq!(results[0].command, "make test");
@@ -142,7 +152,9 @@ async fn a_workspace_says_how_it_is_checked_once_it_is_trusted() {
     std::fs::write(world.workspace.path().join("AGENTS.md"), agents).unwrap();
     world.host.trust(true);
     world.ask("go").await.unwrap();
-    let Event::VerificationStarted { commands, .. } = world.last("verification_started") else {
+    let Event::Workspace(WorkspaceEvent::VerificationStarted { commands, .. }) =
+        world.last("verification_started")
+    else {
         unreachable!()
     };
     assert_eq!(commands, ["test -f a", "test -d ."]);
@@ -214,7 +226,9 @@ async fn the_lines_that_are_run_are_those_of_the_start() {
     let answers = vec![put("c1", "AGENTS.md", changed), put("c2", "a", ""), text("done")];
     let world = trusted(&[("AGENTS.md", agents)], answers);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
-    let Event::VerificationStarted { commands, .. } = world.last("verification_started") else {
+    let Event::Workspace(WorkspaceEvent::VerificationStarted { commands, .. }) =
+        world.last("verification_started")
+    else {
         unreachable!()
     };
     assert_eq!(commands, ["test -f a"]);

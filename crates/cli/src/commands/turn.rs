@@ -9,7 +9,10 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use ostler_client::{Approve, Client, ClientError, EventLine, EventStream};
 use ostler_line_framing::{FramedLine, LineReader};
-use ostler_types::{Cost, Event, Failure, MessageId, Record, SessionId, ToolCallId, TurnId, Usage, Verdict};
+use ostler_types::{
+    ApprovalEvent, ChildEvent, Cost, Event, Failure, MessageEvent, MessageId, Record, SessionId, StepEvent,
+    ToolCallId, TurnEvent, TurnId, Usage, Verdict, WorkspaceEvent,
+};
 use tokio::io::Stdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
@@ -188,34 +191,41 @@ impl<'a> Turn<'a> {
             return Ok(None);
         }
         match record.event {
-            Event::TurnStarted { .. } => self.started = true,
-            Event::ModelOutputCompleted { message, .. } => {
+            Event::Turn(TurnEvent::Started { .. }) => self.started = true,
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
                 let text = message.text();
                 if !text.trim().is_empty() {
                     self.answer = text;
                 }
             }
-            Event::UsageRecorded { usage, .. } => self.spend(usage),
-            Event::SubagentCompleted { outcome, .. } => self.spend(outcome.usage),
-            Event::ApprovalRequested { tool_call, summary, child, .. } => {
+            Event::Step(StepEvent::UsageRecorded { usage, .. }) => self.spend(usage),
+            Event::Child(ChildEvent::Completed { outcome, .. }) => self.spend(outcome.usage),
+            Event::Approval(ApprovalEvent::Requested { tool_call, summary, child, .. }) => {
                 let turn_id = child.map_or(self.turn_id, |child| child.turn_id);
                 self.asked(Question { turn_id, tool_call_id: tool_call.id, summary }).await?;
             }
-            Event::PatchReviewRequested { tool_call_id, files, waits: true, more, .. } => {
+            Event::Workspace(WorkspaceEvent::PatchReviewRequested {
+                tool_call_id,
+                files,
+                waits: true,
+                more,
+                ..
+            }) => {
                 let summary = format!("keep the change of {} files", files.len() as u64 + more);
                 self.asked(Question { turn_id: self.turn_id, tool_call_id, summary }).await?;
             }
-            Event::ApprovalGranted { tool_call_id, child, .. }
-            | Event::ApprovalDenied { tool_call_id, child, .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool_call_id, child, .. })
+            | Event::Approval(ApprovalEvent::Denied { tool_call_id, child, .. }) => {
                 // Somebody answered, here or elsewhere.
                 let turn_id = child.map_or(self.turn_id, |child| child.turn_id);
                 self.settle(turn_id, &tool_call_id);
             }
-            Event::MessageWithdrawn { by, .. } | Event::TurnCanceled { by, .. } => {
+            Event::Message(MessageEvent::Withdrawn { by, .. })
+            | Event::Turn(TurnEvent::Canceled { by, .. }) => {
                 return Ok(Some(self.canceled(&by)));
             }
-            Event::TurnCompleted { .. } => return Ok(Some(self.completed())),
-            Event::TurnFailed { error, .. } => return Ok(Some(self.failed(&error))),
+            Event::Turn(TurnEvent::Completed { .. }) => return Ok(Some(self.completed())),
+            Event::Turn(TurnEvent::Failed { error, .. }) => return Ok(Some(self.failed(&error))),
             _ => {}
         }
         Ok(None)

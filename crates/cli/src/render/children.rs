@@ -1,7 +1,7 @@
 //! Draws what a session hears of the sessions that it has started, and of its own conversation getting
 //! shorter: a line each. The rest of a child's work is drawn by whoever attaches to the child.
 
-use ostler_types::{ChildOutcome, ChildStatus, Compaction, CompactionTrigger, Event};
+use ostler_types::{AgentEvent, ChildEvent, ChildOutcome, ChildStatus, Compaction, CompactionTrigger, Event};
 
 use super::clean::in_one_line;
 use super::style::Paint;
@@ -12,7 +12,7 @@ impl Renderer {
     /// A child that began or ended, or a conversation that was made shorter.
     pub(super) fn child(&mut self, event: &Event, out: &mut String) {
         match event {
-            Event::SubagentStarted { session_id, subtask, description, background, .. } => {
+            Event::Child(ChildEvent::Started { session_id, subtask, description, background, .. }) => {
                 let how = if *background { " in the background" } else { "" };
                 let what = match subtask {
                     Some(subtask) if subtask != description => format!("{subtask}: {description}"),
@@ -25,13 +25,15 @@ impl Renderer {
                 );
                 self.children.insert(*session_id, subtask.clone().unwrap_or(what));
             }
-            Event::SubagentCompleted { session_id, outcome } => {
+            Event::Child(ChildEvent::Completed { session_id, outcome }) => {
                 let (paint, line) = ended(outcome);
                 // Whoever attaches late has not seen it begin.
                 let name = self.children.remove(session_id).unwrap_or_else(|| session_id.to_string());
                 self.line(paint, &format!("  ⑂ {} {line}", in_one_line(&name, LINE_WIDTH)), out);
             }
-            Event::ContextCompacted { compaction } => self.line(Paint::Dim, &shortened(compaction), out),
+            Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
+                self.line(Paint::Dim, &shortened(compaction), out)
+            }
             _ => {}
         }
     }

@@ -1,6 +1,9 @@
 //! A record in one line, for `logs` and `watch`: its place, its time, its name and what it is about.
 
-use ostler_types::{Event, Message, Record, Role, Rule, ToolCall, Usage};
+use ostler_types::{
+    AgentEvent, ApprovalEvent, CallEvent, ChildEvent, Event, Message, MessageEvent, Record, Role, Rule,
+    SessionEvent, StepEvent, ToolCall, TurnEvent, Usage, WorkspaceEvent,
+};
 
 use super::clean::in_one_line;
 use super::words::{duration, money, with_reason};
@@ -25,20 +28,24 @@ pub fn about(event: &Event) -> String {
 
 fn words(event: &Event) -> String {
     match event {
-        Event::SessionCreated { session } | Event::SessionUpdated { session } => {
+        Event::Session(SessionEvent::Created { session })
+        | Event::Session(SessionEvent::Updated { session }) => {
             format!("{} with {} in {}", session.agent, session.model, session.workspace_path)
         }
-        Event::SessionCompleted { by } => format!("closed by {by}"),
-        Event::SessionFailed { error } | Event::TurnFailed { error, .. } => error.message.clone(),
-        Event::SessionCanceled { by, reason } | Event::TurnCanceled { by, reason } => {
+        Event::Session(SessionEvent::Completed { by }) => format!("closed by {by}"),
+        Event::Session(SessionEvent::Failed { error }) | Event::Turn(TurnEvent::Failed { error, .. }) => {
+            error.message.clone()
+        }
+        Event::Session(SessionEvent::Canceled { by, reason })
+        | Event::Turn(TurnEvent::Canceled { by, reason }) => {
             with_reason(&format!("by {by}"), reason.as_deref())
         }
-        Event::MessageAdded { message, .. } => said(message),
-        Event::MessageQueued { queued, .. } => said(&queued.message),
-        Event::MessageWithdrawn { by, .. } => format!("by {by}"),
-        Event::TurnStarted { model, .. } => model.clone(),
-        Event::TurnRetried { retry_of } => retry_of.to_string(),
-        Event::TurnCompleted { usage, verified, verification, .. } => {
+        Event::Message(MessageEvent::Added { message, .. }) => said(message),
+        Event::Message(MessageEvent::Queued { queued, .. }) => said(&queued.message),
+        Event::Message(MessageEvent::Withdrawn { by, .. }) => format!("by {by}"),
+        Event::Turn(TurnEvent::Started { model, .. }) => model.clone(),
+        Event::Turn(TurnEvent::Retried { retry_of }) => retry_of.to_string(),
+        Event::Turn(TurnEvent::Completed { usage, verified, verification, .. }) => {
             let verified = match (verification, verified) {
                 (Some(said), _) => format!(", {said}"),
                 (None, Some(true)) => ", verified".to_owned(),
@@ -47,62 +54,67 @@ fn words(event: &Event) -> String {
             };
             spent(usage) + &verified
         }
-        Event::ModelResolved { resolution } => format!("{}: {}", resolution.model, resolution.detail),
-        Event::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
+        Event::Step(StepEvent::ModelResolved { resolution }) => {
+            format!("{}: {}", resolution.model, resolution.detail)
+        }
+        Event::Step(StepEvent::ModelWaiting { model, attempt, attempts, wait_ms, error }) => {
             let again = format!("{model} again in {} ({attempt} of {attempts})", duration(*wait_ms));
             with_reason(&again, Some(&error.message))
         }
-        Event::UsageRecorded { model, usage, .. } => format!("{model}: {}", spent(usage)),
-        Event::ReasoningCompleted { bytes, .. } => format!("{bytes} bytes"),
-        Event::ModelOutputCompleted { message, .. } => said(message),
-        Event::AgentUpdated { .. } | Event::ToolBatchCompleted {} => String::new(),
-        Event::ContextCompacted { compaction } => {
+        Event::Step(StepEvent::UsageRecorded { model, usage, .. }) => format!("{model}: {}", spent(usage)),
+        Event::Step(StepEvent::ReasoningCompleted { bytes, .. }) => format!("{bytes} bytes"),
+        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => said(message),
+        Event::Agent(AgentEvent::Updated { .. }) | Event::Call(CallEvent::BatchCompleted { .. }) => {
+            String::new()
+        }
+        Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
             format!("from about {} to {} tokens", compaction.tokens_before, compaction.tokens_after)
         }
-        Event::SubagentStarted { session_id, description, .. } => format!("{description}  {session_id}"),
-        Event::SubagentCompleted { session_id, outcome } => with_reason(
+        Event::Child(ChildEvent::Started { session_id, description, .. }) => {
+            format!("{description}  {session_id}")
+        }
+        Event::Child(ChildEvent::Completed { session_id, outcome }) => with_reason(
             &format!("{:?}  {session_id}", outcome.status).to_lowercase(),
             outcome.error.as_deref(),
         ),
-        Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolCallStarted { .. }
-        | Event::ToolCallCompleted { .. }
-        | Event::ApprovalRequested { .. }
-        | Event::ApprovalGranted { .. }
-        | Event::ApprovalDenied { .. }
-        | Event::CheckpointCreated { .. }
-        | Event::CheckpointFailed { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationStarted { .. }
-        | Event::VerificationCompleted { .. } => of_tools(event),
+        Event::Call(
+            CallEvent::BatchStarted { .. }
+            | CallEvent::BatchHalted { .. }
+            | CallEvent::Started { .. }
+            | CallEvent::Completed { .. },
+        )
+        | Event::Approval(_)
+        | Event::Workspace(_) => of_tools(event),
     }
 }
 
 /// What is about tools, and about what they have changed.
 fn of_tools(event: &Event) -> String {
     match event {
-        Event::ToolBatchStarted { tool_calls, parallel } => {
+        Event::Call(CallEvent::BatchStarted { tool_calls, parallel }) => {
             format!("{} calls{}", tool_calls.len(), if *parallel { ", side by side" } else { "" })
         }
-        Event::ToolBatchHalted { tool_call_id } => tool_call_id.to_string(),
-        Event::ToolCallStarted { tool_call, .. } => call(tool_call),
-        Event::ToolCallCompleted { tool_call, tool_result, duration_ms, .. } => {
+        Event::Call(CallEvent::BatchHalted { tool_call_id }) => tool_call_id.to_string(),
+        Event::Call(CallEvent::Started { tool_call, .. }) => call(tool_call),
+        Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, .. }) => {
             let outcome = if tool_result.ok { "ok" } else { "failed" };
             format!("{}: {outcome} ({})", tool_call.name, duration(*duration_ms))
         }
-        Event::ApprovalRequested { tool_call, summary, .. } => {
+        Event::Approval(ApprovalEvent::Requested { tool_call, summary, .. }) => {
             format!("{} {}: {summary}", tool_call.id, tool_call.name)
         }
-        Event::ApprovalGranted { tool, by, reason, .. } | Event::ApprovalDenied { tool, by, reason, .. } => {
+        Event::Approval(ApprovalEvent::Granted { tool, by, reason, .. })
+        | Event::Approval(ApprovalEvent::Denied { tool, by, reason, .. }) => {
             with_reason(&format!("{tool} by {by}"), reason.as_deref())
         }
-        Event::CheckpointCreated { files, .. } => format!("{files} files"),
-        Event::CheckpointFailed { reason, .. } => reason.clone(),
-        Event::PatchReviewRequested { files, more, .. } => format!("{} files", files.len() as u64 + more),
-        Event::VerificationStarted { commands, .. } => commands.join("; "),
-        Event::VerificationCompleted { ok: true, .. } => "ok".to_owned(),
-        Event::VerificationCompleted { results, .. } => {
+        Event::Workspace(WorkspaceEvent::CheckpointCreated { files, .. }) => format!("{files} files"),
+        Event::Workspace(WorkspaceEvent::CheckpointFailed { reason, .. }) => reason.clone(),
+        Event::Workspace(WorkspaceEvent::PatchReviewRequested { files, more, .. }) => {
+            format!("{} files", files.len() as u64 + more)
+        }
+        Event::Workspace(WorkspaceEvent::VerificationStarted { commands, .. }) => commands.join("; "),
+        Event::Workspace(WorkspaceEvent::VerificationCompleted { ok: true, .. }) => "ok".to_owned(),
+        Event::Workspace(WorkspaceEvent::VerificationCompleted { results, .. }) => {
             let failed = results.iter().find(|result| result.exit_code != Some(0));
             failed.map_or_else(|| "failed".to_owned(), |failed| format!("failed: {}", failed.command))
         }

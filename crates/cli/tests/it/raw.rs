@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use ostler_client::{Client, CreateSession, SendMessage, UpdateSession};
-use ostler_types::{Event, Record, SessionId};
+use ostler_types::{Event, Record, SessionId, StepEvent};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -54,7 +54,9 @@ async fn turn(client: &Client, id: SessionId, prompt: &str) -> Vec<Event> {
 /// What the model said in a turn, calls included, message by message.
 fn said(events: &[Event]) -> Vec<Value> {
     let parts = |event: &Event| match event {
-        Event::ModelOutputCompleted { message, .. } => Some(serde_json::to_value(&message.parts).unwrap()),
+        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+            Some(serde_json::to_value(&message.parts).unwrap())
+        }
         _ => None,
     };
     events.iter().filter_map(parts).collect()

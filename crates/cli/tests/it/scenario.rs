@@ -5,7 +5,9 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 use ostler_client::{Approve, Client, ClientError, CreateSession, EventStream, SendMessage};
-use ostler_types::{Event, Record, SessionId, State, TurnId, Verdict};
+use ostler_types::{
+    ApprovalEvent, CallEvent, Event, Record, SessionId, State, StepEvent, TurnEvent, TurnId, Verdict,
+};
 
 /// Reads a file, then runs a command that leaves a line behind each time that it runs.
 const PROMPT: &str = "read README.md and then run `echo once >> runs.txt`";
@@ -49,7 +51,7 @@ async fn finish(
         let record: Record = serde_json::from_str(&line.raw).unwrap();
         told.records.insert(seq, line.raw);
         match record.event {
-            Event::ApprovalRequested { tool_call, .. } => {
+            Event::Approval(ApprovalEvent::Requested { tool_call, .. }) => {
                 let turn_id = record.turn_id.unwrap();
                 let tool_call_id = tool_call.id;
                 let answer = Approve {
@@ -63,7 +65,9 @@ async fn finish(
                 client.approve(id, &answer).await?;
                 told.approved = true;
             }
-            Event::TurnCompleted { .. } | Event::TurnFailed { .. } | Event::TurnCanceled { .. } => {
+            Event::Turn(
+                TurnEvent::Completed { .. } | TurnEvent::Failed { .. } | TurnEvent::Canceled { .. },
+            ) => {
                 return Ok(());
             }
             _ => {}
@@ -146,12 +150,16 @@ pub(crate) async fn export(client: &Client, id: SessionId) -> Vec<String> {
 
 fn calls(records: &[Record]) -> usize {
     let messages = records.iter().filter_map(|record| match &record.event {
-        Event::ModelOutputCompleted { message, .. } => Some(message),
+        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => Some(message),
         _ => None,
     });
     messages.map(|message| message.tool_calls().count()).sum()
 }
 
 fn started(record: &Record) -> Option<&str> {
-    if let Event::ToolCallStarted { tool_call, .. } = &record.event { Some(&tool_call.id.0) } else { None }
+    if let Event::Call(CallEvent::Started { tool_call, .. }) = &record.event {
+        Some(&tool_call.id.0)
+    } else {
+        None
+    }
 }

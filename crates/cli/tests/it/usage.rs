@@ -6,7 +6,7 @@ use std::process::Output;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use ostler_client::UsageTable;
-use ostler_types::{Event, Record, SessionView};
+use ostler_types::{Event, Record, SessionView, StepEvent};
 
 use crate::process::binary;
 
@@ -40,8 +40,10 @@ fn what_a_run_took_is_shown_by_local_day_and_by_everything_else() {
 
     let ran = stdout(&ostler(&data, &["run", "--json", "--model", "demo:demo", "say hello there"]));
     let records: Vec<Record> = ran.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let uses: Vec<&Record> =
-        records.iter().filter(|record| matches!(record.event, Event::UsageRecorded { .. })).collect();
+    let uses: Vec<&Record> = records
+        .iter()
+        .filter(|record| matches!(record.event, Event::Step(StepEvent::UsageRecorded { .. })))
+        .collect();
     assert!(!uses.is_empty(), "{ran}");
     let id = records[0].session_id.to_string();
     let view: SessionView =

@@ -15,8 +15,9 @@ use ostler_acp::{to_commands, to_stop_reason};
 use ostler_engine::{DeltaLine, Engine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    AgentState, ChildCall, Cost, Delta, DeltaKind, Event, Message, MessageId, PATCH_REVIEW, Part, Record,
-    Role, SessionId, SessionView, ToolCall, ToolCallId, ToolKind, TurnId,
+    AgentEvent, AgentState, ApprovalEvent, CallEvent, ChildCall, ChildEvent, Cost, Delta, DeltaKind, Event,
+    Message, MessageEvent, MessageId, PATCH_REVIEW, Part, Record, Role, SessionEvent, SessionId, SessionView,
+    StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, WorkspaceEvent,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -160,31 +161,39 @@ impl Translator {
         let Record { seq, turn_id, event, .. } = record;
         let is_past = seq <= self.history;
         match event {
-            Event::MessageAdded { message, .. } => self.said(&message, is_past, out),
-            Event::ModelOutputCompleted { message, .. } => self.answered(turn_id, &message, out),
-            Event::TurnStarted { purpose, .. } => self.plan_begins(&purpose, out),
-            Event::UsageRecorded { model, message_id, usage } => {
+            Event::Message(MessageEvent::Added { message, .. }) => self.said(&message, is_past, out),
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+                self.answered(turn_id, &message, out)
+            }
+            Event::Turn(TurnEvent::Started { purpose, .. }) => self.plan_begins(&purpose, out),
+            Event::Step(StepEvent::UsageRecorded { model, message_id, usage }) => {
                 self.used(&model, message_id.is_some(), &usage, out);
             }
-            Event::ToolCallStarted { tool_call, kind } => self.started(turn_id, &tool_call, kind, out),
-            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+            Event::Call(CallEvent::Started { tool_call, kind }) => {
+                self.started(turn_id, &tool_call, kind, out)
+            }
+            Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
                 self.completed(turn_id, tool_call, &tool_result, out);
             }
-            Event::VerificationStarted { round, commands } => self.checks(turn_id, round, &commands, out),
-            Event::VerificationCompleted { round, ok, results } => {
+            Event::Workspace(WorkspaceEvent::VerificationStarted { round, commands }) => {
+                self.checks(turn_id, round, &commands, out)
+            }
+            Event::Workspace(WorkspaceEvent::VerificationCompleted { round, ok, results }) => {
                 self.checked(turn_id, round, ok, &results, out);
             }
-            Event::SubagentStarted { session_id, subtask, .. } => {
+            Event::Child(ChildEvent::Started { session_id, subtask, .. }) => {
                 self.child_started(session_id, subtask.as_deref(), out);
             }
-            Event::SubagentCompleted { session_id, .. } => self.child_ended(session_id, out),
-            Event::AgentUpdated { agent } => {
+            Event::Child(ChildEvent::Completed { session_id, .. }) => self.child_ended(session_id, out),
+            Event::Agent(AgentEvent::Updated { agent }) => {
                 self.begin(&agent, out);
                 if !is_past {
                     notes.push(Note::AgentChanged(Box::new(agent)));
                 }
             }
-            Event::SessionUpdated { session } if !is_past => notes.push(Note::Changed(Box::new(session))),
+            Event::Session(SessionEvent::Updated { session }) if !is_past => {
+                notes.push(Note::Changed(Box::new(session)))
+            }
             other => notes.extend(self.note(turn_id, other, is_past, out)),
         }
     }
@@ -198,13 +207,17 @@ impl Translator {
         out: &mut Vec<u8>,
     ) -> Option<Note> {
         match event {
-            Event::TurnCompleted { stop_reason, .. } => {
+            Event::Turn(TurnEvent::Completed { stop_reason, .. }) => {
                 self.end(turn_id, TurnEnd::Stopped(to_stop_reason(&stop_reason)))
             }
-            Event::TurnCanceled { .. } => self.end(turn_id, TurnEnd::Stopped(StopReason::Cancelled)),
-            Event::TurnFailed { error, .. } => self.end(turn_id, TurnEnd::Failed(error)),
-            Event::MessageWithdrawn { .. } => turn_id.map(Note::TurnDropped),
-            Event::ApprovalRequested { tool_call, kind, summary, options, child, .. } => {
+            Event::Turn(TurnEvent::Canceled { .. }) => {
+                self.end(turn_id, TurnEnd::Stopped(StopReason::Cancelled))
+            }
+            Event::Turn(TurnEvent::Failed { error, .. }) => self.end(turn_id, TurnEnd::Failed(error)),
+            Event::Message(MessageEvent::Withdrawn { .. }) => turn_id.map(Note::TurnDropped),
+            Event::Approval(ApprovalEvent::Requested {
+                tool_call, kind, summary, options, child, ..
+            }) => {
                 if child.is_none() {
                     self.announce(turn_id, &tool_call, kind, out);
                 }
@@ -212,7 +225,13 @@ impl Translator {
                 let question = Question { key, tool_call, kind, summary, options, review: None };
                 (!is_past).then(|| Note::Asked(Box::new(question)))
             }
-            Event::PatchReviewRequested { tool_call_id, files, waits: true, note, .. } if !is_past => {
+            Event::Workspace(WorkspaceEvent::PatchReviewRequested {
+                tool_call_id,
+                files,
+                waits: true,
+                note,
+                ..
+            }) if !is_past => {
                 let key = self.key(turn_id, None, tool_call_id.clone())?;
                 let tool_call =
                     ToolCall { id: tool_call_id, name: PATCH_REVIEW.to_owned(), input: Value::Null };
@@ -221,38 +240,18 @@ impl Translator {
                 let question = Question { key, tool_call, kind: ToolKind::Write, summary, options, review };
                 Some(Note::Asked(Box::new(question)))
             }
-            Event::ApprovalGranted { tool_call_id, child, .. }
-            | Event::ApprovalDenied { tool_call_id, child, .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool_call_id, child, .. })
+            | Event::Approval(ApprovalEvent::Denied { tool_call_id, child, .. }) => {
                 self.key(turn_id, child.as_ref(), tool_call_id).map(Note::Answered)
             }
-            Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionCompleted { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageAdded { .. }
-            | Event::MessageQueued { .. }
-            | Event::TurnStarted { .. }
-            | Event::TurnRetried { .. }
-            | Event::ModelResolved { .. }
-            | Event::ModelWaiting { .. }
-            | Event::UsageRecorded { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ModelOutputCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted {}
-            | Event::ToolCallStarted { .. }
-            | Event::ToolCallCompleted { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::CheckpointFailed { .. }
-            | Event::PatchReviewRequested { .. }
-            | Event::VerificationStarted { .. }
-            | Event::VerificationCompleted { .. }
-            | Event::ContextCompacted { .. }
-            | Event::AgentUpdated { .. }
-            | Event::SubagentStarted { .. }
-            | Event::SubagentCompleted { .. } => None,
+            Event::Session(_)
+            | Event::Message(MessageEvent::Added { .. } | MessageEvent::Queued { .. })
+            | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
+            | Event::Step(_)
+            | Event::Call(_)
+            | Event::Workspace(_)
+            | Event::Agent(_)
+            | Event::Child(_) => None,
         }
     }
 

@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    CallName, ChildCall, Delta, DeltaKind, Event, EventName, FileChange, Message, MessageId, PATCH_REVIEW,
-    Part, PendingApproval, Record, ToolCall, ToolCallId, ToolResult, TurnId, Usage, unseen,
+    ApprovalEvent, CallEvent, CallName, ChildCall, Delta, DeltaKind, Event, EventName, FileChange, Message,
+    MessageEvent, MessageId, PATCH_REVIEW, Part, PendingApproval, Record, StepEvent, ToolCall, ToolCallId,
+    ToolResult, TurnEvent, TurnId, Usage, WorkspaceEvent, unseen,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -52,7 +53,7 @@ pub(super) fn finished(item: &Item) -> Finished {
     match line.name() {
         Some(name) if name.ends_turn() => Finished::All,
         Some(EventName::ModelOutputCompleted) => match line.record().map(|record| record.event) {
-            Ok(Event::ModelOutputCompleted { message, .. }) => Finished::Message(message.id),
+            Ok(Event::Step(StepEvent::ModelOutputCompleted { message, .. })) => Finished::Message(message.id),
             Ok(_) | Err(_) => Finished::Nothing,
         },
         _ => Finished::Nothing,
@@ -120,7 +121,7 @@ fn records(line: &Line, place: &mut Place, usage: Option<Usage>) -> Vec<Entry> {
     };
     let Record { seq, turn_id, event, .. } = record;
     let Some(turn_id) = turn_id.or_else(|| turn_of_child(&event)) else { return Vec::new() };
-    if let Event::ModelOutputCompleted { message, .. } = &event {
+    if let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &event {
         return rest_of(message, turn_id, place);
     }
     let sent = server_event(turn_id, event, usage);
@@ -130,9 +131,9 @@ fn records(line: &Line, place: &mut Place, usage: Option<Usage>) -> Vec<Entry> {
 /// A session that goes on in the background asks when its parent has no turn.
 fn turn_of_child(event: &Event) -> Option<TurnId> {
     match event {
-        Event::ApprovalRequested { child, .. }
-        | Event::ApprovalGranted { child, .. }
-        | Event::ApprovalDenied { child, .. } => child.as_ref().map(|child| child.turn_id),
+        Event::Approval(ApprovalEvent::Requested { child, .. })
+        | Event::Approval(ApprovalEvent::Granted { child, .. })
+        | Event::Approval(ApprovalEvent::Denied { child, .. }) => child.as_ref().map(|child| child.turn_id),
         _ => None,
     }
 }
@@ -141,30 +142,30 @@ fn turn_of_child(event: &Event) -> Option<TurnId> {
 fn server_event(turn_id: TurnId, event: Event, usage: Option<Usage>) -> Option<ServerEvent<'static>> {
     let run_id = turn_id.uuid();
     Some(match event {
-        Event::TurnCompleted { usage, .. } => {
+        Event::Turn(TurnEvent::Completed { usage, .. }) => {
             ServerEvent::Final { run_id, usage: run_usage(usage), aborted: None }
         }
-        Event::TurnCanceled { .. } | Event::MessageWithdrawn { .. } => {
+        Event::Turn(TurnEvent::Canceled { .. }) | Event::Message(MessageEvent::Withdrawn { .. }) => {
             let usage = run_usage(usage.unwrap_or_default());
             ServerEvent::Final { run_id, usage, aborted: Some(true) }
         }
-        Event::TurnFailed { error, .. } => {
+        Event::Turn(TurnEvent::Failed { error, .. }) => {
             let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
             ServerEvent::Error { run_id, message: error.message + &hint }
         }
-        Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+        Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
             tool_result_event(run_id, tool_call, &tool_result)
         }
-        Event::ApprovalRequested { tool_call, summary, child, .. } => {
+        Event::Approval(ApprovalEvent::Requested { tool_call, summary, child, .. }) => {
             ServerEvent::ApprovalRequest(requested(turn_id, tool_call, summary, child))
         }
-        Event::PatchReviewRequested { tool_call_id, files, waits: true, .. } => {
-            ServerEvent::ApprovalRequest(review_request(turn_id, &tool_call_id, &files))
-        }
-        Event::ApprovalGranted { tool_call_id, by, reason, child, .. } => {
+        Event::Workspace(WorkspaceEvent::PatchReviewRequested {
+            tool_call_id, files, waits: true, ..
+        }) => ServerEvent::ApprovalRequest(review_request(turn_id, &tool_call_id, &files)),
+        Event::Approval(ApprovalEvent::Granted { tool_call_id, by, reason, child, .. }) => {
             resolved(turn_id, &tool_call_id, child, (true, by, reason))
         }
-        Event::ApprovalDenied { tool_call_id, by, reason, child, .. } => {
+        Event::Approval(ApprovalEvent::Denied { tool_call_id, by, reason, child, .. }) => {
             resolved(turn_id, &tool_call_id, child, (false, by, reason))
         }
         other => ServerEvent::Progress { run_id, message: progress(other)? },
@@ -174,46 +175,38 @@ fn server_event(turn_id: TurnId, event: Event, usage: Option<Usage>) -> Option<S
 /// What is said of events that only show that something goes on.
 fn progress(event: Event) -> Option<String> {
     match event {
-        Event::ToolCallStarted { tool_call, .. } => Some(format!("{} is running", tool_call.name)),
-        Event::ModelWaiting { model, wait_ms, error, .. } => {
+        Event::Call(CallEvent::Started { tool_call, .. }) => Some(format!("{} is running", tool_call.name)),
+        Event::Step(StepEvent::ModelWaiting { model, wait_ms, error, .. }) => {
             let seconds = wait_ms.div_ceil(1000);
             Some(format!("{model} is asked again in {seconds} s: {}", error.message))
         }
-        Event::VerificationStarted { commands, .. } => {
+        Event::Workspace(WorkspaceEvent::VerificationStarted { commands, .. }) => {
             Some(format!("the workspace is being checked: {}", commands.join(", ")))
         }
-        Event::SessionCreated { .. }
-        | Event::SessionUpdated { .. }
-        | Event::SessionCompleted { .. }
-        | Event::SessionFailed { .. }
-        | Event::SessionCanceled { .. }
-        | Event::MessageAdded { .. }
-        | Event::MessageQueued { .. }
-        | Event::MessageWithdrawn { .. }
-        | Event::TurnStarted { .. }
-        | Event::TurnRetried { .. }
-        | Event::TurnCompleted { .. }
-        | Event::TurnFailed { .. }
-        | Event::TurnCanceled { .. }
-        | Event::ModelResolved { .. }
-        | Event::UsageRecorded { .. }
-        | Event::ReasoningCompleted { .. }
-        | Event::ModelOutputCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted {}
-        | Event::ToolCallCompleted { .. }
-        | Event::ApprovalRequested { .. }
-        | Event::ApprovalGranted { .. }
-        | Event::ApprovalDenied { .. }
-        | Event::CheckpointCreated { .. }
-        | Event::CheckpointFailed { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationCompleted { .. }
-        | Event::ContextCompacted { .. }
-        | Event::AgentUpdated { .. }
-        | Event::SubagentStarted { .. }
-        | Event::SubagentCompleted { .. } => None,
+        Event::Session(_)
+        | Event::Message(_)
+        | Event::Turn(_)
+        | Event::Step(
+            StepEvent::ModelResolved { .. }
+            | StepEvent::UsageRecorded { .. }
+            | StepEvent::ReasoningCompleted { .. }
+            | StepEvent::ModelOutputCompleted { .. },
+        )
+        | Event::Call(
+            CallEvent::BatchStarted { .. }
+            | CallEvent::BatchHalted { .. }
+            | CallEvent::BatchCompleted { .. }
+            | CallEvent::Completed { .. },
+        )
+        | Event::Approval(_)
+        | Event::Workspace(
+            WorkspaceEvent::CheckpointCreated { .. }
+            | WorkspaceEvent::CheckpointFailed { .. }
+            | WorkspaceEvent::PatchReviewRequested { .. }
+            | WorkspaceEvent::VerificationCompleted { .. },
+        )
+        | Event::Agent(_)
+        | Event::Child(_) => None,
     }
 }
 

@@ -12,7 +12,9 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use ostler_engine::{EngineError, check_attachment_limits};
 use ostler_recorder::import::{Archive, ImportError, Imported, read_ndjson, read_transcript};
-use ostler_types::{Event, NewRecord, NewSession, Record, Refusal, RefusalCode, Session, SessionId, create};
+use ostler_types::{
+    Event, NewRecord, NewSession, Record, Refusal, RefusalCode, Session, SessionEvent, SessionId, create,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::runtime::Handle;
@@ -208,7 +210,11 @@ pub(crate) async fn records_of(
     let now = door.engine.clock().now();
     let new = |Record { ts, turn_id, event, .. }| NewRecord { ts, turn_id, event };
     let mut records: Vec<NewRecord> = imported.records.into_iter().map(new).collect();
-    records.push(NewRecord { ts: now, turn_id: None, event: Event::SessionUpdated { session } });
+    records.push(NewRecord {
+        ts: now,
+        turn_id: None,
+        event: Event::Session(SessionEvent::Updated { session }),
+    });
     Ok(records)
 }
 

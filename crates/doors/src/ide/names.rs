@@ -112,7 +112,11 @@ mod tests {
         let new =
             NewSession { agent: "claude".to_owned(), agent_session_id: Some("a:b:c".to_owned()), ..new };
         let events = ostler_types::create(new).unwrap();
-        let ostler_types::Event::SessionCreated { mut session } = events[0].clone() else { panic!() };
+        let ostler_types::Event::Session(ostler_types::SessionEvent::Created { mut session }) =
+            events[0].clone()
+        else {
+            panic!()
+        };
         assert_eq!(canonical(&session), "claude:a:b:c");
         session.agent_session_id = None;
         assert_eq!(canonical(&session), "claude:00000000-0000-0000-0000-000000000007");

@@ -4,7 +4,10 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 use ostler_engine::{DeltaLine, Item};
-use ostler_types::{Delta, DeltaKind, Event, Failure, Message, MessageId, Record, Role, Session, TurnId};
+use ostler_types::{
+    CallEvent, Delta, DeltaKind, Event, Failure, Message, MessageEvent, MessageId, Record, Role, Session,
+    SessionEvent, StepEvent, TurnEvent, TurnId,
+};
 
 use super::entries::{answered, part_id, said, user};
 use super::frames::{Entry, Frame, time};
@@ -62,46 +65,46 @@ impl Translator {
 
     fn record(&mut self, Record { ts, turn_id, event, .. }: Record, out: &mut Vec<Bytes>) {
         match event {
-            Event::MessageAdded { message, .. } => self.added(&message, out),
-            Event::MessageQueued { queued, .. } => self.added(&queued.message, out),
-            Event::TurnStarted { .. } => (self.text, self.newest) = (None, None),
-            Event::ModelOutputCompleted { message, .. } => self.finished(&message, turn_id, out),
-            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+            Event::Message(MessageEvent::Added { message, .. }) => self.added(&message, out),
+            Event::Message(MessageEvent::Queued { queued, .. }) => self.added(&queued.message, out),
+            Event::Turn(TurnEvent::Started { .. }) => (self.text, self.newest) = (None, None),
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+                self.finished(&message, turn_id, out)
+            }
+            Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
                 let text = tool_result.text();
                 let failed = tool_result.error.as_ref().filter(|_| !tool_result.ok).unwrap_or(&text);
                 let result = if tool_result.ok { Ok(&text) } else { Err(failed) };
                 self.update(answered(turn_id, &tool_call.id, &tool_call.name, result), out);
             }
-            Event::TurnCompleted { .. } => self.end(turn_id, ts, End::Completed, out),
-            Event::TurnCanceled { .. } => self.end(turn_id, ts, End::Canceled, out),
-            Event::TurnFailed { error, .. } => self.end(turn_id, ts, End::Failed(error), out),
-            Event::SessionUpdated { session } => self.updated(&session, out),
-            Event::SessionCreated { .. }
-            | Event::SessionCompleted { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageWithdrawn { .. }
-            | Event::TurnRetried { .. }
-            | Event::ModelResolved { .. }
-            | Event::ModelWaiting { .. }
-            | Event::UsageRecorded { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted {}
-            | Event::ToolCallStarted { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ApprovalGranted { .. }
-            | Event::ApprovalDenied { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::CheckpointFailed { .. }
-            | Event::PatchReviewRequested { .. }
-            | Event::VerificationStarted { .. }
-            | Event::VerificationCompleted { .. }
-            | Event::ContextCompacted { .. }
-            | Event::AgentUpdated { .. }
-            | Event::SubagentStarted { .. }
-            | Event::SubagentCompleted { .. } => {}
+            Event::Turn(TurnEvent::Completed { .. }) => self.end(turn_id, ts, End::Completed, out),
+            Event::Turn(TurnEvent::Canceled { .. }) => self.end(turn_id, ts, End::Canceled, out),
+            Event::Turn(TurnEvent::Failed { error, .. }) => self.end(turn_id, ts, End::Failed(error), out),
+            Event::Session(SessionEvent::Updated { session }) => self.updated(&session, out),
+            Event::Session(
+                SessionEvent::Created { .. }
+                | SessionEvent::Completed { .. }
+                | SessionEvent::Failed { .. }
+                | SessionEvent::Canceled { .. },
+            )
+            | Event::Message(MessageEvent::Withdrawn { .. })
+            | Event::Turn(TurnEvent::Retried { .. })
+            | Event::Step(
+                StepEvent::ModelResolved { .. }
+                | StepEvent::ModelWaiting { .. }
+                | StepEvent::UsageRecorded { .. }
+                | StepEvent::ReasoningCompleted { .. },
+            )
+            | Event::Call(
+                CallEvent::BatchStarted { .. }
+                | CallEvent::BatchHalted { .. }
+                | CallEvent::BatchCompleted { .. }
+                | CallEvent::Started { .. },
+            )
+            | Event::Approval(_)
+            | Event::Workspace(_)
+            | Event::Agent(_)
+            | Event::Child(_) => {}
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) enum ServerFrame<'a> {
         session_id: SessionId,
         /// Counts the events of this session on this wire, from 0.
         event_seq: u64,
-        event: &'a SessionEvent<'a>,
+        event: &'a WireEvent<'a>,
     },
     /// How a session stands.
     Stats { session_id: SessionId, stats: Stats<'a> },
@@ -84,7 +84,7 @@ pub(super) enum ServerFrame<'a> {
 /// What happened in a session. `data` is positional, and absent when there is nothing to say.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
-pub(super) enum SessionEvent<'a> {
+pub(super) enum WireEvent<'a> {
     /// A turn began.
     AgentStart,
     /// A turn ended, however it ended. The messages that came of it.

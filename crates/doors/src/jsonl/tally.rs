@@ -1,7 +1,7 @@
 //! Counting what has been said in a session. Only what was recorded since the last count is read.
 
 use ostler_engine::{Engine, EngineError, Item};
-use ostler_types::{Event, EventName, Role, SessionId};
+use ostler_types::{Event, EventName, MessageEvent, Role, SessionId};
 
 /// What has been counted of a session's log.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,7 +31,7 @@ impl Tally {
                 Some(EventName::MessageAdded) => {
                     // What only frames the conversation is nobody's word.
                     let event = line.record().map(|record| record.event);
-                    let said = matches!(&event, Ok(Event::MessageAdded { message, .. }) if message.role == Role::User);
+                    let said = matches!(&event, Ok(Event::Message(MessageEvent::Added { message, .. })) if message.role == Role::User);
                     self.messages += u64::from(said);
                 }
                 _ => {}

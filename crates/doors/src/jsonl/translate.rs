@@ -5,14 +5,15 @@ use jiff::Timestamp;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    CallName, ChildCall, Delta, DeltaKind, Event, EventName, Message, MessageId, Record, Role, SessionId,
-    SessionView, ToolCall, ToolCallId, ToolResult, TurnId, Usage,
+    ApprovalEvent, CallEvent, CallName, ChildCall, Delta, DeltaKind, Event, EventName, Message, MessageEvent,
+    MessageId, Record, Role, SessionEvent, SessionId, SessionView, StepEvent, ToolCall, ToolCallId,
+    ToolResult, TurnEvent, TurnId, Usage, WorkspaceEvent,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::draft::{Draft, Output};
-use super::frames::{CloseReason, Outcome, ServerFrame, SessionEvent};
+use super::frames::{CloseReason, Outcome, ServerFrame, WireEvent};
 use super::messages::{self, Encoded, StopReason, Writer};
 use super::notes::{Note, QuestionKey, review_summary};
 
@@ -127,7 +128,7 @@ impl Translator {
             self.start_step(out);
             let draft = Draft::new(id, ts);
             let begun = Encoded::from_json(draft.beginning(&self.writer));
-            self.event(&SessionEvent::MessageStart((&begun,)), out);
+            self.event(&WireEvent::MessageStart((&begun,)), out);
             self.draft = Some(draft);
         }
         if !self.draft.as_ref().is_some_and(|draft| draft.goes_on_with(part)) {
@@ -149,66 +150,74 @@ impl Translator {
     fn show(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
         let Record { ts, turn_id, event, .. } = record;
         match event {
-            Event::MessageAdded { message, .. } => self.said(turn_id, &message, out),
-            Event::TurnStarted { model, .. } => {
+            Event::Message(MessageEvent::Added { message, .. }) => self.said(turn_id, &message, out),
+            Event::Turn(TurnEvent::Started { model, .. }) => {
                 self.writer.model = model;
                 if let Some(turn_id) = turn_id {
                     self.start_run(turn_id, out);
                 }
             }
-            Event::ModelResolved { resolution } => self.writer.model = resolution.model,
-            Event::ModelOutputCompleted { message, stop_reason, usage } => {
+            Event::Step(StepEvent::ModelResolved { resolution }) => self.writer.model = resolution.model,
+            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage }) => {
                 self.answered(&message, &stop_reason, &usage, out);
             }
-            Event::ToolCallStarted { tool_call, .. } => self.started(tool_call, out),
-            Event::ToolCallCompleted { tool_call, tool_result, message_id, .. } => {
+            Event::Call(CallEvent::Started { tool_call, .. }) => self.started(tool_call, out),
+            Event::Call(CallEvent::Completed { tool_call, tool_result, message_id, .. }) => {
                 self.completed(tool_call, &tool_result, message_id, ts.as_millisecond(), out);
             }
-            Event::ToolBatchCompleted {} => self.end_step(out),
-            Event::TurnCompleted { .. } => self.end_run(turn_id, StopReason::Stop, None, ts, out, notes),
-            Event::TurnCanceled { .. } => self.end_run(turn_id, StopReason::Aborted, None, ts, out, notes),
-            Event::TurnFailed { error, .. } => {
+            Event::Call(CallEvent::BatchCompleted {}) => self.end_step(out),
+            Event::Turn(TurnEvent::Completed { .. }) => {
+                self.end_run(turn_id, StopReason::Stop, None, ts, out, notes)
+            }
+            Event::Turn(TurnEvent::Canceled { .. }) => {
+                self.end_run(turn_id, StopReason::Aborted, None, ts, out, notes)
+            }
+            Event::Turn(TurnEvent::Failed { error, .. }) => {
                 self.end_run(turn_id, StopReason::Error, Some(&error.message), ts, out, notes);
             }
-            Event::SessionCompleted { .. } => notes.push(Note::Gone(CloseReason::Normal)),
+            Event::Session(SessionEvent::Completed { .. }) => notes.push(Note::Gone(CloseReason::Normal)),
             // The turn that was to answer it will never be.
-            Event::MessageWithdrawn { .. } => notes.extend(turn_id.map(Note::TurnDropped)),
-            Event::ApprovalRequested { tool_call, summary, child, .. } => {
+            Event::Message(MessageEvent::Withdrawn { .. }) => notes.extend(turn_id.map(Note::TurnDropped)),
+            Event::Approval(ApprovalEvent::Requested { tool_call, summary, child, .. }) => {
                 let key = self.key(turn_id, child.as_ref(), tool_call.id);
                 notes.extend(Note::asked(key, summary, false));
             }
-            Event::PatchReviewRequested { tool_call_id, files, waits: true, more, note, .. } => {
+            Event::Workspace(WorkspaceEvent::PatchReviewRequested {
+                tool_call_id,
+                files,
+                waits: true,
+                more,
+                note,
+                ..
+            }) => {
                 let key = self.key(turn_id, None, tool_call_id);
                 notes.extend(Note::asked(key, review_summary(&files, more, note.as_deref()), true));
             }
-            Event::ApprovalGranted { tool_call_id, by, child, .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool_call_id, by, child, .. }) => {
                 let key = self.key(turn_id, child.as_ref(), tool_call_id);
                 notes.extend(Note::answered(key, Outcome::Approved, by));
             }
-            Event::ApprovalDenied { tool_call_id, by, child, .. } => {
+            Event::Approval(ApprovalEvent::Denied { tool_call_id, by, child, .. }) => {
                 let key = self.key(turn_id, child.as_ref(), tool_call_id);
                 notes.extend(Note::answered(key, Outcome::Denied, by));
             }
-            Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageQueued { .. }
-            | Event::TurnRetried { .. }
-            | Event::ModelWaiting { .. }
-            | Event::UsageRecorded { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::CheckpointFailed { .. }
-            | Event::PatchReviewRequested { .. }
-            | Event::VerificationStarted { .. }
-            | Event::VerificationCompleted { .. }
-            | Event::ContextCompacted { .. }
-            | Event::AgentUpdated { .. }
-            | Event::SubagentStarted { .. }
-            | Event::SubagentCompleted { .. } => {}
+            Event::Session(
+                SessionEvent::Created { .. }
+                | SessionEvent::Updated { .. }
+                | SessionEvent::Failed { .. }
+                | SessionEvent::Canceled { .. },
+            )
+            | Event::Message(MessageEvent::Queued { .. })
+            | Event::Turn(TurnEvent::Retried { .. })
+            | Event::Step(
+                StepEvent::ModelWaiting { .. }
+                | StepEvent::UsageRecorded { .. }
+                | StepEvent::ReasoningCompleted { .. },
+            )
+            | Event::Call(CallEvent::BatchStarted { .. } | CallEvent::BatchHalted { .. })
+            | Event::Workspace(_)
+            | Event::Agent(_)
+            | Event::Child(_) => {}
         }
     }
 
@@ -244,7 +253,7 @@ impl Translator {
 
     fn start_run(&mut self, turn_id: TurnId, out: &mut Vec<u8>) {
         self.run = Some(Run { turn_id, messages: Vec::new(), step: None, said: None });
-        self.event(&SessionEvent::AgentStart, out);
+        self.event(&WireEvent::AgentStart, out);
         self.start_step(out);
         for message in std::mem::take(&mut self.held) {
             self.whole(message, out);
@@ -260,7 +269,7 @@ impl Translator {
             }
         });
         if begins {
-            self.event(&SessionEvent::TurnStart, out);
+            self.event(&WireEvent::TurnStart, out);
         }
     }
 
@@ -271,9 +280,9 @@ impl Translator {
         let reason = messages::stop_reason(reason, message);
         let encoded = messages::from_model(message, reason, usage, &self.writer);
         if self.draft.take_if(|draft| draft.id == message.id).is_none() {
-            self.event(&SessionEvent::MessageStart((&encoded,)), out);
+            self.event(&WireEvent::MessageStart((&encoded,)), out);
         }
-        self.event(&SessionEvent::MessageEnd((&encoded,)), out);
+        self.event(&WireEvent::MessageEnd((&encoded,)), out);
         let Some(run) = &mut self.run else { return };
         run.messages.push(encoded.clone());
         run.said = Some(encoded.clone());
@@ -287,7 +296,7 @@ impl Translator {
     }
 
     fn started(&mut self, tool_call: ToolCall, out: &mut Vec<u8>) {
-        let start = SessionEvent::ToolExecutionStart(&tool_call.id.0, &tool_call.name, &tool_call.input);
+        let start = WireEvent::ToolExecutionStart(&tool_call.id.0, &tool_call.name, &tool_call.input);
         self.event(&start, out);
         let Some(run) = &mut self.run else { return };
         let step = run.step.get_or_insert_default();
@@ -312,9 +321,9 @@ impl Translator {
         let call = step.zip(place).map(|(step, place)| step.calls.remove(place));
         if !call.as_ref().is_some_and(|call| call.started) {
             let input = call.map_or(Value::Null, |call| call.call.input);
-            self.event(&SessionEvent::ToolExecutionStart(&id.0, &name, &input), out);
+            self.event(&WireEvent::ToolExecutionStart(&id.0, &name, &input), out);
         }
-        let end = SessionEvent::ToolExecutionEnd(&id.0, &name, messages::result_of(result), !result.ok);
+        let end = WireEvent::ToolExecutionEnd(&id.0, &name, messages::result_of(result), !result.ok);
         self.event(&end, out);
         let encoded = messages::from_tool(message_id, &name, result, timestamp);
         if let Some(step) = self.run.as_mut().and_then(|run| run.step.as_mut()) {
@@ -329,7 +338,7 @@ impl Translator {
         else {
             return;
         };
-        self.event(&SessionEvent::TurnEnd(&answer, &results), out);
+        self.event(&WireEvent::TurnEnd(&answer, &results), out);
     }
 
     /// A step in which the model came to say nothing gets a message without content, so that it ends as it began.
@@ -359,7 +368,7 @@ impl Translator {
         self.end_step(out);
         let Some(run) = self.run.take() else { return };
         if let Some(reason) = failed {
-            self.event(&SessionEvent::Error(reason, run.said.as_ref()), out);
+            self.event(&WireEvent::Error(reason, run.said.as_ref()), out);
         }
         let mut room = AGENT_END;
         let fits = |message: &&Encoded| {
@@ -368,14 +377,14 @@ impl Translator {
             fits
         };
         let kept = run.messages.iter().rev().take_while(fits).count();
-        self.event(&SessionEvent::AgentEnd((&run.messages[run.messages.len() - kept..],)), out);
+        self.event(&WireEvent::AgentEnd((&run.messages[run.messages.len() - kept..],)), out);
         notes.extend(turn_id.map(Note::TurnEnded));
     }
 
     /// A message that is whole from its beginning.
     fn whole(&mut self, encoded: Encoded, out: &mut Vec<u8>) {
-        self.event(&SessionEvent::MessageStart((&encoded,)), out);
-        self.event(&SessionEvent::MessageEnd((&encoded,)), out);
+        self.event(&WireEvent::MessageStart((&encoded,)), out);
+        self.event(&WireEvent::MessageEnd((&encoded,)), out);
         if let Some(run) = &mut self.run {
             run.messages.push(encoded);
         }
@@ -395,14 +404,14 @@ impl Translator {
         for Call { call, output, .. } in calls {
             if std::mem::take(&mut output.fresh) {
                 let shown = messages::output_of(&output.text);
-                let update = SessionEvent::ToolExecutionUpdate(&call.id.0, &call.name, &call.input, shown);
+                let update = WireEvent::ToolExecutionUpdate(&call.id.0, &call.name, &call.input, shown);
                 self.event(&update, out);
             }
         }
         self.run = run;
     }
 
-    fn event(&mut self, event: &SessionEvent<'_>, out: &mut Vec<u8>) {
+    fn event(&mut self, event: &WireEvent<'_>, out: &mut Vec<u8>) {
         let (session_id, event_seq) = (self.session_id, self.next_event);
         ServerFrame::Event { session_id, event_seq, event }.write(out);
         self.next_event += 1;

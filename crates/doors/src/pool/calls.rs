@@ -2,7 +2,8 @@
 
 use ostler_engine::{EngineError, Item, Subscription};
 use ostler_types::{
-    Accepted, CancelTurn, Command, Event, EventName, RefusalCode, RefusalKind, SessionId, TurnId,
+    Accepted, AgentEvent, CancelTurn, Command, Event, EventName, RefusalCode, RefusalKind, SessionId,
+    TurnEvent, TurnId,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -167,7 +168,7 @@ async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Va
             continue;
         }
         match record.event {
-            Event::ContextCompacted { compaction } => {
+            Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
                 let (before, after) = (compaction.tokens_before, compaction.tokens_after);
                 shorter = Some(json!({
                     "compacted": true,
@@ -176,11 +177,13 @@ async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Va
                     "tokens_saved": before.saturating_sub(after),
                 }));
             }
-            Event::TurnCompleted { stop_reason, .. } => {
+            Event::Turn(TurnEvent::Completed { stop_reason, .. }) => {
                 return Ok(shorter.unwrap_or_else(|| json!({"compacted": false, "reason": stop_reason})));
             }
-            Event::TurnCanceled { .. } => return Ok(json!({"compacted": false, "reason": "cancelled"})),
-            Event::TurnFailed { error, .. } => return Err(RpcError::failed(&error)),
+            Event::Turn(TurnEvent::Canceled { .. }) => {
+                return Ok(json!({"compacted": false, "reason": "cancelled"}));
+            }
+            Event::Turn(TurnEvent::Failed { error, .. }) => return Err(RpcError::failed(&error)),
             _ => {}
         }
     }

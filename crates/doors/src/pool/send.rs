@@ -3,8 +3,8 @@
 
 use ostler_engine::{EngineError, Item, Subscription};
 use ostler_types::{
-    Accepted, Command, Delivery, Event, EventName, Failure, Message, MessageId, Part, Role, SessionId,
-    SubmitMessage, TurnId,
+    Accepted, Command, Delivery, Event, EventName, Failure, Message, MessageEvent, MessageId, Part, Role,
+    SessionId, StepEvent, SubmitMessage, TurnEvent, TurnId,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -129,19 +129,19 @@ impl Waiting {
             return None;
         }
         match record.event {
-            Event::ModelOutputCompleted { message, .. } => self.text += &content(&message),
-            Event::MessageAdded { message, .. } if message.role == Role::Assistant => {
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => self.text += &content(&message),
+            Event::Message(MessageEvent::Added { message, .. }) if message.role == Role::Assistant => {
                 self.text += &content(&message);
             }
-            Event::MessageWithdrawn { message_id, .. } if message_id == self.message_id => {
+            Event::Message(MessageEvent::Withdrawn { message_id, .. }) if message_id == self.message_id => {
                 return Some(Ok(self.cancelled()));
             }
-            Event::TurnCanceled { .. } => return Some(Ok(self.cancelled())),
-            Event::TurnCompleted { .. } => {
+            Event::Turn(TurnEvent::Canceled { .. }) => return Some(Ok(self.cancelled())),
+            Event::Turn(TurnEvent::Completed { .. }) => {
                 let content = std::mem::take(&mut self.text);
                 return Some(Ok(json!({"content": content, "request_id": self.request_id})));
             }
-            Event::TurnFailed { error, .. } => {
+            Event::Turn(TurnEvent::Failed { error, .. }) => {
                 let failed = RpcError::failed(&error).with("request_id", self.request_id.clone());
                 return Some(Err(failed.with("content", std::mem::take(&mut self.text).into())));
             }

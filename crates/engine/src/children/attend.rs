@@ -7,8 +7,8 @@ use std::time::Duration;
 use ostler_agent::NewChild;
 use ostler_eventlog::{Line, LogError};
 use ostler_types::{
-    CancelTurn, ChildNews, ChildOutcome, ChildStatus, Command, Event, EventName, PendingApproval, Scope,
-    Session, SessionId, SessionView, ToolCallId, TurnId,
+    ApprovalEvent, CancelTurn, ChildNews, ChildOutcome, ChildStatus, Command, Event, EventName,
+    PendingApproval, Scope, Session, SessionId, SessionView, ToolCallId, TurnId,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -346,9 +346,9 @@ impl Answer {
 
 /// Which question a record answers, and how.
 fn answered(own: SessionId, own_turn: Option<TurnId>, event: Event) -> Option<(Question, Answer)> {
-    let granted = matches!(event, Event::ApprovalGranted { .. });
-    let (Event::ApprovalGranted { tool_call_id, by, scope, reason, child, .. }
-    | Event::ApprovalDenied { tool_call_id, by, scope, reason, child, .. }) = event
+    let granted = matches!(event, Event::Approval(ApprovalEvent::Granted { .. }));
+    let (Event::Approval(ApprovalEvent::Granted { tool_call_id, by, scope, reason, child, .. })
+    | Event::Approval(ApprovalEvent::Denied { tool_call_id, by, scope, reason, child, .. })) = event
     else {
         return None;
     };

@@ -1,8 +1,8 @@
 //! What came of a child: how its last turn ended, what it said last, what it has spent.
 
 use ostler_types::{
-    ChildOutcome, ChildStatus, Event, EventName, Role, SessionId, SessionStatus, SessionView, TurnId,
-    TurnStatus, Usage,
+    ChildOutcome, ChildStatus, Event, EventName, Role, SessionId, SessionStatus, SessionView, TurnEvent,
+    TurnId, TurnStatus, Usage,
 };
 
 use super::worktree;
@@ -99,7 +99,7 @@ async fn why_canceled(
         if line.name() == Some(EventName::TurnCanceled)
             && let Ok(record) = line.record()
             && record.turn_id == Some(turn)
-            && let Event::TurnCanceled { by, reason } = record.event
+            && let Event::Turn(TurnEvent::Canceled { by, reason }) = record.event
         {
             found = Some(reason.unwrap_or_else(|| format!("it was stopped by {by}")));
         }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ostler_engine::EngineError;
 use ostler_testing::agent::{ScriptedAgent, done, propose, run_call, say};
-use ostler_types::{Accepted, Event, Rule, Scope, SessionId, SessionStatus, ToolKind, Verdict};
+use ostler_types::{
+    Accepted, ApprovalEvent, Event, Rule, Scope, SessionId, SessionStatus, ToolKind, Verdict,
+};
 use serde_json::json;
 
 use crate::fixture::{Daemon, Place, refusal_code};
@@ -144,7 +146,7 @@ async fn runs_by_rule(daemon: &Daemon) {
         .await
         .into_iter()
         .filter_map(|record| match record.event {
-            Event::ApprovalGranted { by, scope, .. } => Some((by, scope)),
+            Event::Approval(ApprovalEvent::Granted { by, scope, .. }) => Some((by, scope)),
             _ => None,
         })
         .collect();

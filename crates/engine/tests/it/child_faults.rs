@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ostler_agent::{Completed, Failed, TurnContext};
 use ostler_testing::agent::{ScriptedAgent, done, say};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
-use ostler_types::{Event, SessionId, SessionStatus};
+use ostler_types::{CallEvent, ChildEvent, Event, SessionId, SessionStatus, StepEvent};
 
 use crate::children::{begin_task, child, end_task};
 use crate::fixture::{Daemon, Place, eventually};
@@ -43,8 +43,8 @@ async fn told(daemon: &Daemon, parent: SessionId) -> (Vec<SessionId>, Vec<Sessio
     let (mut started, mut ended) = (Vec::new(), Vec::new());
     for record in daemon.records(parent).await {
         match record.event {
-            Event::SubagentStarted { session_id, .. } => started.push(session_id),
-            Event::SubagentCompleted { session_id, .. } => ended.push(session_id),
+            Event::Child(ChildEvent::Started { session_id, .. }) => started.push(session_id),
+            Event::Child(ChildEvent::Completed { session_id, .. }) => ended.push(session_id),
             _ => {}
         }
     }
@@ -146,10 +146,10 @@ async fn calls_and_results(daemon: &Daemon, id: SessionId) -> (Vec<String>, Vec<
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     for record in daemon.records(id).await {
         match record.event {
-            Event::ModelOutputCompleted { message, .. } => {
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
                 calls.extend(message.tool_calls().map(|call| call.id.0.clone()));
             }
-            Event::ToolCallCompleted { tool_call, .. } => results.push(tool_call.id.0),
+            Event::Call(CallEvent::Completed { tool_call, .. }) => results.push(tool_call.id.0),
             _ => {}
         }
     }

@@ -8,8 +8,9 @@ use ostler_agent::{Completed, Failed, NewChild, TurnContext};
 use ostler_eventlog::Log;
 use ostler_testing::agent::{ScriptedAgent, done, failed, propose, run_call, say};
 use ostler_types::{
-    AnswerApproval, Budget, Change, ChildOutcome, ChildStatus, Command, Event, Policy, Report, Role, Rule,
-    Scope, SessionId, SessionStatus, ToolCall, ToolCallId, ToolKind, ToolResult, Verdict,
+    AnswerApproval, ApprovalEvent, Budget, Change, ChildEvent, ChildOutcome, ChildStatus, Command, Event,
+    Policy, Report, Role, Rule, Scope, SessionId, SessionStatus, ToolCall, ToolCallId, ToolKind, ToolResult,
+    Verdict,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
@@ -62,7 +63,7 @@ pub(crate) async fn only_child(daemon: &Daemon, parent: SessionId) -> SessionId 
     let mut found = None;
     eventually("the child is made", async || {
         found = daemon.records(parent).await.into_iter().find_map(|record| match record.event {
-            Event::SubagentStarted { session_id, .. } => Some(session_id),
+            Event::Child(ChildEvent::Started { session_id, .. }) => Some(session_id),
             _ => None,
         });
         match found {
@@ -76,7 +77,7 @@ pub(crate) async fn only_child(daemon: &Daemon, parent: SessionId) -> SessionId 
 
 pub(crate) async fn outcomes(daemon: &Daemon, parent: SessionId) -> Vec<ChildOutcome> {
     let outcome = |record: ostler_types::Record| match record.event {
-        Event::SubagentCompleted { outcome, .. } => Some(outcome),
+        Event::Child(ChildEvent::Completed { outcome, .. }) => Some(outcome),
         _ => None,
     };
     daemon.records(parent).await.into_iter().filter_map(outcome).collect()
@@ -202,7 +203,9 @@ async fn what_a_child_asks_can_be_answered_at_its_parent() {
     assert_eq!(outcome.text, "written");
     daemon.recorded(parent, "turn_completed", 1).await;
     let granted = daemon.records(parent).await.into_iter().find_map(|record| match record.event {
-        Event::ApprovalGranted { by, child: Some(child), .. } => Some((by, child.session_id)),
+        Event::Approval(ApprovalEvent::Granted { by, child: Some(child), .. }) => {
+            Some((by, child.session_id))
+        }
         _ => None,
     });
     assert_eq!(granted, Some(("somebody".to_owned(), id)));
@@ -257,7 +260,7 @@ async fn a_question_that_nobody_answered_is_taken_back_with_its_turn() {
     assert_eq!(outcome.status, ChildStatus::Canceled);
     daemon.recorded(parent, "turn_completed", 1).await;
     let denied = daemon.records(parent).await.into_iter().find_map(|record| match record.event {
-        Event::ApprovalDenied { by, child: Some(_), .. } => Some(by),
+        Event::Approval(ApprovalEvent::Denied { by, child: Some(_), .. }) => Some(by),
         _ => None,
     });
     assert_eq!(denied.as_deref(), Some("canceled"));

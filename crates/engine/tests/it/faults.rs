@@ -6,7 +6,7 @@ use ostler_engine::EngineError;
 use ostler_eventlog::LogError;
 use ostler_testing::agent::{ScriptedAgent, done, finish, propose, say, stream};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
-use ostler_types::{Event, Part, Report, ToolKind};
+use ostler_types::{Event, Part, Report, ToolKind, TurnEvent};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -163,7 +163,7 @@ async fn a_call_that_cannot_be_recorded_does_not_run() {
     daemon.recorded(id, "session_failed", 1).await;
     let records = daemon.records(id).await;
     let reason = records.iter().find_map(|record| match &record.event {
-        Event::TurnFailed { reason, .. } => Some(reason.clone()),
+        Event::Turn(TurnEvent::Failed { reason, .. }) => Some(reason.clone()),
         _ => None,
     });
     assert_eq!(reason.as_deref(), Some("not_recorded"));

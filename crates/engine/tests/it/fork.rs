@@ -7,8 +7,8 @@ use ostler_engine::EngineError;
 use ostler_testing::agent::{ScriptedAgent, done, propose, run_call, say};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 use ostler_types::{
-    Accepted, Command, CompactionTrigger, Delivery, Event, ForkedFrom, Message, MessageId, NewCompaction,
-    Part, Policy, Report, Role, SessionId, ToolKind, TurnStatus, Usage,
+    Accepted, AgentEvent, Command, CompactionTrigger, Delivery, Event, ForkedFrom, Message, MessageId,
+    NewCompaction, Part, Policy, Report, Role, SessionId, ToolKind, TurnStatus, Usage,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -191,7 +191,7 @@ async fn a_conversation_that_was_made_shorter_is_as_short_in_the_fork() {
     assert_eq!(texts(&daemon, fork.id).await.last().unwrap(), seen);
     let kept = |records: Vec<ostler_types::Record>| {
         let seq = records.iter().find_map(|record| match &record.event {
-            Event::ContextCompacted { compaction } => Some(compaction.first_kept_seq),
+            Event::Agent(AgentEvent::ContextCompacted { compaction }) => Some(compaction.first_kept_seq),
             _ => None,
         });
         let record = records.into_iter().find(|record| Some(record.seq) == seq).unwrap();

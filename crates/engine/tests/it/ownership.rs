@@ -14,8 +14,9 @@ use ostler_testing::agent::{ScriptedAgent, stream};
 use ostler_testing::clock::FixedClock;
 use ostler_testing::shared_log::SharedLog;
 use ostler_types::{
-    Accepted, CancelTurn, Change, Clock, Command, Delivery, Event, EventName, Message, MessageId, NewRecord,
-    NewSession, Part, Record, RefusalCode, Role, Secrets, SessionId, State, SubmitMessage, TurnId,
+    Accepted, CancelTurn, Change, Clock, Command, Delivery, Event, EventName, Message, MessageEvent,
+    MessageId, NewRecord, NewSession, Part, Record, RefusalCode, Role, Secrets, SessionEvent, SessionId,
+    State, SubmitMessage, TurnEvent, TurnId,
 };
 use tempfile::TempDir;
 
@@ -82,7 +83,11 @@ impl Node {
     async fn title(&self, id: SessionId, title: &str) -> NewRecord {
         let mut session = self.engine.view(id).await.unwrap().session;
         session.title = Some(title.to_owned());
-        NewRecord { ts: self.clock.now(), turn_id: None, event: Event::SessionUpdated { session } }
+        NewRecord {
+            ts: self.clock.now(),
+            turn_id: None,
+            event: Event::Session(SessionEvent::Updated { session }),
+        }
     }
 }
 
@@ -132,7 +137,7 @@ async fn an_owner_that_lost_its_session_drops_its_agent_and_writes_nothing() {
 
     // The other owner ends the turn; the subscriber sees it as soon as the session is woken here again.
     let turn_id = node.agent.turns()[0];
-    let event = Event::TurnCanceled { by: "elsewhere".to_owned(), reason: None };
+    let event = Event::Turn(TurnEvent::Canceled { by: "elsewhere".to_owned(), reason: None });
     let record = NewRecord { ts: clock.now(), turn_id: Some(turn_id), event };
     log.append(id, epoch, before.len() as u64 + 1, vec![record]).await.unwrap();
     assert!(node.engine.view(id).await.unwrap().running_turn_id.is_none());
@@ -296,9 +301,8 @@ impl Run {
         assert!(records.iter().zip(1..).all(|(record, seq)| record.seq == seq), "seed {seed}");
         assert!(self.log.epochs(self.id).is_sorted(), "seed {seed}: a former owner wrote");
         let key = |record: &Record| match &record.event {
-            Event::MessageAdded { idempotency_key, .. } | Event::MessageQueued { idempotency_key, .. } => {
-                idempotency_key.clone()
-            }
+            Event::Message(MessageEvent::Added { idempotency_key, .. })
+            | Event::Message(MessageEvent::Queued { idempotency_key, .. }) => idempotency_key.clone(),
             _ => None,
         };
         let keys: Vec<String> = records.iter().filter_map(key).collect();

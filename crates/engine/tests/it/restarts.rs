@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ostler_engine::EngineError;
 use ostler_testing::agent::{ScriptedAgent, done, propose, run_call, say, stream};
 use ostler_types::{
-    Event, ReadProof, Record, Report, Scope, SessionId, SessionStatus, State, ToolKind, TurnStatus, Verdict,
-    results,
+    CallEvent, Event, ReadProof, Record, Report, Scope, SessionId, SessionStatus, State, StepEvent, ToolKind,
+    TurnEvent, TurnStatus, Verdict, results,
 };
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn names_after(daemon: &Daemon, id: SessionId, seq: usize) -> Vec<&'static
 
 fn results(records: &[Record]) -> Vec<String> {
     let text = |record: &Record| match &record.event {
-        Event::ToolCallCompleted { tool_result, .. } => Some(tool_result.text()),
+        Event::Call(CallEvent::Completed { tool_result, .. }) => Some(tool_result.text()),
         _ => None,
     };
     records.iter().filter_map(text).collect()
@@ -77,9 +77,12 @@ fn a_running_turn_fails_with_the_text_that_a_draft_kept() {
         ];
         assert_eq!(names_after(daemon, id, 4).await, expected);
         let records = daemon.records(id).await;
-        let Event::ModelOutputCompleted { message, stop_reason, .. } = &records[4].event else { panic!() };
+        let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) = &records[4].event
+        else {
+            panic!()
+        };
         assert_eq!((message.text().as_str(), stop_reason.as_str()), (text, "interrupted"));
-        let Event::TurnFailed { reason, .. } = &records[5].event else { panic!() };
+        let Event::Turn(TurnEvent::Failed { reason, .. }) = &records[5].event else { panic!() };
         assert_eq!(reason, "interrupted");
         assert_eq!(daemon.engine.view(id).await.unwrap(), State::fold(&records).unwrap().view());
     });
@@ -198,7 +201,7 @@ fn a_stop_cancels_what_runs_keeps_what_is_queued_and_leaves_what_waits() {
         daemon.recorded(running, "turn_completed", 1).await;
         let records = daemon.records(running).await;
         let canceled = records.iter().find_map(|record| match &record.event {
-            Event::TurnCanceled { by, .. } => Some(by.clone()),
+            Event::Turn(TurnEvent::Canceled { by, .. }) => Some(by.clone()),
             _ => None,
         });
         assert_eq!(canceled.as_deref(), Some("daemon"));
@@ -264,15 +267,18 @@ fn turns_of_an_agent_that_is_gone_fail_one_after_the_other() {
             (view.running_turn_id, view.queue.len(), view.session.status),
             (None, 0, SessionStatus::Failed)
         );
-        let reasons: Vec<String> =
-            daemon
-                .records(id)
-                .await
-                .into_iter()
-                .filter_map(|record| {
-                    if let Event::TurnFailed { reason, .. } = record.event { Some(reason) } else { None }
-                })
-                .collect();
+        let reasons: Vec<String> = daemon
+            .records(id)
+            .await
+            .into_iter()
+            .filter_map(|record| {
+                if let Event::Turn(TurnEvent::Failed { reason, .. }) = record.event {
+                    Some(reason)
+                } else {
+                    None
+                }
+            })
+            .collect();
         assert_eq!(reasons, ["interrupted", "unknown_agent", "unknown_agent"]);
     });
 }

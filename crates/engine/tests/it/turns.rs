@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ostler_engine::Item;
 use ostler_testing::agent::{ScriptedAgent, done, failed, finish, propose, run_call, say, stream};
 use ostler_types::{
-    Accepted, CancelTurn, Command, Delivery, Event, Limits, MessageId, Part, ReadProof, Report,
-    SessionStatus, ToolKind, TurnStatus, results,
+    Accepted, CallEvent, CancelTurn, Command, Delivery, Event, Limits, MessageId, Part, ReadProof, Report,
+    SessionStatus, StepEvent, ToolKind, TurnEvent, TurnStatus, results,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
@@ -123,7 +123,8 @@ async fn canceling_keeps_the_partial_text_and_the_next_turn_sees_it() {
     reader.until_text("half a sent").await;
     assert_eq!(daemon.cancel(id).await.unwrap(), Accepted::Done);
     reader.until("session_canceled", 1).await;
-    let Event::ModelOutputCompleted { message, stop_reason, .. } = &reader.records[3].event else {
+    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) = &reader.records[3].event
+    else {
         panic!("{:?}", reader.names())
     };
     assert_eq!((message.text().as_str(), stop_reason.as_str()), ("half a sent", "canceled"));
@@ -159,7 +160,7 @@ async fn a_canceled_call_gets_its_result_and_a_late_report_is_refused() {
         .await
         .iter()
         .filter_map(|record| match &record.event {
-            Event::ToolCallCompleted { tool_result, .. } => Some(tool_result.text()),
+            Event::Call(CallEvent::Completed { tool_result, .. }) => Some(tool_result.text()),
             _ => None,
         })
         .collect();
@@ -216,10 +217,10 @@ async fn an_agent_that_panics_fails_its_turn_and_nothing_else() {
     daemon.say(id, "go").await;
     daemon.recorded(id, "session_failed", 1).await;
     let records = daemon.records(id).await;
-    let Event::TurnFailed { error, reason } = &records[4].event else { panic!("{records:?}") };
+    let Event::Turn(TurnEvent::Failed { error, reason }) = &records[4].event else { panic!("{records:?}") };
     assert_eq!((error.code.as_str(), reason.as_str()), ("agent_panicked", "agent_panicked"));
     assert!(
-        matches!(&records[3].event, Event::ModelOutputCompleted { message, .. } if message.text() == "I was about to")
+        matches!(&records[3].event, Event::Step(StepEvent::ModelOutputCompleted { message, .. }) if message.text() == "I was about to")
     );
     assert_eq!(daemon.engine.view(id).await.unwrap().session.status, SessionStatus::Failed);
     daemon.say(id, "again").await;

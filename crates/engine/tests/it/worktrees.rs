@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use ostler_agent::{NewChild, TurnContext, WorktreeEnd};
 use ostler_testing::agent::{ScriptedAgent, done, failed, say};
-use ostler_types::{ChildStatus, Event, SessionId};
+use ostler_types::{ChildEvent, ChildStatus, Event, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::children::{begin_task, child, delegate, end_task};
@@ -183,7 +183,7 @@ async fn stopping_the_parent_at_any_stage_leaves_no_half_made_worktree() {
         assert_eq!(left(&place), 0, "stage {stage}");
         assert_eq!(git(&path, &["worktree", "list"]).lines().count(), 1, "stage {stage}");
         for record in daemon.records(parent).await {
-            if let Event::SubagentCompleted { outcome, .. } = record.event {
+            if let Event::Child(ChildEvent::Completed { outcome, .. }) = record.event {
                 assert_eq!(outcome.status, ChildStatus::Canceled, "stage {stage}");
             }
         }

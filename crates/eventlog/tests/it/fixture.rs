@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ostler_eventlog::{Disk, Epoch, FeedPosition, FeedRecord, FileLog, Line, Log, LogError, RealDisk};
-use ostler_types::{Delta, DeltaKind, Event, MessageId, NewRecord, SessionId, TurnId};
+use ostler_types::{
+    Delta, DeltaKind, Event, MessageId, NewRecord, SessionEvent, SessionId, TurnEvent, TurnId,
+};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -59,12 +61,12 @@ pub(crate) fn turn(number: u128) -> TurnId {
 
 /// A record that says `text`.
 pub(crate) fn record(text: &str) -> NewRecord {
-    new_record(Event::SessionCompleted { by: text.to_owned() })
+    new_record(Event::Session(SessionEvent::Completed { by: text.to_owned() }))
 }
 
 /// A record that ends a turn, and with it the drafts.
 pub(crate) fn turn_end() -> NewRecord {
-    new_record(Event::TurnCanceled { by: "test".to_owned(), reason: None })
+    new_record(Event::Turn(TurnEvent::Canceled { by: "test".to_owned(), reason: None }))
 }
 
 fn new_record(event: Event) -> NewRecord {
@@ -85,7 +87,7 @@ pub(crate) async fn get_blob(log: &FileLog, session: SessionId, name: String) ->
 /// What a line's record says.
 pub(crate) fn said(line: &Line) -> String {
     match line.record().unwrap().event {
-        Event::SessionCompleted { by } => by,
+        Event::Session(SessionEvent::Completed { by }) => by,
         other => other.name().as_str().to_owned(),
     }
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use ostler_index::{Filter, Index, Listing, Opened, SqliteIndex, Text, Update, UsageQuery, UsageReport};
-use ostler_types::{Event, MessageId, NewSession, Role, Session, SessionId, create};
+use ostler_types::{Event, MessageId, NewSession, Role, Session, SessionEvent, SessionId, create};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -71,7 +71,7 @@ fn session(n: u128, at: i64) -> Session {
     let at = Timestamp::from_second(at).unwrap();
     let new = NewSession { mode: "repl".into(), ..NewSession::new(id(n), at, "/work", "test:model") };
     match create(new).unwrap().remove(0) {
-        Event::SessionCreated { session } => session,
+        Event::Session(SessionEvent::Created { session }) => session,
         other => panic!("{other:?}"),
     }
 }

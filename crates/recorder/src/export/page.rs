@@ -9,7 +9,10 @@ use std::io::{self, Write};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use ostler_types::{Compaction, Event, FileChange, Message, Part, Record, Role, Session, ToolCall, Usage};
+use ostler_types::{
+    AgentEvent, ApprovalEvent, CallEvent, ChildEvent, Compaction, Event, FileChange, Message, MessageEvent,
+    Part, Record, Role, Session, SessionEvent, StepEvent, ToolCall, TurnEvent, Usage, WorkspaceEvent,
+};
 use sha2::{Digest, Sha256};
 
 use super::html::{Diff, Escaped, Pictures, Prose};
@@ -67,104 +70,101 @@ impl Page<'_> {
 
     fn write_record(&mut self, record: &Record) -> io::Result<()> {
         match &record.event {
-            Event::SessionCreated { session } => match &session.system_prompt {
+            Event::Session(SessionEvent::Created { session }) => match &session.system_prompt {
                 Some(prompt) => self.write_folded("quiet", "Instructions", prompt),
                 None => Ok(()),
             },
-            Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => {
-                self.write_message(message)
-            }
-            Event::ToolCallCompleted { tool_call, tool_result, duration_ms, .. } => {
+            Event::Message(MessageEvent::Added { message, .. })
+            | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => self.write_message(message),
+            Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, .. }) => {
                 let at = self.calls.iter().position(|call| call.id == tool_call.id);
                 let call = at.map(|at| self.calls.remove(at));
                 let input = call.as_ref().map(|call| &call.input);
                 self.write_card(&tool_call.name, input, Some((tool_result, *duration_ms)))
             }
-            Event::ContextCompacted { compaction } => self.write_compaction(compaction),
-            Event::PatchReviewRequested { files, .. } => self.write_changes(files),
-            Event::VerificationCompleted { ok, results, .. } => self.write_checks(*ok, results),
-            Event::SessionUpdated { .. }
-            | Event::SessionCompleted { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageQueued { .. }
-            | Event::MessageWithdrawn { .. }
-            | Event::TurnStarted { .. }
-            | Event::TurnRetried { .. }
-            | Event::TurnCompleted { .. }
-            | Event::TurnFailed { .. }
-            | Event::TurnCanceled { .. }
-            | Event::ModelResolved { .. }
-            | Event::ModelWaiting { .. }
-            | Event::UsageRecorded { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted { .. }
-            | Event::ToolCallStarted { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ApprovalGranted { .. }
-            | Event::ApprovalDenied { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::CheckpointFailed { .. }
-            | Event::VerificationStarted { .. }
-            | Event::AgentUpdated { .. }
-            | Event::SubagentStarted { .. }
-            | Event::SubagentCompleted { .. } => self.write_note(record),
+            Event::Agent(AgentEvent::ContextCompacted { compaction }) => self.write_compaction(compaction),
+            Event::Workspace(WorkspaceEvent::PatchReviewRequested { files, .. }) => self.write_changes(files),
+            Event::Workspace(WorkspaceEvent::VerificationCompleted { ok, results, .. }) => {
+                self.write_checks(*ok, results)
+            }
+            Event::Session(
+                SessionEvent::Updated { .. }
+                | SessionEvent::Completed { .. }
+                | SessionEvent::Failed { .. }
+                | SessionEvent::Canceled { .. },
+            )
+            | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
+            | Event::Turn(_)
+            | Event::Step(
+                StepEvent::ModelResolved { .. }
+                | StepEvent::ModelWaiting { .. }
+                | StepEvent::UsageRecorded { .. }
+                | StepEvent::ReasoningCompleted { .. },
+            )
+            | Event::Call(
+                CallEvent::BatchStarted { .. }
+                | CallEvent::BatchHalted { .. }
+                | CallEvent::BatchCompleted { .. }
+                | CallEvent::Started { .. },
+            )
+            | Event::Approval(_)
+            | Event::Workspace(
+                WorkspaceEvent::CheckpointCreated { .. }
+                | WorkspaceEvent::CheckpointFailed { .. }
+                | WorkspaceEvent::VerificationStarted { .. },
+            )
+            | Event::Agent(AgentEvent::Updated { .. })
+            | Event::Child(_) => self.write_note(record),
         }
     }
 
     /// What takes no more than a line.
     fn write_note(&mut self, record: &Record) -> io::Result<()> {
         let (class, text) = match &record.event {
-            Event::ApprovalGranted { tool, by, .. } => ("note", format!("{by} approved {tool}")),
-            Event::ApprovalDenied { tool, by, reason, .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool, by, .. }) => {
+                ("note", format!("{by} approved {tool}"))
+            }
+            Event::Approval(ApprovalEvent::Denied { tool, by, reason, .. }) => {
                 let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 ("note", format!("{by} denied {tool}{reason}"))
             }
-            Event::TurnFailed { error, .. } => {
+            Event::Turn(TurnEvent::Failed { error, .. }) => {
                 self.write_open_calls()?;
                 ("note failed", format!("The turn failed: {}", error.message))
             }
-            Event::TurnCanceled { by, .. } => {
+            Event::Turn(TurnEvent::Canceled { by, .. }) => {
                 self.write_open_calls()?;
                 ("note failed", format!("{by} canceled the turn"))
             }
-            Event::TurnCompleted { .. } => return self.write_open_calls(),
-            Event::SubagentStarted { description, .. } => {
+            Event::Turn(TurnEvent::Completed { .. }) => return self.write_open_calls(),
+            Event::Child(ChildEvent::Started { description, .. }) => {
                 ("note", format!("A session was started for: {description}"))
             }
-            Event::CheckpointFailed { reason, .. } => {
+            Event::Workspace(WorkspaceEvent::CheckpointFailed { reason, .. }) => {
                 ("note", format!("The workspace could not be captured: {reason}"))
             }
-            Event::ModelResolved { resolution } => ("note", format!("The model is {}", resolution.model)),
-            Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionCompleted { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageAdded { .. }
-            | Event::MessageQueued { .. }
-            | Event::MessageWithdrawn { .. }
-            | Event::TurnStarted { .. }
-            | Event::TurnRetried { .. }
-            | Event::ModelWaiting { .. }
-            | Event::UsageRecorded { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ModelOutputCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted { .. }
-            | Event::ToolCallStarted { .. }
-            | Event::ToolCallCompleted { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::PatchReviewRequested { .. }
-            | Event::VerificationStarted { .. }
-            | Event::VerificationCompleted { .. }
-            | Event::ContextCompacted { .. }
-            | Event::AgentUpdated { .. }
-            | Event::SubagentCompleted { .. } => return Ok(()),
+            Event::Step(StepEvent::ModelResolved { resolution }) => {
+                ("note", format!("The model is {}", resolution.model))
+            }
+            Event::Session(_)
+            | Event::Message(_)
+            | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
+            | Event::Step(
+                StepEvent::ModelWaiting { .. }
+                | StepEvent::UsageRecorded { .. }
+                | StepEvent::ReasoningCompleted { .. }
+                | StepEvent::ModelOutputCompleted { .. },
+            )
+            | Event::Call(_)
+            | Event::Approval(ApprovalEvent::Requested { .. })
+            | Event::Workspace(
+                WorkspaceEvent::CheckpointCreated { .. }
+                | WorkspaceEvent::PatchReviewRequested { .. }
+                | WorkspaceEvent::VerificationStarted { .. }
+                | WorkspaceEvent::VerificationCompleted { .. },
+            )
+            | Event::Agent(_)
+            | Event::Child(ChildEvent::Completed { .. }) => return Ok(()),
         };
         writeln!(self.out, "<p class=\"{class}\">{}</p>", Escaped(&text))
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io::BufRead;
 
-use ostler_types::{Event, Record, Session, SessionId};
+use ostler_types::{Event, Record, Session, SessionEvent, SessionId};
 use sha2::{Digest, Sha256};
 
 use super::lines::Lines;
@@ -86,13 +86,17 @@ fn check(before: &[Record], record: &Record) -> Result<(), String> {
         return Err(format!("it has seq {}, where {seq} should be", record.seq));
     }
     match (&record.event, before.first()) {
-        (Event::SessionCreated { .. }, Some(_)) => Err("it creates the session a second time".to_owned()),
-        (Event::SessionCreated { session } | Event::SessionUpdated { session }, _)
-            if session.id != record.session_id =>
-        {
+        (Event::Session(SessionEvent::Created { .. }), Some(_)) => {
+            Err("it creates the session a second time".to_owned())
+        }
+        (
+            Event::Session(SessionEvent::Created { session })
+            | Event::Session(SessionEvent::Updated { session }),
+            _,
+        ) if session.id != record.session_id => {
             Err("it describes another session than the one it belongs to".to_owned())
         }
-        (Event::SessionCreated { .. }, None) => Ok(()),
+        (Event::Session(SessionEvent::Created { .. }), None) => Ok(()),
         (_, None) => Err("it does not create the session, as the first record must".to_owned()),
         (_, Some(first)) if first.session_id != record.session_id => {
             Err("it belongs to another session than the lines before it".to_owned())
@@ -104,7 +108,9 @@ fn check(before: &[Record], record: &Record) -> Result<(), String> {
 /// The session as the last record that describes it does.
 fn described(records: &[Record]) -> Option<&Session> {
     records.iter().rev().find_map(|record| {
-        if let Event::SessionCreated { session } | Event::SessionUpdated { session } = &record.event {
+        if let Event::Session(SessionEvent::Created { session })
+        | Event::Session(SessionEvent::Updated { session }) = &record.event
+        {
             Some(session)
         } else {
             None
@@ -114,7 +120,9 @@ fn described(records: &[Record]) -> Option<&Session> {
 
 fn adopt(record: &mut Record, id: SessionId) {
     record.session_id = id;
-    if let Event::SessionCreated { session } | Event::SessionUpdated { session } = &mut record.event {
+    if let Event::Session(SessionEvent::Created { session })
+    | Event::Session(SessionEvent::Updated { session }) = &mut record.event
+    {
         become_another(session, id);
     }
 }

@@ -7,8 +7,8 @@ use std::io::BufRead;
 
 use jiff::Timestamp;
 use ostler_types::{
-    CallName, Event, Message, MessageId, NewRecord, Part, Purpose, Role, ToolCall, ToolCallId, ToolResult,
-    TurnId, Usage,
+    CallEvent, CallName, Event, Message, MessageEvent, MessageId, NewRecord, Part, Purpose, Role, StepEvent,
+    ToolCall, ToolCallId, ToolResult, TurnEvent, TurnId, Usage,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -91,7 +91,7 @@ impl Telling<'_> {
         if begins {
             self.turn = Some(Turn { id: TurnId::new((self.next_id)()), answered: false, last: at });
         }
-        self.record(at, Event::MessageAdded { message, idempotency_key: None });
+        self.record(at, Event::Message(MessageEvent::Added { message, idempotency_key: None }));
         if begins {
             self.start_turn(vec![id], at);
         }
@@ -118,14 +118,17 @@ impl Telling<'_> {
         let parts = text.into_iter().chain(calls.iter().map(|call| Part::ToolCall { call: call.clone() }));
         let message = self.message(Role::Assistant, parts.collect(), at);
         let stop_reason = if calls.is_empty() { "end_turn" } else { "tool_use" }.to_owned();
-        self.record(at, Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() });
+        self.record(
+            at,
+            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: Usage::default() }),
+        );
         if !calls.is_empty() {
             let tool_calls = calls.iter().map(|call| call.id.clone()).collect();
-            self.record(at, Event::ToolBatchStarted { tool_calls, parallel: false });
+            self.record(at, Event::Call(CallEvent::BatchStarted { tool_calls, parallel: false }));
             for (call, (_, text, at)) in calls.into_iter().zip(results) {
                 self.tell_result(call, text, at);
             }
-            self.record_last(Event::ToolBatchCompleted {});
+            self.record_last(Event::Call(CallEvent::BatchCompleted {}));
         }
         self.turn.iter_mut().for_each(|turn| turn.answered = true);
     }
@@ -142,22 +145,25 @@ impl Telling<'_> {
         };
         let message_id = MessageId::new((self.next_id)());
         let tool_call = CallName { id: call.id, name: call.name };
-        self.record(at, Event::ToolCallCompleted { tool_call, tool_result, duration_ms: 0, message_id });
+        self.record(
+            at,
+            Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms: 0, message_id }),
+        );
     }
 
     fn start_turn(&mut self, message_ids: Vec<MessageId>, at: Timestamp) {
         let model = self.model.to_owned();
-        self.record(at, Event::TurnStarted { message_ids, model, purpose: Purpose::default() });
+        self.record(at, Event::Turn(TurnEvent::Started { message_ids, model, purpose: Purpose::default() }));
     }
 
     fn end_turn(&mut self) {
         self.tell_answer();
-        self.record_last(Event::TurnCompleted {
+        self.record_last(Event::Turn(TurnEvent::Completed {
             stop_reason: "end_turn".to_owned(),
             usage: Usage::default(),
             verified: None,
             verification: None,
-        });
+        }));
         self.turn = None;
     }
 

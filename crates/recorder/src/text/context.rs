@@ -1,7 +1,10 @@
 //! `context.md`: the conversation for people to read, under one heading for each message.
 
 use jiff::Timestamp;
-use ostler_types::{Compaction, Event, Message, Record, Role, ToolCall, ToolResult, printable};
+use ostler_types::{
+    AgentEvent, CallEvent, Compaction, Event, Message, MessageEvent, Record, Role, SessionEvent, StepEvent,
+    ToolCall, ToolResult, TurnEvent, printable,
+};
 
 use super::{day_and_time, time_of_day};
 use crate::content::{message_text, result_text};
@@ -12,7 +15,7 @@ const MAX_OUTPUT: usize = 2000;
 /// Adds what a record says to the page.
 pub(crate) fn write(record: &Record, page: &mut String) {
     match &record.event {
-        Event::SessionCreated { session } => {
+        Event::Session(SessionEvent::Created { session }) => {
             add(
                 page,
                 format_args!("# Session Log\n\nStarted: {}\n\n---\n\n", day_and_time(session.created_at)),
@@ -21,45 +24,46 @@ pub(crate) fn write(record: &Record, page: &mut String) {
                 add(page, format_args!("## System\n\n{}\n\n---\n\n", prompt.trim_end()));
             }
         }
-        Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => {
+        Event::Message(MessageEvent::Added { message, .. })
+        | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
             write_message(message, page);
         }
-        Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+        Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
             write_result(&tool_call.name, tool_result, page);
         }
-        Event::ContextCompacted { compaction } => write_compaction(record.ts, compaction, page),
-        Event::TurnFailed { error, .. } => {
+        Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
+            write_compaction(record.ts, compaction, page)
+        }
+        Event::Turn(TurnEvent::Failed { error, .. }) => {
             add(page, format_args!("> Turn failed: {}\n\n", one_line(&error.message)));
         }
-        Event::TurnCanceled { by, .. } => add(page, format_args!("> Turn canceled by {}\n\n", one_line(by))),
-        Event::SessionUpdated { .. }
-        | Event::SessionCompleted { .. }
-        | Event::SessionFailed { .. }
-        | Event::SessionCanceled { .. }
-        | Event::MessageQueued { .. }
-        | Event::MessageWithdrawn { .. }
-        | Event::TurnStarted { .. }
-        | Event::TurnRetried { .. }
-        | Event::TurnCompleted { .. }
-        | Event::ModelResolved { .. }
-        | Event::ModelWaiting { .. }
-        | Event::UsageRecorded { .. }
-        | Event::ReasoningCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted {}
-        | Event::ToolCallStarted { .. }
-        | Event::ApprovalRequested { .. }
-        | Event::ApprovalGranted { .. }
-        | Event::ApprovalDenied { .. }
-        | Event::CheckpointCreated { .. }
-        | Event::CheckpointFailed { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationStarted { .. }
-        | Event::VerificationCompleted { .. }
-        | Event::AgentUpdated { .. }
-        | Event::SubagentStarted { .. }
-        | Event::SubagentCompleted { .. } => {}
+        Event::Turn(TurnEvent::Canceled { by, .. }) => {
+            add(page, format_args!("> Turn canceled by {}\n\n", one_line(by)))
+        }
+        Event::Session(
+            SessionEvent::Updated { .. }
+            | SessionEvent::Completed { .. }
+            | SessionEvent::Failed { .. }
+            | SessionEvent::Canceled { .. },
+        )
+        | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
+        | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. } | TurnEvent::Completed { .. })
+        | Event::Step(
+            StepEvent::ModelResolved { .. }
+            | StepEvent::ModelWaiting { .. }
+            | StepEvent::UsageRecorded { .. }
+            | StepEvent::ReasoningCompleted { .. },
+        )
+        | Event::Call(
+            CallEvent::BatchStarted { .. }
+            | CallEvent::BatchHalted { .. }
+            | CallEvent::BatchCompleted { .. }
+            | CallEvent::Started { .. },
+        )
+        | Event::Approval(_)
+        | Event::Workspace(_)
+        | Event::Agent(AgentEvent::Updated { .. })
+        | Event::Child(_) => {}
     }
 }
 

@@ -3,7 +3,7 @@
 //! Only those who speak are in it. Instructions (messages of role `system`, summaries) are left out, because the
 //! format has no word for them.
 
-use ostler_types::{Event, Message, Record, Role};
+use ostler_types::{CallEvent, Event, Message, MessageEvent, Record, Role, StepEvent};
 use serde::{Deserialize, Serialize};
 
 use crate::content::{message_text, result_text};
@@ -11,53 +11,40 @@ use crate::content::{message_text, result_text};
 /// Adds the line of a record that says something.
 pub(crate) fn write(record: &Record, lines: &mut String) {
     let line = match &record.event {
-        Event::MessageAdded { message, .. } | Event::ModelOutputCompleted { message, .. } => spoken(message)
-            .map(|role| Line {
-                role,
-                content: message_text(message),
-                timestamp: message.created_at.as_millisecond(),
-                run_id: None,
-                tool_name: None,
-            }),
-        Event::ToolCallCompleted { tool_call, tool_result, .. } => Some(Line {
+        Event::Message(MessageEvent::Added { message, .. })
+        | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => spoken(message).map(|role| Line {
+            role,
+            content: message_text(message),
+            timestamp: message.created_at.as_millisecond(),
+            run_id: None,
+            tool_name: None,
+        }),
+        Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => Some(Line {
             role: Speaker::ToolResult,
             content: result_text(tool_result),
             timestamp: record.ts.as_millisecond(),
             run_id: None,
             tool_name: Some(tool_call.name.clone()),
         }),
-        Event::SessionCreated { .. }
-        | Event::SessionUpdated { .. }
-        | Event::SessionCompleted { .. }
-        | Event::SessionFailed { .. }
-        | Event::SessionCanceled { .. }
-        | Event::MessageQueued { .. }
-        | Event::MessageWithdrawn { .. }
-        | Event::TurnStarted { .. }
-        | Event::TurnRetried { .. }
-        | Event::TurnCompleted { .. }
-        | Event::TurnFailed { .. }
-        | Event::TurnCanceled { .. }
-        | Event::ModelResolved { .. }
-        | Event::ModelWaiting { .. }
-        | Event::UsageRecorded { .. }
-        | Event::ReasoningCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted { .. }
-        | Event::ToolCallStarted { .. }
-        | Event::ApprovalRequested { .. }
-        | Event::ApprovalGranted { .. }
-        | Event::ApprovalDenied { .. }
-        | Event::CheckpointCreated { .. }
-        | Event::CheckpointFailed { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationStarted { .. }
-        | Event::VerificationCompleted { .. }
-        | Event::ContextCompacted { .. }
-        | Event::AgentUpdated { .. }
-        | Event::SubagentStarted { .. }
-        | Event::SubagentCompleted { .. } => None,
+        Event::Session(_)
+        | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
+        | Event::Turn(_)
+        | Event::Step(
+            StepEvent::ModelResolved { .. }
+            | StepEvent::ModelWaiting { .. }
+            | StepEvent::UsageRecorded { .. }
+            | StepEvent::ReasoningCompleted { .. },
+        )
+        | Event::Call(
+            CallEvent::BatchStarted { .. }
+            | CallEvent::BatchHalted { .. }
+            | CallEvent::BatchCompleted { .. }
+            | CallEvent::Started { .. },
+        )
+        | Event::Approval(_)
+        | Event::Workspace(_)
+        | Event::Agent(_)
+        | Event::Child(_) => None,
     };
     if let Some(mut line) = line {
         line.run_id = record.turn_id.map(|turn| turn.uuid().hyphenated().to_string());

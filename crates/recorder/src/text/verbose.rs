@@ -4,7 +4,9 @@
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use ostler_types::{Event, MessageId, Part, Record, Usage, printable};
+use ostler_types::{
+    CallEvent, Event, MessageId, Part, Record, StepEvent, TurnEvent, Usage, WorkspaceEvent, printable,
+};
 use serde_json::{Map, Value, json};
 
 use super::{day_and_time, time_of_day};
@@ -27,7 +29,7 @@ enum Kind {
 /// The facts of a record. `turn_started` is when the turn that it belongs to began.
 pub(crate) fn facts(record: &Record, turn_started: Option<Timestamp>) -> Vec<Fact> {
     match &record.event {
-        Event::ModelOutputCompleted { message, usage, .. } => {
+        Event::Step(StepEvent::ModelOutputCompleted { message, usage, .. }) => {
             let about = |kind| Fact { message_id: Some(message.id), kind };
             let thoughts = message
                 .parts
@@ -36,14 +38,14 @@ pub(crate) fn facts(record: &Record, turn_started: Option<Timestamp>) -> Vec<Fac
             let thoughts = thoughts.filter(|text| !text.is_empty()).map(|text| Kind::Thinking(text.clone()));
             thoughts.chain((*usage != Usage::default()).then_some(Kind::Tokens(*usage))).map(about).collect()
         }
-        Event::UsageRecorded { message_id: None, usage, .. } => {
+        Event::Step(StepEvent::UsageRecorded { message_id: None, usage, .. }) => {
             vec![Fact { message_id: None, kind: Kind::Tokens(*usage) }]
         }
-        Event::ToolCallCompleted { tool_call, tool_result, duration_ms, message_id } => {
+        Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, message_id }) => {
             let details = json!({"tool_call_id": tool_call.id, "ok": tool_result.ok});
             vec![timing(Some(*message_id), &tool_call.name, *duration_ms, details)]
         }
-        Event::VerificationCompleted { round, results, .. } => {
+        Event::Workspace(WorkspaceEvent::VerificationCompleted { round, results, .. }) => {
             let one = |result: &ostler_types::CommandResult| {
                 let details =
                     json!({"round": round, "command": result.command, "exit_code": result.exit_code});
@@ -51,40 +53,35 @@ pub(crate) fn facts(record: &Record, turn_started: Option<Timestamp>) -> Vec<Fac
             };
             results.iter().map(one).collect()
         }
-        Event::ModelWaiting { model, attempt, wait_ms, .. } => {
+        Event::Step(StepEvent::ModelWaiting { model, attempt, wait_ms, .. }) => {
             vec![timing(None, "model_wait", *wait_ms, json!({"model": model, "attempt": attempt}))]
         }
-        Event::TurnCompleted { .. } => turn(record, turn_started, "completed"),
-        Event::TurnFailed { .. } => turn(record, turn_started, "failed"),
-        Event::TurnCanceled { .. } => turn(record, turn_started, "canceled"),
-        Event::SessionCreated { .. }
-        | Event::SessionUpdated { .. }
-        | Event::SessionCompleted { .. }
-        | Event::SessionFailed { .. }
-        | Event::SessionCanceled { .. }
-        | Event::MessageAdded { .. }
-        | Event::MessageQueued { .. }
-        | Event::MessageWithdrawn { .. }
-        | Event::TurnStarted { .. }
-        | Event::TurnRetried { .. }
-        | Event::ModelResolved { .. }
-        | Event::UsageRecorded { .. }
-        | Event::ReasoningCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted { .. }
-        | Event::ToolCallStarted { .. }
-        | Event::ApprovalRequested { .. }
-        | Event::ApprovalGranted { .. }
-        | Event::ApprovalDenied { .. }
-        | Event::CheckpointCreated { .. }
-        | Event::CheckpointFailed { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationStarted { .. }
-        | Event::ContextCompacted { .. }
-        | Event::AgentUpdated { .. }
-        | Event::SubagentStarted { .. }
-        | Event::SubagentCompleted { .. } => Vec::new(),
+        Event::Turn(TurnEvent::Completed { .. }) => turn(record, turn_started, "completed"),
+        Event::Turn(TurnEvent::Failed { .. }) => turn(record, turn_started, "failed"),
+        Event::Turn(TurnEvent::Canceled { .. }) => turn(record, turn_started, "canceled"),
+        Event::Session(_)
+        | Event::Message(_)
+        | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
+        | Event::Step(
+            StepEvent::ModelResolved { .. }
+            | StepEvent::UsageRecorded { .. }
+            | StepEvent::ReasoningCompleted { .. },
+        )
+        | Event::Call(
+            CallEvent::BatchStarted { .. }
+            | CallEvent::BatchHalted { .. }
+            | CallEvent::BatchCompleted { .. }
+            | CallEvent::Started { .. },
+        )
+        | Event::Approval(_)
+        | Event::Workspace(
+            WorkspaceEvent::CheckpointCreated { .. }
+            | WorkspaceEvent::CheckpointFailed { .. }
+            | WorkspaceEvent::PatchReviewRequested { .. }
+            | WorkspaceEvent::VerificationStarted { .. },
+        )
+        | Event::Agent(_)
+        | Event::Child(_) => Vec::new(),
     }
 }
 

@@ -5,7 +5,9 @@
 //! its id. A compaction takes away those that it covers, so there are never more than a context holds.
 
 use jiff::Timestamp;
-use ostler_types::{Event, Message, MessageId, Record, Session, ToolCall};
+use ostler_types::{
+    CallEvent, Event, Message, MessageEvent, MessageId, Record, Session, StepEvent, ToolCall,
+};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -63,11 +65,11 @@ impl<'a> Rows<'a> {
     /// Adds the message that a record brings, if it brings one.
     pub(super) fn add_message(&self, record: &Record) -> Result<(), rusqlite::Error> {
         match &record.event {
-            Event::MessageAdded { message, .. } => self.add(message, None),
-            Event::ModelOutputCompleted { message, usage, .. } => {
+            Event::Message(MessageEvent::Added { message, .. }) => self.add(message, None),
+            Event::Step(StepEvent::ModelOutputCompleted { message, usage, .. }) => {
                 self.add(message, Some(usage.output_tokens).filter(|tokens| *tokens > 0))
             }
-            Event::ToolCallCompleted { tool_call, tool_result, message_id, .. } => {
+            Event::Call(CallEvent::Completed { tool_call, tool_result, message_id, .. }) => {
                 let text = result_text(tool_result);
                 let row = self.insert(&NewRow {
                     name: Some(&tool_call.name),
@@ -77,38 +79,25 @@ impl<'a> Rows<'a> {
                 })?;
                 self.remember(*message_id, row)
             }
-            Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionCompleted { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageQueued { .. }
-            | Event::MessageWithdrawn { .. }
-            | Event::TurnStarted { .. }
-            | Event::TurnRetried { .. }
-            | Event::TurnCompleted { .. }
-            | Event::TurnFailed { .. }
-            | Event::TurnCanceled { .. }
-            | Event::ModelResolved { .. }
-            | Event::ModelWaiting { .. }
-            | Event::UsageRecorded { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted { .. }
-            | Event::ToolCallStarted { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ApprovalGranted { .. }
-            | Event::ApprovalDenied { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::CheckpointFailed { .. }
-            | Event::PatchReviewRequested { .. }
-            | Event::VerificationStarted { .. }
-            | Event::VerificationCompleted { .. }
-            | Event::ContextCompacted { .. }
-            | Event::AgentUpdated { .. }
-            | Event::SubagentStarted { .. }
-            | Event::SubagentCompleted { .. } => Ok(()),
+            Event::Session(_)
+            | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
+            | Event::Turn(_)
+            | Event::Step(
+                StepEvent::ModelResolved { .. }
+                | StepEvent::ModelWaiting { .. }
+                | StepEvent::UsageRecorded { .. }
+                | StepEvent::ReasoningCompleted { .. },
+            )
+            | Event::Call(
+                CallEvent::BatchStarted { .. }
+                | CallEvent::BatchHalted { .. }
+                | CallEvent::BatchCompleted { .. }
+                | CallEvent::Started { .. },
+            )
+            | Event::Approval(_)
+            | Event::Workspace(_)
+            | Event::Agent(_)
+            | Event::Child(_) => Ok(()),
         }
     }
 

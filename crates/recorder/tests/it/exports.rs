@@ -9,7 +9,9 @@ use ostler_recorder::export::{
     Folders, Format, write_html, write_markdown, write_ndjson, write_sqlite, write_zip,
 };
 use ostler_recorder::import::{Archive, read_ndjson};
-use ostler_types::{CommandResult, Event, Message, MessageId, Part, Record, Role};
+use ostler_types::{
+    CommandResult, Event, Message, MessageEvent, MessageId, Part, Record, Role, WorkspaceEvent,
+};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -160,12 +162,12 @@ fn a_page_needs_nothing_beside_it_and_can_do_nothing() {
     ];
     let id = MessageId::new(Uuid::from_u128(7));
     let message = Message { id, role: Role::User, parts, created_at: at(1) };
-    story.record(Event::MessageAdded { message, idempotency_key: None });
+    story.record(Event::Message(MessageEvent::Added { message, idempotency_key: None }));
     let calls = story.answer(evil, evil, &[(evil, json!({"path": evil, evil: evil, "many": [evil]}))]);
     story.result(&calls[0], false, evil);
     let results =
         vec![CommandResult { command: evil.into(), exit_code: Some(1), duration_ms: 1, output: evil.into() }];
-    story.record(Event::VerificationCompleted { round: 1, ok: false, results });
+    story.record(Event::Workspace(WorkspaceEvent::VerificationCompleted { round: 1, ok: false, results }));
     let last = story.messages[1];
     story.compact(Some(last), evil, Vec::new()).fail_turn(evil);
     let dir = folder(&story);

@@ -6,7 +6,10 @@ use std::path::Path;
 use ostler_recorder::Views;
 use ostler_recorder::export::{Folders, write_ndjson, write_zip};
 use ostler_recorder::import::{Archive, ImportError, read_ndjson, read_transcript};
-use ostler_types::{Event, NewRecord, NewSession, Policy, Record, Role, SessionId, State, Usage};
+use ostler_types::{
+    AgentEvent, Event, NewRecord, NewSession, Policy, Record, Role, SessionId, State, StepEvent, TurnEvent,
+    Usage,
+};
 use serde_json::Value;
 use uuid::Uuid;
 use zip::write::SimpleFileOptions;
@@ -144,29 +147,39 @@ fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
     let mut records = Vec::new();
     for record in std::mem::take(&mut story.records) {
         let used = match &record.event {
-            Event::ModelOutputCompleted { message, usage, .. } => Some((Some(message.id), *usage)),
-            Event::TurnFailed { .. } => Some((None, Usage { input_tokens: 7, ..Usage::default() })),
+            Event::Step(StepEvent::ModelOutputCompleted { message, usage, .. }) => {
+                Some((Some(message.id), *usage))
+            }
+            Event::Turn(TurnEvent::Failed { .. }) => {
+                Some((None, Usage { input_tokens: 7, ..Usage::default() }))
+            }
             _ => None,
         };
         records.push(record.clone());
         if let Some((message_id, usage)) = used {
-            let event = Event::UsageRecorded { model: "test:model".to_owned(), message_id, usage };
+            let event =
+                Event::Step(StepEvent::UsageRecorded { model: "test:model".to_owned(), message_id, usage });
             records.push(Record { event, ..record });
         }
     }
     for (number, record) in records.iter_mut().enumerate() {
         record.seq = number as u64 + 1;
     }
-    let ended =
-        records.iter().find(|record| matches!(record.event, Event::TurnCompleted { .. })).unwrap().seq;
-    if let Some(Event::ContextCompacted { compaction }) = records.last_mut().map(|record| &mut record.event) {
+    let ended = records
+        .iter()
+        .find(|record| matches!(record.event, Event::Turn(TurnEvent::Completed { .. })))
+        .unwrap()
+        .seq;
+    if let Some(Event::Agent(AgentEvent::ContextCompacted { compaction })) =
+        records.last_mut().map(|record| &mut record.event)
+    {
         compaction.first_kept_seq = ended;
     }
     story.records = records;
     let mut imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
     let before = imported.records.clone();
     imported.without_usage();
-    let is_use = |record: &&Record| matches!(record.event, Event::UsageRecorded { .. });
+    let is_use = |record: &&Record| matches!(record.event, Event::Step(StepEvent::UsageRecorded { .. }));
     assert!(
         before.iter().any(|record| is_use(&record)) && !imported.records.iter().any(|record| is_use(&record))
     );
@@ -176,7 +189,7 @@ fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
     // A compaction still names the record that it named.
     let kept = |records: &[Record]| {
         let first = records.iter().find_map(|record| match &record.event {
-            Event::ContextCompacted { compaction } => Some(compaction.first_kept_seq),
+            Event::Agent(AgentEvent::ContextCompacted { compaction }) => Some(compaction.first_kept_seq),
             _ => None,
         });
         let first = first.expect("the story has a compaction");

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use ostler_types::{
-    CallName, Compaction, CompactionTrigger, Event, Failure, Message, MessageId, NewSession, Part, Purpose,
-    Record, Role, Session, SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage, create,
+    AgentEvent, CallEvent, CallName, Compaction, CompactionTrigger, Event, Failure, Message, MessageEvent,
+    MessageId, NewSession, Part, Purpose, Record, Role, Session, SessionEvent, SessionId, StepEvent,
+    ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId, Usage, create,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
@@ -42,7 +43,7 @@ impl Story {
 
     pub(crate) fn of(new: NewSession) -> Story {
         let created = create(new).unwrap().remove(0);
-        let Event::SessionCreated { session } = &created else { panic!("{created:?}") };
+        let Event::Session(SessionEvent::Created { session }) = &created else { panic!("{created:?}") };
         let session = session.clone();
         let (records, messages, calls) = (Vec::new(), Vec::new(), Vec::new());
         let mut story = Story { records, messages, calls, session, turn: None, ids: 100 };
@@ -62,9 +63,9 @@ impl Story {
         let message_ids = vec![message.id];
         let turn = self.id();
         self.turn = Some(TurnId::new(turn));
-        self.record(Event::MessageAdded { message, idempotency_key: None });
+        self.record(Event::Message(MessageEvent::Added { message, idempotency_key: None }));
         let model = "test:model".to_owned();
-        self.record(Event::TurnStarted { message_ids, model, purpose: Purpose::default() })
+        self.record(Event::Turn(TurnEvent::Started { message_ids, model, purpose: Purpose::default() }))
     }
 
     /// The model answers; each call is a name and an input.
@@ -87,7 +88,7 @@ impl Story {
         let message = self.message(Role::Assistant, parts);
         let usage = Usage { input_tokens: 120, output_tokens: 34, ..Usage::default() };
         let stop_reason = if calls.is_empty() { "end_turn" } else { "tool_use" }.to_owned();
-        self.record(Event::ModelOutputCompleted { message, stop_reason, usage });
+        self.record(Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage }));
         calls
     }
 
@@ -102,21 +103,26 @@ impl Story {
             ToolResult::failed(call.id.clone(), text)
         };
         let tool_call = CallName { id: call.id.clone(), name: call.name.clone() };
-        self.record(Event::ToolCallStarted { tool_call: call.clone(), kind: ToolKind::Read });
-        self.record(Event::ToolCallCompleted { tool_call, tool_result, duration_ms: 12, message_id })
+        self.record(Event::Call(CallEvent::Started { tool_call: call.clone(), kind: ToolKind::Read }));
+        self.record(Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms: 12, message_id }))
     }
 
     pub(crate) fn end_turn(&mut self) -> &mut Story {
         let usage = Usage::default();
         let stop_reason = "end_turn".to_owned();
-        self.record(Event::TurnCompleted { stop_reason, usage, verified: None, verification: None });
+        self.record(Event::Turn(TurnEvent::Completed {
+            stop_reason,
+            usage,
+            verified: None,
+            verification: None,
+        }));
         self.turn = None;
         self
     }
 
     pub(crate) fn fail_turn(&mut self, message: &str) -> &mut Story {
         let error = Failure { code: "x".into(), message: message.into(), hint: None };
-        self.record(Event::TurnFailed { error, reason: "error".into() });
+        self.record(Event::Turn(TurnEvent::Failed { error, reason: "error".into() }));
         self.turn = None;
         self
     }
@@ -144,13 +150,13 @@ impl Story {
             pruned,
             first_kept_seq: 1,
         };
-        self.record(Event::ContextCompacted { compaction })
+        self.record(Event::Agent(AgentEvent::ContextCompacted { compaction }))
     }
 
     pub(crate) fn set_verbose(&mut self, verbose: bool) -> &mut Story {
         self.session.verbose_log = verbose;
         let session = self.session.clone();
-        self.record(Event::SessionUpdated { session })
+        self.record(Event::Session(SessionEvent::Updated { session }))
     }
 
     /// A session in which most things happen once.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ostler_client::{ContextRoom, SendMessage, SessionShown};
 use ostler_types::{
-    Delta, Event, FileChange, MessageId, PATCH_REVIEW, PendingApproval, Record, SessionId, ToolCallId,
-    TurnId, TurnStatus, View,
+    Delta, Event, FileChange, MessageEvent, MessageId, PATCH_REVIEW, PendingApproval, Record, SessionId,
+    ToolCallId, TurnId, TurnStatus, View,
 };
 
 use super::Dock;
@@ -141,8 +141,8 @@ impl OpenSession {
         if !self.transcript.apply(record) {
             return false;
         }
-        if let Event::MessageAdded { idempotency_key: Some(key), .. }
-        | Event::MessageQueued { idempotency_key: Some(key), .. } = &record.event
+        if let Event::Message(MessageEvent::Added { idempotency_key: Some(key), .. })
+        | Event::Message(MessageEvent::Queued { idempotency_key: Some(key), .. }) = &record.event
         {
             self.outbox.retain(|outgoing| outgoing.key != *key);
         }

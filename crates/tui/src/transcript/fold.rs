@@ -1,8 +1,9 @@
 //! The fold: what each event adds to a transcript, or changes in it.
 
 use ostler_types::{
-    ChildStatus, CommandResult, Cost, Event, Failure, Message, Part, Record, Role, SessionId, ToolCall,
-    ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    AgentEvent, ApprovalEvent, CallEvent, ChildEvent, ChildStatus, CommandResult, Cost, Event, Failure,
+    Message, MessageEvent, Part, Record, Role, SessionEvent, SessionId, StepEvent, ToolCall, ToolCallId,
+    ToolKind, ToolResult, TurnEvent, TurnId, Usage, WorkspaceEvent,
 };
 use serde_json::Value;
 
@@ -16,65 +17,67 @@ impl Transcript {
     pub(super) fn fold(&mut self, record: &Record) {
         let (seq, turn) = (record.seq, record.turn_id);
         match &record.event {
-            Event::MessageAdded { message, .. } => self.message(seq, turn, message),
-            Event::ModelOutputCompleted { message, .. } => self.completed(seq, turn, message),
-            Event::ToolCallStarted { tool_call, kind } => {
+            Event::Message(MessageEvent::Added { message, .. }) => self.message(seq, turn, message),
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+                self.completed(seq, turn, message)
+            }
+            Event::Call(CallEvent::Started { tool_call, kind }) => {
                 self.call(seq, turn, tool_call, Some(*kind), CallStatus::Running);
             }
-            Event::ApprovalRequested { tool_call, kind, child: None, .. } => {
+            Event::Approval(ApprovalEvent::Requested { tool_call, kind, child: None, .. }) => {
                 self.call(seq, turn, tool_call, Some(*kind), CallStatus::Waiting);
             }
-            Event::ApprovalGranted { tool_call_id, child: None, by, .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool_call_id, child: None, by, .. }) => {
                 self.answered(seq, turn, tool_call_id, &format!("allowed by {by}"), Tone::Plain);
             }
-            Event::ApprovalDenied { tool_call_id, child: None, by, reason, .. } => {
+            Event::Approval(ApprovalEvent::Denied { tool_call_id, child: None, by, reason, .. }) => {
                 let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 self.answered(seq, turn, tool_call_id, &format!("refused by {by}{reason}"), Tone::Warn);
             }
-            Event::ToolCallCompleted { tool_call, tool_result, duration_ms, .. } => {
+            Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, .. }) => {
                 self.result(seq, turn, &tool_call.id, &tool_call.name, tool_result, *duration_ms);
             }
-            Event::VerificationStarted { round, commands } => {
+            Event::Workspace(WorkspaceEvent::VerificationStarted { round, commands }) => {
                 let (round, commands) = (*round, commands.clone());
                 self.push(seq, turn, Kind::Check { round, commands, results: None });
             }
-            Event::VerificationCompleted { round, results, .. } => self.checked(seq, turn, *round, results),
-            Event::PatchReviewRequested { tool_call_id, files, more, .. } => {
+            Event::Workspace(WorkspaceEvent::VerificationCompleted { round, results, .. }) => {
+                self.checked(seq, turn, *round, results)
+            }
+            Event::Workspace(WorkspaceEvent::PatchReviewRequested { tool_call_id, files, more, .. }) => {
                 let kind = Kind::Review { id: tool_call_id.clone(), files: files.clone(), more: *more };
                 self.push(seq, turn, kind);
             }
-            Event::SubagentStarted { session_id, tool_call_id, description, .. } => {
+            Event::Child(ChildEvent::Started { session_id, tool_call_id, description, .. }) => {
                 self.child(seq, turn, *session_id, tool_call_id.as_ref(), description);
             }
-            Event::TurnCompleted { usage, verified, stop_reason, .. } => {
+            Event::Turn(TurnEvent::Completed { usage, verified, stop_reason, .. }) => {
                 self.turn_over(seq, turn, completed(usage, *verified, stop_reason));
             }
-            Event::TurnFailed { error, .. } => self.turn_over(seq, turn, failed(error)),
-            Event::TurnCanceled { by, reason } => self.turn_over(seq, turn, canceled(by, reason.as_ref())),
-            event @ (Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionCompleted { .. }
-            | Event::SessionFailed { .. }
-            | Event::SessionCanceled { .. }
-            | Event::MessageQueued { .. }
-            | Event::MessageWithdrawn { .. }
-            | Event::TurnStarted { .. }
-            | Event::TurnRetried { .. }
-            | Event::ModelResolved { .. }
-            | Event::ModelWaiting { .. }
-            | Event::UsageRecorded { .. }
-            | Event::ReasoningCompleted { .. }
-            | Event::ToolBatchStarted { .. }
-            | Event::ToolBatchHalted { .. }
-            | Event::ToolBatchCompleted { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ApprovalGranted { .. }
-            | Event::ApprovalDenied { .. }
-            | Event::CheckpointCreated { .. }
-            | Event::CheckpointFailed { .. }
-            | Event::ContextCompacted { .. }
-            | Event::AgentUpdated { .. }
-            | Event::SubagentCompleted { .. }) => {
+            Event::Turn(TurnEvent::Failed { error, .. }) => self.turn_over(seq, turn, failed(error)),
+            Event::Turn(TurnEvent::Canceled { by, reason }) => {
+                self.turn_over(seq, turn, canceled(by, reason.as_ref()))
+            }
+            event @ (Event::Session(_)
+            | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
+            | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
+            | Event::Step(
+                StepEvent::ModelResolved { .. }
+                | StepEvent::ModelWaiting { .. }
+                | StepEvent::UsageRecorded { .. }
+                | StepEvent::ReasoningCompleted { .. },
+            )
+            | Event::Call(
+                CallEvent::BatchStarted { .. }
+                | CallEvent::BatchHalted { .. }
+                | CallEvent::BatchCompleted { .. },
+            )
+            | Event::Approval(_)
+            | Event::Workspace(
+                WorkspaceEvent::CheckpointCreated { .. } | WorkspaceEvent::CheckpointFailed { .. },
+            )
+            | Event::Agent(_)
+            | Event::Child(ChildEvent::Completed { .. })) => {
                 if let Some((tone, text)) = note(event) {
                     self.push(seq, turn, Kind::Note { tone, text });
                 }
@@ -356,22 +359,24 @@ fn spent(usage: &Usage) -> String {
 /// Events that are told in a line.
 fn note(event: &Event) -> Option<(Tone, String)> {
     Some(match event {
-        Event::SessionCompleted { by } => (Tone::Plain, format!("■ session closed by {by}")),
-        Event::TurnRetried { .. } => (Tone::Plain, "↻ once more".to_owned()),
-        Event::ModelResolved { resolution } => (Tone::Plain, format!("◦ {}", resolution.detail)),
-        Event::ModelWaiting { attempt, attempts, wait_ms, error, .. } => {
+        Event::Session(SessionEvent::Completed { by }) => (Tone::Plain, format!("■ session closed by {by}")),
+        Event::Turn(TurnEvent::Retried { .. }) => (Tone::Plain, "↻ once more".to_owned()),
+        Event::Step(StepEvent::ModelResolved { resolution }) => {
+            (Tone::Plain, format!("◦ {}", resolution.detail))
+        }
+        Event::Step(StepEvent::ModelWaiting { attempt, attempts, wait_ms, error, .. }) => {
             let text = format!("… {} (asked {attempt} of {attempts} times)", error.message);
             (Tone::Warn, format!("{text}; again in {}", crate::words::duration(*wait_ms)))
         }
-        Event::CheckpointFailed { reason, .. } => {
+        Event::Workspace(WorkspaceEvent::CheckpointFailed { reason, .. }) => {
             (Tone::Warn, format!("! this turn cannot be undone: {reason}"))
         }
-        Event::ContextCompacted { compaction } => {
+        Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
             let (before, after) = (compaction.tokens_before, compaction.tokens_after);
             let (before, after) = (crate::words::tokens(before), crate::words::tokens(after));
             (Tone::Plain, format!("≡ the conversation was made shorter: {before} → {after}"))
         }
-        Event::SubagentCompleted { session_id, outcome } => {
+        Event::Child(ChildEvent::Completed { session_id, outcome }) => {
             let (tone, word) = match outcome.status {
                 ChildStatus::Completed => (Tone::Good, "✓ finished"),
                 ChildStatus::Failed => (Tone::Bad, "✗ failed"),
@@ -379,43 +384,45 @@ fn note(event: &Event) -> Option<(Tone, String)> {
             };
             (tone, format!("{word}: {session_id}"))
         }
-        Event::ApprovalRequested { child: Some(child), summary, .. } => {
+        Event::Approval(ApprovalEvent::Requested { child: Some(child), summary, .. }) => {
             (Tone::Warn, format!("? {} asks: {summary}", child.session_id))
         }
-        Event::ApprovalGranted { child: Some(_), tool, by, .. } => {
+        Event::Approval(ApprovalEvent::Granted { child: Some(_), tool, by, .. }) => {
             (Tone::Plain, format!("{tool} allowed by {by}"))
         }
-        Event::ApprovalDenied { child: Some(_), tool, by, .. } => {
+        Event::Approval(ApprovalEvent::Denied { child: Some(_), tool, by, .. }) => {
             (Tone::Warn, format!("{tool} refused by {by}"))
         }
         // The rest is told by another event, by what stands around the composer, or is nothing to look at.
-        Event::SessionCreated { .. }
-        | Event::SessionUpdated { .. }
-        | Event::SessionFailed { .. }
-        | Event::SessionCanceled { .. }
-        | Event::MessageAdded { .. }
-        | Event::MessageQueued { .. }
-        | Event::MessageWithdrawn { .. }
-        | Event::TurnStarted { .. }
-        | Event::TurnCompleted { .. }
-        | Event::TurnFailed { .. }
-        | Event::TurnCanceled { .. }
-        | Event::UsageRecorded { .. }
-        | Event::ReasoningCompleted { .. }
-        | Event::ModelOutputCompleted { .. }
-        | Event::ToolBatchStarted { .. }
-        | Event::ToolBatchHalted { .. }
-        | Event::ToolBatchCompleted {}
-        | Event::ToolCallStarted { .. }
-        | Event::ToolCallCompleted { .. }
-        | Event::ApprovalRequested { child: None, .. }
-        | Event::ApprovalGranted { child: None, .. }
-        | Event::ApprovalDenied { child: None, .. }
-        | Event::CheckpointCreated { .. }
-        | Event::PatchReviewRequested { .. }
-        | Event::VerificationStarted { .. }
-        | Event::VerificationCompleted { .. }
-        | Event::AgentUpdated { .. }
-        | Event::SubagentStarted { .. } => return None,
+        Event::Session(
+            SessionEvent::Created { .. }
+            | SessionEvent::Updated { .. }
+            | SessionEvent::Failed { .. }
+            | SessionEvent::Canceled { .. },
+        )
+        | Event::Message(_)
+        | Event::Turn(
+            TurnEvent::Started { .. }
+            | TurnEvent::Completed { .. }
+            | TurnEvent::Failed { .. }
+            | TurnEvent::Canceled { .. },
+        )
+        | Event::Step(
+            StepEvent::UsageRecorded { .. }
+            | StepEvent::ReasoningCompleted { .. }
+            | StepEvent::ModelOutputCompleted { .. },
+        )
+        | Event::Call(_)
+        | Event::Approval(ApprovalEvent::Requested { child: None, .. })
+        | Event::Approval(ApprovalEvent::Granted { child: None, .. })
+        | Event::Approval(ApprovalEvent::Denied { child: None, .. })
+        | Event::Workspace(
+            WorkspaceEvent::CheckpointCreated { .. }
+            | WorkspaceEvent::PatchReviewRequested { .. }
+            | WorkspaceEvent::VerificationStarted { .. }
+            | WorkspaceEvent::VerificationCompleted { .. },
+        )
+        | Event::Agent(AgentEvent::Updated { .. })
+        | Event::Child(ChildEvent::Started { .. }) => return None,
     })
 }

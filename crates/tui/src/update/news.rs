@@ -4,7 +4,10 @@
 //! it moves no focus, opens nothing and touches nothing that is being written.
 
 use ostler_client::{ListedSession, ModelList, SessionShown, StoredFile};
-use ostler_types::{Event, PendingApproval, Record, SessionId, SessionView, View};
+use ostler_types::{
+    AgentEvent, ApprovalEvent, Event, PendingApproval, Record, SessionEvent, SessionId, SessionView,
+    TurnEvent, View, WorkspaceEvent,
+};
 
 use super::{PAGE, compose, docked, overlays, queue, sessions, settle_area};
 use crate::composer::AttachedFile;
@@ -174,7 +177,7 @@ fn listed(model: &mut Model, sessions: Vec<ListedSession>, approvals: &[PendingA
 fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
     let id = record.session_id;
     let away = model.focus != Some(id);
-    if let Event::SessionCreated { session } = &record.event {
+    if let Event::Session(SessionEvent::Created { session }) = &record.event {
         if session.parent_session_id.is_none() && model.listed_mut(id).is_none() {
             let view = View::from(SessionView::new(session.clone(), record.seq));
             model.list.insert(0, Listed::new(view));
@@ -185,7 +188,7 @@ fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
     let Some(title) = known.map(|row| model.title_of(row.session())) else { return };
     let Some(row) = model.listed_mut(id).filter(|row| record.seq > row.view.last_seq()) else { return };
     row.view.apply(record);
-    if let Event::SessionUpdated { session } = &record.event
+    if let Event::Session(SessionEvent::Updated { session }) = &record.event
         && session.archived
     {
         sessions::forget(model, id, effects);
@@ -194,14 +197,14 @@ fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
         if away {
             effects.push(Effect::Bell);
         }
-    } else if let Event::ApprovalRequested { summary, .. } = &record.event {
+    } else if let Event::Approval(ApprovalEvent::Requested { summary, .. }) = &record.event {
         row.unread |= away;
         effects.push(Effect::Bell);
         if away {
             let summary = crate::text::clean::in_one_line(summary, 80);
             model.notify(Tone::Warn, format!("{title} asks: {summary} (alt+n goes there)"));
         }
-    } else if let Event::PatchReviewRequested { waits: true, .. } = &record.event {
+    } else if let Event::Workspace(WorkspaceEvent::PatchReviewRequested { waits: true, .. }) = &record.event {
         row.unread |= away;
         effects.push(Effect::Bell);
     }
@@ -253,11 +256,10 @@ fn lines(model: &mut Model, id: SessionId, lines: Vec<Line>, effects: &mut Vec<E
                 let new = record.session_id == id && session.apply(&record, now);
                 let ends = matches!(
                     record.event,
-                    Event::TurnCompleted { .. }
-                        | Event::TurnFailed { .. }
-                        | Event::TurnCanceled { .. }
-                        | Event::CheckpointCreated { .. }
-                        | Event::ContextCompacted { .. }
+                    Event::Turn(
+                        TurnEvent::Completed { .. } | TurnEvent::Failed { .. } | TurnEvent::Canceled { .. }
+                    ) | Event::Workspace(WorkspaceEvent::CheckpointCreated { .. })
+                        | Event::Agent(AgentEvent::ContextCompacted { .. })
                 );
                 over |= new && ends;
             }

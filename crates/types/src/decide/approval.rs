@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{label, of_turn};
 use crate::{
-    Accepted, AnswerApproval, CallStatus, Decision, Event, Facts, Limits, OpenTurn, OptionKind, PATCH_REVIEW,
-    PendingApproval, ProposedCall, ReadProof, Refusal, RefusalCode, ReviewAnswer, Rule, Scope, State,
-    ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, AnswerApproval, ApprovalEvent, CallStatus, Decision, Event, Facts, Limits, OpenTurn,
+    OptionKind, PATCH_REVIEW, PendingApproval, ProposedCall, ReadProof, Refusal, RefusalCode, ReviewAnswer,
+    Rule, Scope, State, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
 };
 
 /// Takes a client's answer.
@@ -32,12 +32,26 @@ pub(super) fn answer(state: &State, answer: AnswerApproval) -> Result<Decision, 
     let option = choose(approval, verdict, scope, option)?;
     let child = None;
     let event = match verdict {
-        Verdict::Approve => {
-            Event::ApprovalGranted { tool_call_id, tool, by, scope, reason, review, option, child }
-        }
-        Verdict::Deny => {
-            Event::ApprovalDenied { tool_call_id, tool, by, scope, reason, review, option, child }
-        }
+        Verdict::Approve => Event::Approval(ApprovalEvent::Granted {
+            tool_call_id,
+            tool,
+            by,
+            scope,
+            reason,
+            review,
+            option,
+            child,
+        }),
+        Verdict::Deny => Event::Approval(ApprovalEvent::Denied {
+            tool_call_id,
+            tool,
+            by,
+            scope,
+            reason,
+            review,
+            option,
+            child,
+        }),
     };
     Ok(Decision::done(vec![of_turn(turn_id, event)]))
 }
@@ -129,7 +143,7 @@ pub(super) fn propose(
     }
     let (event, accepted) = if facts.allowed_by_rule && !must_ask {
         let (tool_call_id, tool, by) = (tool_call.id, tool_call.name, "rule".to_owned());
-        let granted = Event::ApprovalGranted {
+        let granted = Event::Approval(ApprovalEvent::Granted {
             tool_call_id,
             tool,
             by,
@@ -138,7 +152,7 @@ pub(super) fn propose(
             review: None,
             option: None,
             child: None,
-        };
+        });
         (granted, Accepted::Allowed)
     } else {
         let summary = match risk {
@@ -146,7 +160,17 @@ pub(super) fn propose(
             None => summary,
         };
         let rule = Rule::beyond(&tool_call, &proof).within(&state.session.workspace_path);
-        (Event::ApprovalRequested { tool_call, kind, summary, rule, options, child: None }, Accepted::Waiting)
+        (
+            Event::Approval(ApprovalEvent::Requested {
+                tool_call,
+                kind,
+                summary,
+                rule,
+                options,
+                child: None,
+            }),
+            Accepted::Waiting,
+        )
     };
     Ok(Decision { events: vec![of_turn(turn.id, event)], accepted })
 }

@@ -2,9 +2,9 @@
 
 use super::{of_session, of_turn};
 use crate::{
-    Child, ChildCall, ChildNews, ChildOutcome, ChildStatus, Decision, Event, EventFor, Limits, MAX_DEPTH,
-    Message, MessageId, OpenTurn, Part, PendingApproval, Refusal, RefusalCode, Role, SessionId,
-    SessionStatus, State, ToolCall, ToolCallId,
+    ApprovalEvent, Child, ChildCall, ChildEvent, ChildNews, ChildOutcome, ChildStatus, Decision, Event,
+    EventFor, Limits, MAX_DEPTH, Message, MessageEvent, MessageId, OpenTurn, Part, PendingApproval, Refusal,
+    RefusalCode, Role, SessionId, SessionStatus, State, ToolCall, ToolCallId,
 };
 
 /// Takes what a child has to say. News of one that is not known, or that is known already, change nothing.
@@ -28,8 +28,14 @@ pub(super) fn hear(state: &State, session_id: SessionId, news: ChildNews) -> Dec
                 ToolCall { id: approval.tool_call_id, name: approval.tool, input: approval.input };
             let (kind, summary, rule) = (approval.kind, approval.summary, approval.rule);
             let options = approval.options;
-            let asked =
-                Event::ApprovalRequested { tool_call, kind, summary, rule, options, child: Some(asks) };
+            let asked = Event::Approval(ApprovalEvent::Requested {
+                tool_call,
+                kind,
+                summary,
+                rule,
+                options,
+                child: Some(asks),
+            });
             vec![of_turn(child.turn_id, asked)]
         }
         ChildNews::Answered { tool_call_id, turn_id, granted, by, scope, reason } => {
@@ -41,9 +47,27 @@ pub(super) fn hear(state: &State, session_id: SessionId, news: ChildNews) -> Dec
             let asked = ChildCall { session_id: approval.session_id, turn_id, via };
             let (review, option, asked) = (None, None, Some(asked));
             let answered = if granted {
-                Event::ApprovalGranted { tool_call_id, tool, by, scope, reason, review, option, child: asked }
+                Event::Approval(ApprovalEvent::Granted {
+                    tool_call_id,
+                    tool,
+                    by,
+                    scope,
+                    reason,
+                    review,
+                    option,
+                    child: asked,
+                })
             } else {
-                Event::ApprovalDenied { tool_call_id, tool, by, scope, reason, review, option, child: asked }
+                Event::Approval(ApprovalEvent::Denied {
+                    tool_call_id,
+                    tool,
+                    by,
+                    scope,
+                    reason,
+                    review,
+                    option,
+                    child: asked,
+                })
             };
             vec![of_turn(child.turn_id, answered)]
         }
@@ -58,14 +82,15 @@ fn ended(state: &State, child: &Child, mut outcome: ChildOutcome) -> Vec<EventFo
     }
     shorten(&mut outcome.text);
     let session_id = child.session_id;
-    let completed = of_turn(child.turn_id, Event::SubagentCompleted { session_id, outcome: outcome.clone() });
+    let completed =
+        of_turn(child.turn_id, Event::Child(ChildEvent::Completed { session_id, outcome: outcome.clone() }));
     let tells = child.background
         && state.turn.is_none()
         && outcome.status != ChildStatus::Canceled
         && state.session.status != SessionStatus::Completed;
     let child = Child { outcome: Some(outcome), ..child.clone() };
     let note = tells.then(|| note(&child, state)).flatten();
-    let added = |message| of_session(Event::MessageAdded { message, idempotency_key: None });
+    let added = |message| of_session(Event::Message(MessageEvent::Added { message, idempotency_key: None }));
     std::iter::once(completed).chain(note.map(added)).collect()
 }
 
@@ -127,7 +152,8 @@ pub(super) fn start(
     {
         return Err(super::approval::unknown_call(id));
     }
-    let started = Event::SubagentStarted { session_id, tool_call_id, subtask, description, background };
+    let started =
+        Event::Child(ChildEvent::Started { session_id, tool_call_id, subtask, description, background });
     Ok(Decision::done(vec![of_turn(turn.id, started)]))
 }
 

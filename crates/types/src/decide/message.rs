@@ -2,8 +2,9 @@
 
 use super::{label, of_session, of_turn, refuse_if_closed, too_large, turn};
 use crate::{
-    Accepted, CancelTurn, Decision, Delivery, Event, EventFor, Facts, Limits, Message, MessageId, Part,
-    Queued, Refusal, RefusalCode, RefusalKind, RequeueMessage, Role, State, SubmitMessage, TurnId,
+    Accepted, CancelTurn, Decision, Delivery, Event, EventFor, Facts, Limits, Message, MessageEvent,
+    MessageId, Part, Queued, Refusal, RefusalCode, RefusalKind, RequeueMessage, Role, State, SubmitMessage,
+    TurnId,
 };
 
 /// Adds a message: at once when the session is idle, to the queue when a turn runs.
@@ -18,7 +19,9 @@ pub(super) fn submit(state: &State, submit: SubmitMessage, facts: &Facts) -> Res
     let runs = auto_run.unwrap_or(state.session.auto_run || state.turn.is_some());
     let (events, turn_id) = match &state.turn {
         None if runs => (begin(state, message, turn_id, key), Some(turn_id)),
-        None => (vec![of_session(Event::MessageAdded { message, idempotency_key: key })], None),
+        None => {
+            (vec![of_session(Event::Message(MessageEvent::Added { message, idempotency_key: key }))], None)
+        }
         Some(_) if !runs => {
             return Err(Refusal::conflict(
                 RefusalCode::TurnRunning,
@@ -29,7 +32,11 @@ pub(super) fn submit(state: &State, submit: SubmitMessage, facts: &Facts) -> Res
         Some(running) => {
             let running = running.id;
             let queued = Queued { message, turn_id, delivery };
-            let event = Event::MessageQueued { queued: queued.clone(), idempotency_key: key, before: None };
+            let event = Event::Message(MessageEvent::Queued {
+                queued: queued.clone(),
+                idempotency_key: key,
+                before: None,
+            });
             let mut events = vec![of_turn(turn_id, event)];
             let answered_by = match delivery {
                 Delivery::Queue => turn_id,
@@ -48,7 +55,7 @@ pub(super) fn submit(state: &State, submit: SubmitMessage, facts: &Facts) -> Res
 /// Takes a message back while it waits.
 pub(super) fn withdraw(state: &State, message_id: MessageId, by: String) -> Result<Decision, Refusal> {
     let queued = &state.queue[place_of(state, message_id)?];
-    let event = Event::MessageWithdrawn { message_id, by };
+    let event = Event::Message(MessageEvent::Withdrawn { message_id, by });
     Ok(Decision::done(vec![of_turn(queued.turn_id, event)]))
 }
 
@@ -81,11 +88,14 @@ pub(super) fn requeue(state: &State, requeue: RequeueMessage) -> Result<Decision
     let mut events = Vec::new();
     // Whoever waits for the turn that was set aside for it is told that there will be none.
     if queued.delivery != old.delivery {
-        events.push(of_turn(old.turn_id, Event::MessageWithdrawn { message_id, by }));
+        events.push(of_turn(old.turn_id, Event::Message(MessageEvent::Withdrawn { message_id, by })));
         queued.turn_id = turn_id;
     }
     let turn_id = queued.turn_id;
-    events.push(of_turn(turn_id, Event::MessageQueued { queued, idempotency_key: None, before }));
+    events.push(of_turn(
+        turn_id,
+        Event::Message(MessageEvent::Queued { queued, idempotency_key: None, before }),
+    ));
     Ok(Decision::done(events))
 }
 
@@ -161,7 +171,7 @@ fn check_message(message: &Message) -> Result<(), Refusal> {
 fn begin(state: &State, message: Message, turn_id: TurnId, key: Option<String>) -> Vec<EventFor> {
     let mut message_ids = state.unanswered.clone();
     message_ids.push(message.id);
-    let added = of_turn(turn_id, Event::MessageAdded { message, idempotency_key: key });
+    let added = of_turn(turn_id, Event::Message(MessageEvent::Added { message, idempotency_key: key }));
     vec![added, turn::started(state, turn_id, message_ids)]
 }
 

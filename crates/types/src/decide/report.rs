@@ -7,9 +7,9 @@ use super::approval::{may_start, propose, unknown_call};
 use super::turn::{End, end};
 use super::{child, of_turn};
 use crate::{
-    Accepted, CallName, CallStatus, Decision, Delivery, Event, EventFor, Facts, Limits, Message, Moment,
-    OpenTurn, PATCH_REVIEW, Part, Patch, Refusal, RefusalCode, Report, Reviewed, State, ToolCallId,
-    ToolResult, TurnId, TurnStatus, Usage,
+    Accepted, AgentEvent, CallEvent, CallName, CallStatus, Decision, Delivery, Event, EventFor, Facts,
+    Limits, Message, MessageEvent, Moment, OpenTurn, PATCH_REVIEW, Part, Patch, Refusal, RefusalCode, Report,
+    Reviewed, State, StepEvent, ToolCallId, ToolResult, TurnId, TurnStatus, Usage, WorkspaceEvent,
 };
 
 /// Takes a report of the running turn's agent.
@@ -28,49 +28,65 @@ pub(super) fn report(
     match report {
         Report::TakeSteering => refuse_open_calls(open).map(|()| take_steering(state, turn_id)),
         Report::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
-            one(Event::ModelWaiting { model, attempt, attempts, wait_ms, error })
+            one(Event::Step(StepEvent::ModelWaiting { model, attempt, attempts, wait_ms, error }))
         }
-        Report::ModelResolved(resolution) => one(Event::ModelResolved { resolution }),
-        Report::UsageSpent { model, usage } => one(Event::UsageRecorded { model, message_id: None, usage }),
+        Report::ModelResolved(resolution) => one(Event::Step(StepEvent::ModelResolved { resolution })),
+        Report::UsageSpent { model, usage } => {
+            one(Event::Step(StepEvent::UsageRecorded { model, message_id: None, usage }))
+        }
         Report::StepFinished { model, message, stop_reason, usage } => {
             step(open, model, message, stop_reason, usage)
         }
-        Report::BatchStarted { parallel } => one(Event::ToolBatchStarted { tool_calls: ids(open), parallel }),
-        Report::BatchHalted { tool_call_id } => one(Event::ToolBatchHalted { tool_call_id }),
-        Report::BatchCompleted => refuse_open_calls(open).and_then(|()| one(Event::ToolBatchCompleted {})),
+        Report::BatchStarted { parallel } => {
+            one(Event::Call(CallEvent::BatchStarted { tool_calls: ids(open), parallel }))
+        }
+        Report::BatchHalted { tool_call_id } => one(Event::Call(CallEvent::BatchHalted { tool_call_id })),
+        Report::BatchCompleted => {
+            refuse_open_calls(open).and_then(|()| one(Event::Call(CallEvent::BatchCompleted {})))
+        }
         Report::CallProposed(proposed) => propose(state, open, proposed, facts),
         Report::CallStarted { tool_call, kind } => {
             may_start(state, open, &tool_call, kind)?;
-            one(Event::ToolCallStarted { tool_call, kind })
+            one(Event::Call(CallEvent::Started { tool_call, kind }))
         }
         Report::CallFinished { result, duration_ms, message_id } => {
             let tool_call = finished(open, &result)?;
-            one(Event::ToolCallCompleted { tool_call, tool_result: result, duration_ms, message_id })
+            one(Event::Call(CallEvent::Completed { tool_call, tool_result: result, duration_ms, message_id }))
         }
         Report::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out } => {
-            one(Event::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out })
+            one(Event::Workspace(WorkspaceEvent::CheckpointCreated {
+                checkpoint_id,
+                moment,
+                files,
+                bytes,
+                left_out,
+            }))
         }
-        Report::CheckpointFailed { moment, reason } => one(Event::CheckpointFailed { moment, reason }),
+        Report::CheckpointFailed { moment, reason } => {
+            one(Event::Workspace(WorkspaceEvent::CheckpointFailed { moment, reason }))
+        }
         Report::ReviewRequested { patch, waits } => review(state, open, patch, waits),
-        Report::Told { message } => {
-            refuse_open_calls(open).and_then(|()| one(Event::MessageAdded { message, idempotency_key: None }))
-        }
+        Report::Told { message } => refuse_open_calls(open)
+            .and_then(|()| one(Event::Message(MessageEvent::Added { message, idempotency_key: None }))),
         Report::Compacted(compaction) => {
             refuse_open_calls(open)?;
-            one(Event::ContextCompacted { compaction: compaction.kept_from(facts.first_kept_seq) })
+            one(Event::Agent(AgentEvent::ContextCompacted {
+                compaction: compaction.kept_from(facts.first_kept_seq),
+            }))
         }
         Report::AgentUpdated(agent) if state.agent.as_ref() == Some(&agent) => Ok(Decision::unchanged()),
-        Report::AgentUpdated(agent) => one(Event::AgentUpdated { agent: *agent }),
+        Report::AgentUpdated(agent) => one(Event::Agent(AgentEvent::Updated { agent: *agent })),
         Report::SubagentStarted { session_id, tool_call_id, subtask, description, background } => {
             child::start(state, open, session_id, (tool_call_id, subtask), description, background)
         }
         Report::VerificationStarted { round, commands } => {
-            one(Event::VerificationStarted { round, commands })
+            one(Event::Workspace(WorkspaceEvent::VerificationStarted { round, commands }))
         }
         Report::VerificationCompleted { round, ok, results, feedback } => {
             refuse_open_calls(open)?;
-            let completed = Event::VerificationCompleted { round, ok, results };
-            let told = feedback.map(|message| Event::MessageAdded { message, idempotency_key: None });
+            let completed = Event::Workspace(WorkspaceEvent::VerificationCompleted { round, ok, results });
+            let told = feedback
+                .map(|message| Event::Message(MessageEvent::Added { message, idempotency_key: None }));
             let events = std::iter::once(completed).chain(told).map(|event| of_turn(turn_id, event));
             Ok(Decision::done(events.collect()))
         }
@@ -93,7 +109,7 @@ fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event>
         (report, turn.status)
     {
         let (model, usage) = (model.clone(), *usage);
-        return Some(Event::UsageRecorded { model, message_id: None, usage });
+        return Some(Event::Step(StepEvent::UsageRecorded { model, message_id: None, usage }));
     }
     if turn.checkpoint_before.is_none() || turn.checkpoint_after.is_some() || turn.checkpoint_error.is_some()
     {
@@ -103,10 +119,19 @@ fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event>
     {
         let (checkpoint_id, moment) = (checkpoint_id.clone(), Moment::After);
         let (files, bytes, left_out) = (*files, *bytes, *left_out);
-        return Some(Event::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out });
+        return Some(Event::Workspace(WorkspaceEvent::CheckpointCreated {
+            checkpoint_id,
+            moment,
+            files,
+            bytes,
+            left_out,
+        }));
     }
     if let Report::CheckpointFailed { moment: Moment::After, reason } = report {
-        return Some(Event::CheckpointFailed { moment: Moment::After, reason: reason.clone() });
+        return Some(Event::Workspace(WorkspaceEvent::CheckpointFailed {
+            moment: Moment::After,
+            reason: reason.clone(),
+        }));
     }
     None
 }
@@ -121,7 +146,10 @@ fn take_steering(state: &State, turn_id: TurnId) -> Decision {
         .map(|queued| queued.message.clone());
     steering.extend(queued);
     let added = |message: &Message| {
-        of_turn(turn_id, Event::MessageAdded { message: message.clone(), idempotency_key: None })
+        of_turn(
+            turn_id,
+            Event::Message(MessageEvent::Added { message: message.clone(), idempotency_key: None }),
+        )
     };
     Decision { events: steering.iter().map(added).collect(), accepted: Accepted::Steering(steering) }
 }
@@ -147,9 +175,10 @@ fn step(
     }
     let mut events: Vec<EventFor> = reasoning(&message).map(|event| of_turn(turn.id, event)).collect();
     let message_id = Some(message.id);
-    events.push(of_turn(turn.id, Event::ModelOutputCompleted { message, stop_reason, usage }));
+    events
+        .push(of_turn(turn.id, Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage })));
     if usage != Usage::default() {
-        events.push(of_turn(turn.id, Event::UsageRecorded { model, message_id, usage }));
+        events.push(of_turn(turn.id, Event::Step(StepEvent::UsageRecorded { model, message_id, usage })));
     }
     Ok(Decision::done(events))
 }
@@ -157,11 +186,11 @@ fn step(
 fn reasoning(message: &Message) -> impl Iterator<Item = Event> + '_ {
     message.parts.iter().enumerate().filter_map(|(index, part)| {
         let Part::Reasoning { text, .. } = part else { return None };
-        Some(Event::ReasoningCompleted {
+        Some(Event::Step(StepEvent::ReasoningCompleted {
             message_id: message.id,
             part: u32::try_from(index).unwrap_or(u32::MAX),
             bytes: text.len() as u64,
-        })
+        }))
     })
 }
 
@@ -181,7 +210,14 @@ fn review(state: &State, turn: &OpenTurn, patch: Patch, waits: bool) -> Result<D
     let earlier = state.answers.iter().filter(|answer| answer.tool_call_id.0.starts_with(&name)).count();
     let tool_call_id = ToolCallId(if earlier == 0 { name } else { format!("{name}_{earlier}") });
     let Patch { files, more, checkpoint_id, note } = patch;
-    let requested = Event::PatchReviewRequested { tool_call_id, files, waits, more, checkpoint_id, note };
+    let requested = Event::Workspace(WorkspaceEvent::PatchReviewRequested {
+        tool_call_id,
+        files,
+        waits,
+        more,
+        checkpoint_id,
+        note,
+    });
     let accepted = if waits { Accepted::Waiting } else { Accepted::Done };
     Ok(Decision { events: vec![of_turn(turn.id, requested)], accepted })
 }

@@ -3,9 +3,10 @@
 
 use super::{of_session, of_turn, refuse_if_closed};
 use crate::{
-    Accepted, CallName, CallStatus, CancelTurn, Decision, Event, EventFor, Facts, Failure, Message,
-    MessageId, NewCompaction, OpenTurn, PATCH_REVIEW, Part, Plan, Purpose, Refusal, RefusalCode, State,
-    ToolResult, TurnId, TurnStatus, Usage, results,
+    Accepted, AgentEvent, CallEvent, CallName, CallStatus, CancelTurn, Decision, Event, EventFor, Facts,
+    Failure, Message, MessageEvent, MessageId, NewCompaction, OpenTurn, PATCH_REVIEW, Part, Plan, Purpose,
+    Refusal, RefusalCode, SessionEvent, State, StepEvent, ToolResult, TurnEvent, TurnId, TurnStatus, Usage,
+    results,
 };
 
 /// How a turn ends.
@@ -59,7 +60,7 @@ pub(super) fn retry(state: &State, retry_of: TurnId, turn_id: TurnId) -> Result<
         return Err(Refusal::conflict("too_many_messages", "too many messages wait for this turn")
             .hint("start a turn on the newest ones with run"));
     }
-    let retried = of_turn(turn_id, Event::TurnRetried { retry_of });
+    let retried = of_turn(turn_id, Event::Turn(TurnEvent::Retried { retry_of }));
     let events = vec![retried, started(state, turn_id, message_ids)];
     Ok(Decision { events, accepted: Accepted::Turn { turn_id } })
 }
@@ -74,7 +75,7 @@ pub(super) fn reset(state: &State, compaction: NewCompaction) -> Result<Decision
     refuse_if_closed(state)?;
     refuse_if_running(state)?;
     let compaction = compaction.kept_from(state.last_seq + 1);
-    Ok(Decision::done(vec![of_session(Event::ContextCompacted { compaction })]))
+    Ok(Decision::done(vec![of_session(Event::Agent(AgentEvent::ContextCompacted { compaction }))]))
 }
 
 /// Has other sessions work on a plan, in a turn of its own.
@@ -87,7 +88,11 @@ pub(super) fn run_plan(state: &State, turn_id: TurnId, plan: Plan) -> Result<Dec
 fn begin(state: &State, turn_id: TurnId, purpose: Purpose) -> Result<Decision, Refusal> {
     refuse_if_closed(state)?;
     refuse_if_running(state)?;
-    let started = Event::TurnStarted { message_ids: Vec::new(), model: state.session.model.clone(), purpose };
+    let started = Event::Turn(TurnEvent::Started {
+        message_ids: Vec::new(),
+        model: state.session.model.clone(),
+        purpose,
+    });
     Ok(Decision { events: vec![of_turn(turn_id, started)], accepted: Accepted::Turn { turn_id } })
 }
 
@@ -106,7 +111,7 @@ pub(super) fn close(state: &State, by: String, facts: &Facts) -> Decision {
         return Decision::unchanged();
     }
     let withdraw = |queued: &crate::Queued| {
-        let event = Event::MessageWithdrawn { message_id: queued.message.id, by: by.clone() };
+        let event = Event::Message(MessageEvent::Withdrawn { message_id: queued.message.id, by: by.clone() });
         of_turn(queued.turn_id, event)
     };
     let mut events: Vec<EventFor> = state.queue.iter().map(withdraw).collect();
@@ -116,7 +121,7 @@ pub(super) fn close(state: &State, by: String, facts: &Facts) -> Decision {
         let reason = Some("the session was closed".to_owned());
         events.extend(end(&emptied, turn, facts, End::Canceled { by: by.clone(), reason }));
     }
-    events.push(of_session(Event::SessionCompleted { by }));
+    events.push(of_session(Event::Session(SessionEvent::Completed { by })));
     Decision::done(events)
 }
 
@@ -153,7 +158,7 @@ pub(super) fn recover(state: &State, resumable: bool, facts: &Facts) -> Decision
 /// The event that begins a turn.
 pub(super) fn started(state: &State, turn_id: TurnId, message_ids: Vec<MessageId>) -> EventFor {
     let (model, purpose) = (state.session.model.clone(), Purpose::Answer);
-    of_turn(turn_id, Event::TurnStarted { message_ids, model, purpose })
+    of_turn(turn_id, Event::Turn(TurnEvent::Started { message_ids, model, purpose }))
 }
 
 /// Ends a turn: partial text, missing results, the terminal, the session's standing, the next turn.
@@ -168,24 +173,29 @@ pub(super) fn end(state: &State, turn: &OpenTurn, facts: &Facts, how: End) -> Ve
     events.extend(repairs(turn, &how));
     if let Some(message) = facts.partial.clone().and_then(without_calls) {
         let stop_reason = stop_reason.to_owned();
-        let completed = Event::ModelOutputCompleted { message, stop_reason, usage: Usage::default() };
+        let completed =
+            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: Usage::default() });
         events.push(of_turn(turn.id, completed));
     }
-    let told = |message| of_turn(turn.id, Event::MessageAdded { message, idempotency_key: None });
+    let told =
+        |message| of_turn(turn.id, Event::Message(MessageEvent::Added { message, idempotency_key: None }));
     events.extend(super::child::notes(state).into_iter().map(told));
     match how {
         End::Completed { stop_reason, verified, verification } => {
             let usage = turn.usage;
-            let completed = Event::TurnCompleted { stop_reason, usage, verified, verification };
+            let completed = Event::Turn(TurnEvent::Completed { stop_reason, usage, verified, verification });
             events.push(of_turn(turn.id, completed));
         }
         End::Failed { error, reason } => {
-            events.push(of_turn(turn.id, Event::TurnFailed { error: error.clone(), reason }));
-            events.push(of_session(Event::SessionFailed { error }));
+            events.push(of_turn(turn.id, Event::Turn(TurnEvent::Failed { error: error.clone(), reason })));
+            events.push(of_session(Event::Session(SessionEvent::Failed { error })));
         }
         End::Canceled { by, reason } => {
-            events.push(of_turn(turn.id, Event::TurnCanceled { by: by.clone(), reason: reason.clone() }));
-            events.push(of_session(Event::SessionCanceled { by, reason }));
+            events.push(of_turn(
+                turn.id,
+                Event::Turn(TurnEvent::Canceled { by: by.clone(), reason: reason.clone() }),
+            ));
+            events.push(of_session(Event::Session(SessionEvent::Canceled { by, reason })));
         }
     }
     events.extend(next(state));
@@ -204,16 +214,16 @@ fn repairs(turn: &OpenTurn, how: &End) -> Vec<EventFor> {
             (_, _) => results::NOT_STARTED,
         };
         let id = open.call.id.clone();
-        let event = Event::ToolCallCompleted {
+        let event = Event::Call(CallEvent::Completed {
             tool_call: CallName { id: id.clone(), name: open.call.name.clone() },
             tool_result: ToolResult::failed(id, words),
             duration_ms: 0,
             message_id: repair_id(turn.id, &open.call.id),
-        };
+        });
         events.push(of_turn(turn.id, event));
     }
     if turn.batch.is_some() || !events.is_empty() {
-        events.push(of_turn(turn.id, Event::ToolBatchCompleted {}));
+        events.push(of_turn(turn.id, Event::Call(CallEvent::BatchCompleted {})));
     }
     events
 }
@@ -222,7 +232,8 @@ fn repairs(turn: &OpenTurn, how: &End) -> Vec<EventFor> {
 /// begins the next one if it is first in the queue, and steers that one otherwise.
 fn next(state: &State) -> Vec<EventFor> {
     let Some(queued) = state.queue.front() else { return Vec::new() };
-    let added = Event::MessageAdded { message: queued.message.clone(), idempotency_key: None };
+    let added =
+        Event::Message(MessageEvent::Added { message: queued.message.clone(), idempotency_key: None });
     let mut message_ids = state.unanswered.clone();
     message_ids.push(queued.message.id);
     vec![of_turn(queued.turn_id, added), started(state, queued.turn_id, message_ids)]

@@ -4,8 +4,9 @@
 use std::collections::{HashSet, VecDeque};
 
 use ostler_types::{
-    ApprovalPolicy, Delivery, Event, Limits, MessageId, ReadProof, Record, Rule, Scope, SessionStatus, State,
-    ToolCall, ToolCallId, ToolKind, TurnId,
+    ApprovalEvent, ApprovalPolicy, CallEvent, Delivery, Event, Limits, MessageEvent, MessageId, ReadProof,
+    Record, Rule, Scope, SessionEvent, SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind,
+    TurnEvent, TurnId,
 };
 
 /// The laws, one for each property test.
@@ -80,7 +81,7 @@ impl Call {
 
 impl Audit {
     pub(crate) fn begin(first: &Record) -> Audit {
-        let Event::SessionCreated { session } = &first.event else {
+        let Event::Session(SessionEvent::Created { session }) = &first.event else {
             panic!("a log begins with session_created")
         };
         Audit {
@@ -120,35 +121,41 @@ impl Audit {
         if let Some(owed) = self.owed.take() {
             self.demand(Law::Status, name == owed, || format!("{name} where {owed} was due"));
         }
-        let closed = self.closed && !matches!(record.event, Event::SessionUpdated { .. });
+        let closed = self.closed && !matches!(record.event, Event::Session(SessionEvent::Updated { .. }));
         self.demand(Law::Status, !closed, || format!("{name} after the session was closed"));
         if let Some(turn) = record.turn_id {
             let over = self.ended.contains(&turn);
             self.demand(Law::Terminals, !over, || format!("{name} of {turn} after its terminal"));
         }
         match &record.event {
-            Event::SessionCreated { .. } => {
+            Event::Session(SessionEvent::Created { .. }) => {
                 self.demand(Law::Fold, false, || "a second session_created".to_owned())
             }
-            Event::SessionUpdated { session } => self.policy = session.policy.approval.clone(),
-            Event::SessionCompleted { .. } => {
+            Event::Session(SessionEvent::Updated { session }) => {
+                self.policy = session.policy.approval.clone()
+            }
+            Event::Session(SessionEvent::Completed { .. }) => {
                 self.closed = true;
                 self.demand(Law::Terminals, self.open.is_none(), || "closed with a turn open".to_owned());
                 self.standing = SessionStatus::Completed;
             }
-            Event::SessionFailed { .. } => self.standing = SessionStatus::Failed,
-            Event::SessionCanceled { .. } => self.standing = SessionStatus::Canceled,
-            Event::MessageQueued { queued, before, .. } => {
+            Event::Session(SessionEvent::Failed { .. }) => self.standing = SessionStatus::Failed,
+            Event::Session(SessionEvent::Canceled { .. }) => self.standing = SessionStatus::Canceled,
+            Event::Message(MessageEvent::Queued { queued, before, .. }) => {
                 self.message_queued(queued.message.id, queued.delivery, *before);
             }
-            Event::MessageWithdrawn { message_id, .. } => {
+            Event::Message(MessageEvent::Withdrawn { message_id, .. }) => {
                 let waited = self.take_queued(*message_id).is_some();
                 self.queued.remove(message_id);
                 self.demand(Law::Queue, waited, || format!("{message_id} withdrawn but not waiting"));
             }
-            Event::MessageAdded { message, .. } => self.message_added(message.id, record.turn_id),
-            Event::TurnRetried { .. } => self.due = record.turn_id,
-            Event::TurnStarted { message_ids, .. } => self.turn_started(record.turn_id, message_ids),
+            Event::Message(MessageEvent::Added { message, .. }) => {
+                self.message_added(message.id, record.turn_id)
+            }
+            Event::Turn(TurnEvent::Retried { .. }) => self.due = record.turn_id,
+            Event::Turn(TurnEvent::Started { message_ids, .. }) => {
+                self.turn_started(record.turn_id, message_ids)
+            }
             _ => self.observe_in_turn(record),
         }
     }
@@ -243,10 +250,10 @@ impl Audit {
         let inside = self.open.is_some() && record.turn_id == self.open;
         self.demand(Law::Terminals, inside, || format!("{name} outside its turn"));
         match &record.event {
-            Event::TurnCompleted { .. } => self.turn_ended(None),
-            Event::TurnFailed { .. } => self.turn_ended(Some("session_failed")),
-            Event::TurnCanceled { .. } => self.turn_ended(Some("session_canceled")),
-            Event::ModelOutputCompleted { message, .. } => {
+            Event::Turn(TurnEvent::Completed { .. }) => self.turn_ended(None),
+            Event::Turn(TurnEvent::Failed { .. }) => self.turn_ended(Some("session_failed")),
+            Event::Turn(TurnEvent::Canceled { .. }) => self.turn_ended(Some("session_canceled")),
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
                 self.demand(Law::Pairs, self.calls.is_empty(), || {
                     "the model spoke with calls open".to_owned()
                 });
@@ -254,8 +261,8 @@ impl Audit {
                     |call: &ToolCall| Call { call: call.clone(), asked: None, answer: None, started: false };
                 self.calls.extend(message.tool_calls().map(open));
             }
-            Event::ToolCallStarted { tool_call, kind } => self.call_started(tool_call, *kind),
-            Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+            Event::Call(CallEvent::Started { tool_call, kind }) => self.call_started(tool_call, *kind),
+            Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
                 let place = self.calls.iter().position(|open| open.call.id == tool_call.id);
                 self.demand(Law::Pairs, place.is_some(), || format!("a second result for {}", tool_call.id));
                 self.demand(Law::Pairs, tool_call.id == tool_result.id, || {
@@ -264,16 +271,18 @@ impl Audit {
                 let done = place.map(|place| self.calls.remove(place));
                 self.abandoned.extend(done.filter(Call::waits).map(|done| done.call.id));
             }
-            Event::ApprovalRequested { tool_call, rule, .. } => {
+            Event::Approval(ApprovalEvent::Requested { tool_call, rule, .. }) => {
                 let asked = self.open_call(&tool_call.id, |call| call.asked.is_none() && !call.started);
                 self.demand(Law::Starts, asked, || format!("asked about {} out of order", tool_call.id));
                 self.change(&tool_call.id, |call| call.asked = Some((tool_call.clone(), rule.clone())));
             }
-            Event::ApprovalGranted { tool_call_id, scope, by, .. } => {
+            Event::Approval(ApprovalEvent::Granted { tool_call_id, scope, by, .. }) => {
                 self.call_answered(tool_call_id, true, by == "rule");
                 self.remember(tool_call_id, *scope);
             }
-            Event::ApprovalDenied { tool_call_id, .. } => self.call_answered(tool_call_id, false, false),
+            Event::Approval(ApprovalEvent::Denied { tool_call_id, .. }) => {
+                self.call_answered(tool_call_id, false, false)
+            }
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 
 use ostler_types::{
     Command, CompactionTrigger, Conversation, Event, Message, NewCompaction, Part, Record, Report, Role,
-    ToolCallId, results,
+    SessionEvent, ToolCallId, results,
 };
 
 use crate::world::{World, read};
@@ -89,8 +89,9 @@ fn compact(world: &mut World, to: ostler_types::MessageId, summary: Option<&str>
 
 fn shown(world: &World, from: u64) -> Vec<Message> {
     let mut conversation = Conversation::default();
-    let speaks =
-        |record: &&Record| record.seq >= from && !matches!(record.event, Event::SessionCreated { .. });
+    let speaks = |record: &&Record| {
+        record.seq >= from && !matches!(record.event, Event::Session(SessionEvent::Created { .. }))
+    };
     world.log.iter().filter(speaks).for_each(|record| conversation.apply(record));
     conversation.messages().iter().map(|message| Message::clone(message)).collect()
 }

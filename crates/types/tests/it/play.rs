@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use ostler_types::{
-    Accepted, AnswerApproval, CallStatus, Change, Command, Decision, Delivery, Event, Message, MessageId,
-    OpenCall, Part, Policy, ProposedCall, ReadProof, Refusal, Report, RequeueMessage, Role, SessionStatus,
-    SubmitMessage, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, AnswerApproval, CallStatus, Change, Command, Decision, Delivery, Event, Message, MessageEvent,
+    MessageId, OpenCall, Part, Policy, ProposedCall, ReadProof, Refusal, Report, RequeueMessage, Role,
+    SessionStatus, StepEvent, SubmitMessage, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, Verdict,
 };
 use serde_json::json;
 
@@ -99,7 +99,7 @@ impl Play {
         let outcome = self.world.ask(command);
         match &outcome {
             Ok(decision) => self.turns.extend(decision.events.iter().filter_map(|event| match event.event {
-                Event::TurnStarted { .. } => event.turn_id,
+                Event::Turn(TurnEvent::Started { .. }) => event.turn_id,
                 _ => None,
             })),
             Err(refusal) => {
@@ -140,9 +140,8 @@ impl Play {
             self.told.extend(key.zip(told));
         }
         let keyed = |record: &ostler_types::Record| match &record.event {
-            Event::MessageAdded { idempotency_key, .. } | Event::MessageQueued { idempotency_key, .. } => {
-                idempotency_key.clone()
-            }
+            Event::Message(MessageEvent::Added { idempotency_key, .. })
+            | Event::Message(MessageEvent::Queued { idempotency_key, .. }) => idempotency_key.clone(),
             _ => None,
         };
         let keys: Vec<String> = self.world.log.iter().filter_map(keyed).collect();
@@ -194,7 +193,7 @@ impl Play {
         self.demand(Law::Cancel, follows == Some(word), "the session's word follows the terminal");
         let kept = |partial: &Message| {
             decision.events[..place].iter().any(|event| match &event.event {
-                Event::ModelOutputCompleted { message, .. } => message == partial,
+                Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => message == partial,
                 _ => false,
             })
         };
@@ -230,7 +229,7 @@ impl Play {
         let Some(turn) = before.turn else { return };
         self.stopped(&decision, turn.id, partial.as_ref(), "turn_failed");
         let reason = decision.events.iter().find_map(|event| match &event.event {
-            Event::TurnFailed { reason, .. } => Some(reason.as_str()),
+            Event::Turn(TurnEvent::Failed { reason, .. }) => Some(reason.as_str()),
             _ => None,
         });
         self.demand(

@@ -3,7 +3,7 @@
 
 use ostler_types::{
     AnswerApproval, CancelTurn, Command, Delivery, Event, Limits, Part, Refusal, RefusalKind, Report,
-    RequeueMessage, Role, SubmitMessage, ToolCallId, Verdict,
+    RequeueMessage, Role, SessionEvent, SubmitMessage, ToolCallId, TurnEvent, Verdict,
 };
 use serde_json::json;
 
@@ -227,7 +227,8 @@ fn the_reason_of_a_cancel_is_short() {
     let reason = Some("x".repeat(Limits::LABEL_BYTES + 1));
     drop(world.ask(Command::Cancel(CancelTurn { turn_id: None, by: "ann".to_owned(), reason })));
     let kept = world.log.iter().filter_map(|record| match &record.event {
-        Event::TurnCanceled { reason, .. } | Event::SessionCanceled { reason, .. } => reason.as_ref(),
+        Event::Turn(TurnEvent::Canceled { reason, .. })
+        | Event::Session(SessionEvent::Canceled { reason, .. }) => reason.as_ref(),
         _ => None,
     });
     assert_eq!(kept.map(String::len).find(|length| *length > Limits::LABEL_BYTES), None);

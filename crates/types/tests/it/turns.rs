@@ -2,7 +2,7 @@
 
 use ostler_types::{
     Accepted, CallStatus, CancelTurn, Command, Decision, Delivery, Event, MessageId, Part, Report, Role,
-    SessionStatus, ToolCall, TurnId, TurnStatus, Verdict,
+    SessionStatus, StepEvent, ToolCall, TurnEvent, TurnId, TurnStatus, Verdict,
 };
 
 use crate::world::{
@@ -179,7 +179,7 @@ fn a_cancel_keeps_the_text_and_answers_the_calls() {
     world.facts.partial = Some(partial.clone());
     let decision = world.ask(cancel()).expect("a cancel is accepted");
     assert_eq!(names(&decision), ["model_output_completed", "turn_canceled", "session_canceled"]);
-    let Event::ModelOutputCompleted { message, .. } = &decision.events[0].event else {
+    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &decision.events[0].event else {
         panic!("the text is kept")
     };
     assert_eq!(message, &partial);
@@ -204,7 +204,7 @@ fn a_half_written_call_is_not_kept() {
     let partial = world.message(Role::Assistant, vec![text.clone(), Part::ToolCall { call: read("a") }]);
     world.facts.partial = Some(partial);
     let decision = world.ask(cancel()).expect("a cancel is accepted");
-    let Event::ModelOutputCompleted { message, .. } = &decision.events[0].event else {
+    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &decision.events[0].event else {
         panic!("the text is kept")
     };
     assert_eq!(message.parts, [text]);
@@ -338,7 +338,7 @@ fn a_close_ends_the_turn_and_empties_the_queue() {
 /// The turns that a decision starts, with the messages that they answer.
 fn started(decision: &Decision) -> Vec<(TurnId, Vec<MessageId>)> {
     let turn = |event: &ostler_types::EventFor| match &event.event {
-        Event::TurnStarted { message_ids, .. } => Some((event.turn_id?, message_ids.clone())),
+        Event::Turn(TurnEvent::Started { message_ids, .. }) => Some((event.turn_id?, message_ids.clone())),
         _ => None,
     };
     decision.events.iter().filter_map(turn).collect()

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ostler_types::{Event, Record, SessionView, State, Usage, View};
+use ostler_types::{ApprovalEvent, Event, Record, SessionView, State, Usage, View};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value, json};
@@ -87,7 +87,7 @@ fn a_client_that_began_with_a_list_hears_every_question() {
             let listed = SessionView::new(before.session.clone(), before.last_seq);
             let mut view = View::from(SessionView { running_turn_id, ..listed });
             view.apply(record);
-            if let Event::ApprovalRequested { tool_call, .. } = &record.event {
+            if let Event::Approval(ApprovalEvent::Requested { tool_call, .. }) = &record.event {
                 let asked =
                     after.pending_approvals.iter().find(|approval| approval.tool_call_id == tool_call.id);
                 assert!(asked.is_some() && view.pending_approvals().next() == asked, "{record:?}");

@@ -2,9 +2,10 @@
 //! is listed beside a session. Fields may be added to these; a renamed one breaks every client.
 
 use ostler_types::{
-    CallName, CommandResult, Cost, Delivery, Event, Message, MessageId, Moment, Part, Policy, Purpose,
-    Queued, Record, Refusal, Resolution, ResolvedBy, Role, Rule, Scope, SessionId, ToolCall, ToolCallId,
-    ToolKind, ToolResult, TurnId, Usage,
+    ApprovalEvent, CallEvent, CallName, CommandResult, Cost, Delivery, Event, Message, MessageEvent,
+    MessageId, Moment, Part, Policy, Purpose, Queued, Record, Refusal, Resolution, ResolvedBy, Role, Rule,
+    Scope, SessionEvent, SessionId, StepEvent, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId,
+    Usage, WorkspaceEvent,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -21,7 +22,7 @@ fn a_record_is_one_object_with_its_members_in_order() {
         ts: at(0),
         session_id: SessionId::new(Uuid::from_u128(5)),
         turn_id: Some(turn()),
-        event: Event::ToolBatchCompleted {},
+        event: Event::Call(CallEvent::BatchCompleted {}),
     };
     let text = serde_json::to_string(&record).expect("a record can be written");
     let session = "sess_00000000000000000000000000000005";
@@ -68,15 +69,27 @@ fn events_of_the_session() {
         "raw_log": false,
     });
     let created = ostler_types::create(new_session()).expect("the session can be made").remove(0);
-    let Event::SessionCreated { session: made } = created.clone() else {
+    let Event::Session(SessionEvent::Created { session: made }) = created.clone() else {
         panic!("a session begins with itself")
     };
     expect(&created, "session_created", &json!({"session": session}));
-    expect(&Event::SessionUpdated { session: made }, "session_updated", &json!({"session": session}));
-    expect(&Event::SessionCompleted { by: ann() }, "session_completed", &json!({"by": "ann"}));
+    expect(
+        &Event::Session(SessionEvent::Updated { session: made }),
+        "session_updated",
+        &json!({"session": session}),
+    );
+    expect(
+        &Event::Session(SessionEvent::Completed { by: ann() }),
+        "session_completed",
+        &json!({"by": "ann"}),
+    );
     let error = json!({"code": "provider_down", "message": "no answer", "hint": "retry"});
-    expect(&Event::SessionFailed { error: failure() }, "session_failed", &json!({"error": error}));
-    let canceled = Event::SessionCanceled { by: ann(), reason: None };
+    expect(
+        &Event::Session(SessionEvent::Failed { error: failure() }),
+        "session_failed",
+        &json!({"error": error}),
+    );
+    let canceled = Event::Session(SessionEvent::Canceled { by: ann(), reason: None });
     expect(&canceled, "session_canceled", &json!({"by": "ann", "reason": null}));
 }
 
@@ -89,14 +102,15 @@ fn events_of_messages() {
         "parts": [{"type": "text", "text": "hello"}],
         "created_at": "2025-01-01T00:00:00Z",
     });
-    let added = Event::MessageAdded { message: message.clone(), idempotency_key: None };
+    let added = Event::Message(MessageEvent::Added { message: message.clone(), idempotency_key: None });
     expect(&added, "message_added", &json!({"message": shape}));
     let queued = Queued { message, turn_id: turn(), delivery: Delivery::Steer };
-    let queued = Event::MessageQueued { queued, idempotency_key: Some("k".to_owned()), before: None };
+    let queued =
+        Event::Message(MessageEvent::Queued { queued, idempotency_key: Some("k".to_owned()), before: None });
     let data =
         json!({"queued": {"message": shape, "turn_id": TURN, "delivery": "steer"}, "idempotency_key": "k"});
     expect(&queued, "message_queued", &data);
-    let withdrawn = Event::MessageWithdrawn { message_id: message_id(), by: ann() };
+    let withdrawn = Event::Message(MessageEvent::Withdrawn { message_id: message_id(), by: ann() });
     expect(&withdrawn, "message_withdrawn", &json!({"message_id": MESSAGE, "by": "ann"}));
 }
 
@@ -110,64 +124,71 @@ fn events_of_models() {
         error: None,
     };
     let data = json!({"model": "demo:small", "reason": "demo", "detail": "there is nothing else"});
-    expect(&Event::ModelResolved { resolution: chosen.clone() }, "model_resolved", &data);
+    expect(&Event::Step(StepEvent::ModelResolved { resolution: chosen.clone() }), "model_resolved", &data);
     let instead_of = Some("openai:gpt".to_owned());
     let taken_over =
         Resolution { reason: ResolvedBy::Failover, instead_of, error: Some(failure()), ..chosen };
     let error = json!({"code": "provider_down", "message": "no answer", "hint": "retry"});
     let data = json!({"model": "demo:small", "reason": "failover", "detail": "there is nothing else",
         "instead_of": "openai:gpt", "error": error});
-    expect(&Event::ModelResolved { resolution: taken_over }, "model_resolved", &data);
+    expect(&Event::Step(StepEvent::ModelResolved { resolution: taken_over }), "model_resolved", &data);
     let model = "demo:small".to_owned();
-    let waiting = Event::ModelWaiting { model, attempt: 1, attempts: 4, wait_ms: 500, error: failure() };
+    let waiting = Event::Step(StepEvent::ModelWaiting {
+        model,
+        attempt: 1,
+        attempts: 4,
+        wait_ms: 500,
+        error: failure(),
+    });
     let data = json!({"model": "demo:small", "attempt": 1, "attempts": 4, "wait_ms": 500, "error": error});
     expect(&waiting, "model_waiting", &data);
     let model = "demo:small".to_owned();
-    let used = Event::UsageRecorded { model, message_id: Some(message_id()), usage: usage() };
+    let used =
+        Event::Step(StepEvent::UsageRecorded { model, message_id: Some(message_id()), usage: usage() });
     let data = json!({"model": "demo:small", "message_id": MESSAGE, "usage": usage_shape()});
     expect(&used, "usage_recorded", &data);
 }
 
 #[test]
 fn events_of_turns() {
-    let started = Event::TurnStarted {
+    let started = Event::Turn(TurnEvent::Started {
         message_ids: vec![message_id()],
         model: "demo:small".to_owned(),
         purpose: Purpose::Answer,
-    };
+    });
     expect(&started, "turn_started", &json!({"message_ids": [MESSAGE], "model": "demo:small"}));
-    expect(&Event::TurnRetried { retry_of: turn() }, "turn_retried", &json!({"retry_of": TURN}));
+    expect(&Event::Turn(TurnEvent::Retried { retry_of: turn() }), "turn_retried", &json!({"retry_of": TURN}));
     for verified in [None, Some(true), Some(false)] {
-        let done = Event::TurnCompleted {
+        let done = Event::Turn(TurnEvent::Completed {
             stop_reason: "end_turn".to_owned(),
             usage: usage(),
             verified,
             verification: None,
-        };
+        });
         let data = json!({"stop_reason": "end_turn", "usage": usage_shape(), "verified": verified});
         expect(&done, "turn_completed", &data);
     }
-    let failed = Event::TurnFailed { error: failure(), reason: "interrupted".to_owned() };
+    let failed = Event::Turn(TurnEvent::Failed { error: failure(), reason: "interrupted".to_owned() });
     let error = json!({"code": "provider_down", "message": "no answer", "hint": "retry"});
     expect(&failed, "turn_failed", &json!({"error": error, "reason": "interrupted"}));
-    let canceled = Event::TurnCanceled { by: ann(), reason: Some("enough".to_owned()) };
+    let canceled = Event::Turn(TurnEvent::Canceled { by: ann(), reason: Some("enough".to_owned()) });
     expect(&canceled, "turn_canceled", &json!({"by": "ann", "reason": "enough"}));
 }
 
 #[test]
 fn events_of_the_model() {
-    let thought = Event::ReasoningCompleted { message_id: message_id(), part: 0, bytes: 6 };
+    let thought = Event::Step(StepEvent::ReasoningCompleted { message_id: message_id(), part: 0, bytes: 6 });
     expect(&thought, "reasoning_completed", &json!({"message_id": MESSAGE, "part": 0, "bytes": 6}));
     let parts = vec![
         Part::Reasoning { text: "hm".to_owned(), opaque: Some(json!({"signature": "s"})) },
         Part::text("let me see"),
         Part::ToolCall { call: tool_call() },
     ];
-    let output = Event::ModelOutputCompleted {
+    let output = Event::Step(StepEvent::ModelOutputCompleted {
         message: message(Role::Assistant, parts),
         stop_reason: "tool_use".to_owned(),
         usage: usage(),
-    };
+    });
     let shape = json!({
         "id": MESSAGE,
         "role": "assistant",
@@ -184,13 +205,13 @@ fn events_of_the_model() {
 
 #[test]
 fn events_of_tools() {
-    let batch = Event::ToolBatchStarted { tool_calls: vec![call_id()], parallel: true };
+    let batch = Event::Call(CallEvent::BatchStarted { tool_calls: vec![call_id()], parallel: true });
     expect(&batch, "tool_batch_started", &json!({"tool_calls": ["call_1"], "parallel": true}));
-    let halted = Event::ToolBatchHalted { tool_call_id: call_id() };
+    let halted = Event::Call(CallEvent::BatchHalted { tool_call_id: call_id() });
     expect(&halted, "tool_batch_halted", &json!({"tool_call_id": "call_1"}));
-    expect(&Event::ToolBatchCompleted {}, "tool_batch_completed", &json!({}));
+    expect(&Event::Call(CallEvent::BatchCompleted {}), "tool_batch_completed", &json!({}));
     for (kind, word) in kinds() {
-        let started = Event::ToolCallStarted { tool_call: tool_call(), kind };
+        let started = Event::Call(CallEvent::Started { tool_call: tool_call(), kind });
         expect(&started, "tool_call_started", &json!({"tool_call": tool_call_shape(), "kind": word}));
     }
     let tool_result = ToolResult {
@@ -202,7 +223,12 @@ fn events_of_tools() {
         details: Some(json!({"exit_code": 1})),
     };
     let tool_call = CallName { id: call_id(), name: "shell".to_owned() };
-    let done = Event::ToolCallCompleted { tool_call, tool_result, duration_ms: 7, message_id: message_id() };
+    let done = Event::Call(CallEvent::Completed {
+        tool_call,
+        tool_result,
+        duration_ms: 7,
+        message_id: message_id(),
+    });
     let result = json!({
         "id": "call_1",
         "ok": false,
@@ -233,14 +259,14 @@ fn events_of_approvals() {
         commands: Vec::new(),
     };
     let summary = "run make test".to_owned();
-    let requested = Event::ApprovalRequested {
+    let requested = Event::Approval(ApprovalEvent::Requested {
         tool_call: tool_call(),
         kind: ToolKind::Exec,
         summary,
         rule,
         options: Vec::new(),
         child: None,
-    };
+    });
     let data = json!({
         "tool_call": tool_call_shape(),
         "kind": "exec",
@@ -250,7 +276,7 @@ fn events_of_approvals() {
     expect(&requested, "approval_requested", &data);
     for (scope, word) in [(Scope::Once, "once"), (Scope::Session, "session"), (Scope::Always, "always")] {
         let (tool_call_id, tool, reason) = (call_id(), "shell".to_owned(), Some("fine".to_owned()));
-        let granted = Event::ApprovalGranted {
+        let granted = Event::Approval(ApprovalEvent::Granted {
             tool_call_id,
             tool,
             by: ann(),
@@ -259,13 +285,13 @@ fn events_of_approvals() {
             review: None,
             option: None,
             child: None,
-        };
+        });
         let data =
             json!({"tool_call_id": "call_1", "tool": "shell", "by": "ann", "scope": word, "reason": "fine"});
         expect(&granted, "approval_granted", &data);
     }
     let (tool_call_id, tool, scope) = (call_id(), "shell".to_owned(), Scope::Once);
-    let denied = Event::ApprovalDenied {
+    let denied = Event::Approval(ApprovalEvent::Denied {
         tool_call_id,
         tool,
         by: ann(),
@@ -274,7 +300,7 @@ fn events_of_approvals() {
         review: None,
         option: None,
         child: None,
-    };
+    });
     let data =
         json!({"tool_call_id": "call_1", "tool": "shell", "by": "ann", "scope": "once", "reason": null});
     expect(&denied, "approval_denied", &data);
@@ -283,12 +309,12 @@ fn events_of_approvals() {
 #[test]
 fn events_of_verification() {
     let commands = vec!["make test".to_owned()];
-    let started = Event::VerificationStarted { round: 1, commands };
+    let started = Event::Workspace(WorkspaceEvent::VerificationStarted { round: 1, commands });
     expect(&started, "verification_started", &json!({"round": 1, "commands": ["make test"]}));
     let command = "make test".to_owned();
     let results =
         vec![CommandResult { command, exit_code: Some(2), duration_ms: 7, output: "no".to_owned() }];
-    let done = Event::VerificationCompleted { round: 1, ok: false, results };
+    let done = Event::Workspace(WorkspaceEvent::VerificationCompleted { round: 1, ok: false, results });
     let result = json!({"command": "make test", "exit_code": 2, "duration_ms": 7, "output": "no"});
     expect(&done, "verification_completed", &json!({"round": 1, "ok": false, "results": [result]}));
 }
@@ -296,24 +322,29 @@ fn events_of_verification() {
 #[test]
 fn events_of_checkpoints_and_reviews() {
     let moment = Moment::After;
-    let created = Event::CheckpointCreated {
+    let created = Event::Workspace(WorkspaceEvent::CheckpointCreated {
         checkpoint_id: "c0ffee".to_owned(),
         moment,
         files: 2,
         bytes: 3,
         left_out: 1,
-    };
+    });
     let shape = json!({"checkpoint_id": "c0ffee", "moment": "after", "files": 2, "bytes": 3, "left_out": 1});
     expect(&created, "checkpoint_created", &shape);
-    let failed = Event::CheckpointFailed { moment: Moment::Before, reason: "too many".to_owned() };
+    let failed = Event::Workspace(WorkspaceEvent::CheckpointFailed {
+        moment: Moment::Before,
+        reason: "too many".to_owned(),
+    });
     expect(&failed, "checkpoint_failed", &json!({"moment": "before", "reason": "too many"}));
-    let review = |more, checkpoint_id, note| Event::PatchReviewRequested {
-        tool_call_id: call_id(),
-        files: Vec::new(),
-        waits: true,
-        more,
-        checkpoint_id,
-        note,
+    let review = |more, checkpoint_id, note| {
+        Event::Workspace(WorkspaceEvent::PatchReviewRequested {
+            tool_call_id: call_id(),
+            files: Vec::new(),
+            waits: true,
+            more,
+            checkpoint_id,
+            note,
+        })
     };
     let shape = json!({"tool_call_id": call_id(), "files": [], "waits": true});
     expect(&review(0, None, None), "patch_review_requested", &shape);

@@ -3,10 +3,10 @@
 
 use jiff::Timestamp;
 use ostler_types::{
-    Accepted, AnswerApproval, CallStatus, CancelTurn, Command, Decision, Delivery, Event, Facts, Failure,
-    Message, MessageId, NewSession, OpenCall, Part, ProposedCall, ReadProof, Record, Refusal, Report, Role,
-    Scope, SessionId, State, SubmitMessage, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
-    Verdict, create, decide,
+    Accepted, AnswerApproval, CallEvent, CallStatus, CancelTurn, Command, Decision, Delivery, Event, Facts,
+    Failure, Message, MessageId, NewSession, OpenCall, Part, ProposedCall, ReadProof, Record, Refusal,
+    Report, Role, Scope, SessionId, State, SubmitMessage, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId,
+    Usage, Verdict, create, decide,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -331,7 +331,7 @@ pub(crate) fn names(decision: &Decision) -> Vec<&'static str> {
 /// The texts of the tool results among these events, by call.
 pub(crate) fn result_texts(decision: &Decision) -> Vec<(String, String)> {
     let text = |event: &Event| match event {
-        Event::ToolCallCompleted { tool_call, tool_result, .. } => {
+        Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
             Some((tool_call.id.0.clone(), tool_result.text()))
         }
         _ => None,

@@ -3,7 +3,9 @@
 use anyhow::{Context, bail, ensure};
 use futures_util::StreamExt;
 use ostler_client::{Approve, Client, CreateSession, SendMessage, UndoTurn};
-use ostler_types::{Event, EventName, Policy, Record, SessionId, TurnId, Verdict};
+use ostler_types::{
+    ApprovalEvent, CallEvent, Event, EventName, Policy, Record, SessionId, TurnEvent, TurnId, Verdict,
+};
 
 use super::{Place, Report, Running};
 
@@ -158,7 +160,7 @@ async fn play(client: &Client, id: SessionId, prompt: &str, to_its_end: bool) ->
         }
         let record: Record = serde_json::from_str(&line.raw)?;
         match record.event {
-            Event::ApprovalRequested { tool_call, summary, .. } => {
+            Event::Approval(ApprovalEvent::Requested { tool_call, summary, .. }) => {
                 played.approvals.push(summary);
                 if !to_its_end {
                     return Ok(played);
@@ -173,16 +175,16 @@ async fn play(client: &Client, id: SessionId, prompt: &str, to_its_end: bool) ->
                 };
                 client.approve(id, &answer).await?;
             }
-            Event::ToolCallCompleted { tool_result, .. } => played.results.push(tool_result.ok),
-            Event::TurnCompleted { verified, .. } => {
+            Event::Call(CallEvent::Completed { tool_result, .. }) => played.results.push(tool_result.ok),
+            Event::Turn(TurnEvent::Completed { verified, .. }) => {
                 played.verified = verified;
                 return Ok(played);
             }
-            Event::TurnFailed { error, .. } => {
+            Event::Turn(TurnEvent::Failed { error, .. }) => {
                 played.problem = Some(error.message);
                 return Ok(played);
             }
-            Event::TurnCanceled { by, .. } => {
+            Event::Turn(TurnEvent::Canceled { by, .. }) => {
                 played.problem = Some(format!("it was canceled by {by}"));
                 return Ok(played);
             }
