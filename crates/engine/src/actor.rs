@@ -10,8 +10,8 @@ use std::time::Duration;
 use ostler_agent::{ReportError, TurnRequest};
 use ostler_eventlog::LogError;
 use ostler_types::{
-    Accepted, AnswerApproval, Command, Decision, Delivery, Facts, Message, PATCH_REVIEW, ProposedCall,
-    Refusal, RefusalCode, Report, Scope, SessionView, SubmitMessage, TurnId, Verdict, decide,
+    Accepted, AnswerApproval, Command, Decision, Delivery, Facts, Message, ProposedCall, Refusal,
+    RefusalCode, Report, Scope, SessionView, SubmitMessage, TurnId, Verdict, decide,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -244,7 +244,8 @@ impl Actor {
                     None
                 };
                 let answer = self.decide_and_record(Command::Report { turn_id, report }, &facts).await;
-                let review = || self.session.state.own_approvals().next().map(|a| a.tool_call_id.clone());
+                let open = || self.session.state.turn.as_ref()?.review.as_ref();
+                let review = || open().map(|review| review.approval.tool_call_id.clone());
                 let asked = if reviews { review() } else { asked };
                 match (answer, asked, &mut self.running) {
                     (Ok(Accepted::Waiting), Some(id), Some(running)) => running.wait_for(id, reply),
@@ -378,7 +379,7 @@ impl Actor {
         let mut pending = self.session.state.own_approvals();
         let asked = pending.find(|a| a.turn_id == *turn_id && a.tool_call_id == *tool_call_id);
         // A review is of one change; there is nothing to remember for others.
-        let asked = asked.filter(|approval| approval.tool != PATCH_REVIEW);
+        let asked = asked.filter(|approval| !approval.is_review());
         let Some(rule) = asked.map(|approval| approval.rule.clone()) else { return Ok(()) };
         let kept = self.session.shared.rules.add(rule).await;
         kept.map_err(|error| LogError::Io(format!("the rule cannot be remembered: {error}")).into())

@@ -1,7 +1,7 @@
 //! A snapshot: the state of a session at some seq, so that waking folds only what came after. Where it is kept is left
 //! to the log.
 //!
-//! It is one line of JSON, `{"version":2,"sha256":"…","state":…,"chain":"…"}`, where the sum is over the
+//! It is one line of JSON, `{"version":3,"sha256":"…","state":…,"chain":"…"}`, where the sum is over the
 //! bytes of `state` and those of the chain just as they stand. The chain is that of the newest record that the state
 //! knows, by which a log is recognised that is not the one of this state; it is left out where it is not known. It
 //! is read back by that exact shape: a snapshot that is damaged in any way is ignored, and the log is folded from
@@ -10,7 +10,7 @@
 use ostler_types::State;
 use sha2::{Digest, Sha256};
 
-const HEAD: &str = r#"{"version":2,"sha256":""#;
+const HEAD: &str = r#"{"version":3,"sha256":""#;
 const MIDDLE: &str = r#"","state":"#;
 const CHAIN: &str = r#","chain":""#;
 const TAIL: &str = "}\n";

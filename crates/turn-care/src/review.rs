@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ostler_agent::Failed;
 use ostler_checkpoint::{Against, Checkpoint, CheckpointId, ProtectedPath, RestoreOptions, Restored, Store};
-use ostler_types::{FileChange, Message, PATCH_REVIEW, Patch, PatchReviewMode, RejectedFile, Reviewed};
+use ostler_types::{FileChange, Message, Patch, PatchReviewMode, RejectedFile, Reviewed};
 
 use crate::Care;
 
@@ -41,7 +41,7 @@ pub(crate) struct Reviews {
 impl Reviews {
     /// Those of a turn that begins, or is picked up.
     pub(crate) fn of(turn: &ostler_types::OpenTurn) -> Reviews {
-        let waits = turn.calls.iter().any(|open| open.call.name == PATCH_REVIEW);
+        let waits = turn.review.is_some();
         Reviews { answered: turn.reviewed.clone(), waits, ..Reviews::default() }
     }
 

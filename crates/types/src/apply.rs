@@ -9,10 +9,10 @@ use jiff::Timestamp;
 
 use crate::{
     AgentEvent, Answered, ApprovalEvent, ApprovalOption, Batch, CallEvent, CallStatus, Child, ChildEvent,
-    Delivery, Event, Limits, Message, MessageEvent, Moment, OpenCall, OpenTurn, PATCH_REVIEW, Patch,
-    PendingApproval, Purpose, Queued, Record, ReviewAnswer, Reviewed, Rule, Scope, Session, SessionEvent,
-    SessionId, SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
-    TurnStatus, TurnSummary, WorkspaceEvent,
+    Delivery, Event, Limits, Message, MessageEvent, Moment, OpenCall, OpenTurn, Patch, PendingApproval,
+    Purpose, Queued, Record, ReviewAnswer, Reviewed, Rule, Scope, Session, SessionEvent, SessionId,
+    SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, TurnStatus,
+    TurnSummary, WorkspaceEvent,
 };
 
 impl State {
@@ -123,29 +123,25 @@ impl State {
             | Event::Approval(ApprovalEvent::Denied { tool_call_id, child: Some(child), .. }) => {
                 self.hear_answer(child, tool_call_id);
             }
-            Event::Approval(ApprovalEvent::Granted { tool, tool_call_id, by, reason, review, .. })
-                if tool == PATCH_REVIEW =>
-            {
-                self.end_review(
-                    &Answer { tool_call_id, granted: true, by },
-                    reason.as_ref(),
-                    review.as_ref(),
-                );
+            Event::Approval(ApprovalEvent::Granted {
+                tool_call_id,
+                by,
+                reason,
+                review,
+                scope,
+                option,
+                ..
+            }) => {
+                let answer = Answer { tool_call_id, granted: true, by };
+                if !self.end_review(&answer, reason.as_ref(), review.as_ref()) {
+                    self.grant(&answer, *scope, option.as_ref());
+                }
             }
-            Event::Approval(ApprovalEvent::Denied { tool, tool_call_id, by, reason, review, .. })
-                if tool == PATCH_REVIEW =>
-            {
-                self.end_review(
-                    &Answer { tool_call_id, granted: false, by },
-                    reason.as_ref(),
-                    review.as_ref(),
-                );
-            }
-            Event::Approval(ApprovalEvent::Granted { tool_call_id, by, scope, option, .. }) => {
-                self.grant(&Answer { tool_call_id, granted: true, by }, *scope, option.as_ref());
-            }
-            Event::Approval(ApprovalEvent::Denied { tool_call_id, by, reason, option, .. }) => {
-                self.deny(&Answer { tool_call_id, granted: false, by }, reason.clone(), option.as_ref());
+            Event::Approval(ApprovalEvent::Denied { tool_call_id, by, reason, review, option, .. }) => {
+                let answer = Answer { tool_call_id, granted: false, by };
+                if !self.end_review(&answer, reason.as_ref(), review.as_ref()) {
+                    self.deny(&answer, reason.clone(), option.as_ref());
+                }
             }
             Event::Workspace(WorkspaceEvent::PatchReviewRequested {
                 tool_call_id,
@@ -242,19 +238,24 @@ impl State {
         }
     }
 
-    /// Somebody has said what is to become of the change of the turn.
-    fn end_review(&mut self, answer: &Answer<'_>, reason: Option<&String>, review: Option<&ReviewAnswer>) {
-        let Some(turn) = &mut self.turn else { return };
-        let shown = turn.call(answer.tool_call_id).and_then(|open| open.call.input["checkpoint_id"].as_str());
+    /// Takes in what is to become of the change of the turn, if this answers its review. Says whether it does.
+    fn end_review(
+        &mut self,
+        answer: &Answer<'_>,
+        reason: Option<&String>,
+        review: Option<&ReviewAnswer>,
+    ) -> bool {
+        let Some(turn) = &mut self.turn else { return false };
+        let Some(open) = turn.take_review(answer.tool_call_id) else { return false };
         turn.reviewed = Some(Reviewed {
             accepted: answer.granted,
             reason: reason.cloned(),
             answer: review.cloned().unwrap_or_default(),
-            checkpoint_id: shown.map(str::to_owned),
+            checkpoint_id: open.checkpoint_id,
         });
-        turn.calls.clear();
         let turn_id = turn.id;
         self.remember_answer(answer.in_turn(turn_id));
+        true
     }
 
     fn grant(&mut self, answer: &Answer<'_>, scope: Scope, option: Option<&String>) {

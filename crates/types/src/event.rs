@@ -17,7 +17,10 @@ use crate::{
 /// who does not care for one ignores it in one arm.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "few events are in memory at once, and most are encoded by then")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few events are in memory at once, and most are encoded by then"
+)]
 pub enum Event {
     /// The session itself.
     Session(SessionEvent),

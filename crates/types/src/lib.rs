@@ -74,8 +74,8 @@ pub use review::{
 pub use secrets::{Secrets, tail_of_stream};
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{
-    Answered, Batch, CallStatus, ContextUse, Limits, OpenCall, OpenTurn, PendingApproval, Queued, State,
-    TurnStatus, TurnSummary,
+    Answered, Batch, CallStatus, ContextUse, Limits, OpenCall, OpenReview, OpenTurn, PendingApproval, Queued,
+    State, TurnStatus, TurnSummary,
 };
 pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};
 pub use view::View;

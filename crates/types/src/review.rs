@@ -3,8 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::PendingApproval;
+
 /// The name under which a review waits among the approvals.
 pub const PATCH_REVIEW: &str = "patch_review";
+
+impl PendingApproval {
+    /// Whether it is a review of a turn's change, and not a tool's call.
+    pub fn is_review(&self) -> bool {
+        self.tool == PATCH_REVIEW
+    }
+}
 
 /// What a turn changed, as far as there is room to show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -136,9 +136,23 @@ pub struct OpenTurn {
     /// Why the workspace could not be captured before its first change, if it could not.
     #[serde(default)]
     pub checkpoint_error: Option<String>,
+    /// The review of its change that waits for an answer.
+    #[serde(default)]
+    pub review: Option<OpenReview>,
     /// How its last review was answered, until the agent has heard it.
     #[serde(default)]
     pub reviewed: Option<Reviewed>,
+}
+
+/// A review of a turn's change, while it waits for an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenReview {
+    /// What clients are shown, among the approvals.
+    pub approval: Box<PendingApproval>,
+    /// The files that it shows; no other can be rejected.
+    pub paths: Vec<String>,
+    /// The workspace that it shows.
+    pub checkpoint_id: Option<String>,
 }
 
 /// A batch of calls that has begun.
@@ -326,14 +340,24 @@ impl State {
 
     /// The calls of its own that wait for an answer.
     pub fn own_approvals(&self) -> impl Iterator<Item = &PendingApproval> {
-        self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|open| match &open.status {
-            CallStatus::Waiting { approval } => Some(&**approval),
+        self.turn.iter().flat_map(|turn| {
+            let review = turn.review.iter().map(|review| &*review.approval);
+            turn.calls.iter().filter_map(OpenCall::pending).chain(review)
+        })
+    }
+}
+
+impl OpenCall {
+    /// What clients are shown while it waits for an answer.
+    fn pending(&self) -> Option<&PendingApproval> {
+        match &self.status {
+            CallStatus::Waiting { approval } => Some(approval),
             CallStatus::Proposed
             | CallStatus::Granted
             | CallStatus::Denied { .. }
             | CallStatus::Started
             | CallStatus::Done { .. } => None,
-        })
+        }
     }
 }
 
@@ -347,7 +371,7 @@ impl OpenTurn {
         self.calls.iter_mut().find(|open| open.call.id == *id)
     }
 
-    /// Whether the turn can be picked up where it stands: calls are open, and none has started but those
+    /// Whether the turn can be picked up where it stands: its review or calls are open, and no call has started but those
     /// that wait for one of these children. A plan can be picked up always.
     pub fn waits(&self, children: &[Child]) -> bool {
         let is_child = |call: &OpenCall| {
@@ -356,6 +380,6 @@ impl OpenTurn {
         let open = |call: &OpenCall| !matches!(call.status, CallStatus::Done { .. });
         let blind = |call: &OpenCall| call.status == CallStatus::Started && !is_child(call);
         let has_plan = matches!(self.purpose, Purpose::Subtasks { .. });
-        (has_plan || self.calls.iter().any(open)) && !self.calls.iter().any(blind)
+        (has_plan || self.review.is_some() || self.calls.iter().any(open)) && !self.calls.iter().any(blind)
     }
 }

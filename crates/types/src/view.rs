@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use crate::{
     AgentState, ApprovalEvent, CallStatus, Child, ChildCall, ContextUse, Delta, Event, LiveText, OpenCall,
-    OpenTurn, PendingApproval, Purpose, Queued, Record, Session, SessionView, Spliced, State, ToolCall,
-    TurnId, TurnSummary,
+    OpenReview, OpenTurn, PendingApproval, Purpose, Queued, Record, Session, SessionView, Spliced, State,
+    ToolCall, TurnId, TurnSummary,
 };
 
 /// A session as a client shows it.
@@ -146,12 +146,11 @@ impl State {
     fn shown(shown: SessionView) -> State {
         let SessionView { session, running_turn_id, turns, pending_approvals, queue, .. } = shown;
         let running = turns.iter().rev().find(|turn| Some(turn.id) == running_turn_id);
+        let own = pending_approvals.into_iter().filter(|approval| approval.session_id == session.id);
+        let (mut reviews, calls): (Vec<_>, Vec<_>) = own.partition(PendingApproval::is_review);
         let turn = running_turn_id.map(|id| OpenTurn {
-            calls: pending_approvals
-                .into_iter()
-                .filter(|approval| approval.session_id == session.id)
-                .map(OpenCall::waiting)
-                .collect(),
+            calls: calls.into_iter().map(OpenCall::waiting).collect(),
+            review: reviews.pop().map(OpenReview::shown),
             ..OpenTurn::new(
                 id,
                 Purpose::default(),
@@ -169,6 +168,13 @@ impl State {
             agent: shown.agent_state,
             ..State::new(session, shown.last_seq)
         }
+    }
+}
+
+impl OpenReview {
+    /// What may be rejected is looked at by the daemon alone.
+    fn shown(approval: PendingApproval) -> OpenReview {
+        OpenReview { approval: Box::new(approval), paths: Vec::new(), checkpoint_id: None }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use ostler_client::{Approve as Answer, Client};
-use ostler_types::{PATCH_REVIEW, ToolCallId, Verdict};
+use ostler_types::{ToolCallId, Verdict};
 
 use super::Setting;
 use crate::args::Approve;
@@ -29,7 +29,7 @@ async fn list(client: &Client) -> anyhow::Result<()> {
     for approval in approvals {
         say!("{} {}", approval.session_id, approval.tool_call_id);
         say!("    {}: {}", approval.tool, approval.summary.escape_debug());
-        if approval.tool != PATCH_REVIEW {
+        if !approval.is_review() {
             let rule = in_one_line(&approval.rule.to_string(), LINE_WIDTH);
             say!("    --scope session or always allows: {rule}");
         }

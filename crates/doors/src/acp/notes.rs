@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::StopReason;
 use ostler_types::{
-    AgentState, ApprovalOption, Failure, FileChange, PATCH_REVIEW, PendingApproval, Session, SessionId,
-    ToolCall, ToolCallId, ToolKind, TurnId,
+    AgentState, ApprovalOption, Failure, FileChange, PendingApproval, Session, SessionId, ToolCall,
+    ToolCallId, ToolKind, TurnId,
 };
 use tokio::sync::oneshot;
 
@@ -85,7 +85,7 @@ impl From<&PendingApproval> for Question {
             kind: approval.kind,
             summary: approval.summary.clone(),
             options: approval.options.clone(),
-            review: (approval.tool == PATCH_REVIEW).then(Vec::new),
+            review: approval.is_review().then(Vec::new),
         }
     }
 }

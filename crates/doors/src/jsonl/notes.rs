@@ -1,6 +1,6 @@
 //! What a client has to be asked or told of a session beside its events.
 
-use ostler_types::{FileChange, PATCH_REVIEW, PendingApproval, SessionId, ToolCallId, TurnId};
+use ostler_types::{FileChange, PendingApproval, SessionId, ToolCallId, TurnId};
 
 use super::frames::{CloseReason, Outcome};
 
@@ -57,7 +57,7 @@ impl From<&PendingApproval> for Question {
             turn_id: approval.turn_id,
             call: approval.tool_call_id.clone(),
         };
-        let review = approval.tool == PATCH_REVIEW;
+        let review = approval.is_review();
         Question { key, summary: approval.summary.clone(), review }
     }
 }

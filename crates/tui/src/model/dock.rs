@@ -3,8 +3,8 @@
 
 use ostler_client::Approve;
 use ostler_types::{
-    FileChange, OptionKind, PATCH_REVIEW, PendingApproval, RejectedFile, ReviewAnswer, ReviewComment, Scope,
-    SessionId, ToolCallId, Verdict, View,
+    FileChange, OptionKind, PendingApproval, RejectedFile, ReviewAnswer, ReviewComment, Scope, SessionId,
+    ToolCallId, Verdict, View,
 };
 
 use super::Rejected;
@@ -116,7 +116,7 @@ impl Dock {
 
     /// The request that gives an answer to the question that is shown.
     pub fn request(&self, question: &PendingApproval, answer: &Answer, reason: Option<String>) -> Approve {
-        let is_review = question.tool == PATCH_REVIEW;
+        let is_review = question.is_review();
         let comments: Vec<ReviewComment> = match (&reason, is_review && answer.verdict == Verdict::Approve) {
             (Some(text), true) => vec![ReviewComment { path: None, line: None, text: text.clone() }],
             _ => Vec::new(),
@@ -150,7 +150,7 @@ pub fn choices(question: &PendingApproval) -> Vec<Answer> {
         words,
     };
     let refuse = answer('w', "why", "no, and say why", Verdict::Deny, Scope::Once, true);
-    if question.tool == PATCH_REVIEW {
+    if question.is_review() {
         return vec![
             answer('y', "keep", "keep the changes", Verdict::Approve, Scope::Once, false),
             answer('c', "remark", "keep them, with a remark", Verdict::Approve, Scope::Once, true),

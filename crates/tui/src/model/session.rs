@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ostler_client::{ContextRoom, SendMessage, SessionShown};
 use ostler_types::{
-    Delta, Event, FileChange, MessageEvent, MessageId, PATCH_REVIEW, PendingApproval, Record, SessionId,
-    ToolCallId, TurnId, TurnStatus, View,
+    Delta, Event, FileChange, MessageEvent, MessageId, PendingApproval, Record, SessionId, ToolCallId,
+    TurnId, TurnStatus, View,
 };
 
 use super::Dock;
@@ -191,7 +191,7 @@ impl OpenSession {
         let waits =
             |id: &ToolCallId| self.view.pending_approvals().any(|approval| approval.tool_call_id == *id);
         self.reviews.retain(|(id, _)| waits(id));
-        for approval in self.view.pending_approvals().filter(|approval| approval.tool == PATCH_REVIEW) {
+        for approval in self.view.pending_approvals().filter(|approval| approval.is_review()) {
             let known = self.reviews.iter().any(|(id, _)| *id == approval.tool_call_id);
             let files = approval.input.get("files").filter(|_| !known).cloned();
             if let Some(Ok(files)) = files.map(serde_json::from_value) {

@@ -1,6 +1,6 @@
 //! The question that waits, docked above what is being written: what is to be done, and the answers.
 
-use ostler_types::{ChangeKind, FileChange, PATCH_REVIEW, PendingApproval, ToolKind};
+use ostler_types::{ChangeKind, FileChange, PendingApproval, ToolKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
@@ -133,7 +133,7 @@ fn head(
     };
     let text = if session.dock.is_sent() {
         " … answering".to_owned()
-    } else if question.tool == PATCH_REVIEW {
+    } else if question.is_review() {
         format!(" ? keep what this turn changed?{more} · ←→ files · j k hunks · space puts back")
     } else {
         format!(" ? may {} go ahead? it {kind}{who}{more}", in_one_line(&question.tool, 60))

@@ -1,7 +1,7 @@
 //! What a turn changed, in the question whether to keep it: the files, and below them the diff of the one that is looked
 //! at, with the hunk that is chosen at its top.
 
-use ostler_types::{FileChange, PATCH_REVIEW, PendingApproval};
+use ostler_types::{FileChange, PendingApproval};
 use ratatui::style::Modifier;
 use ratatui::text::Line;
 
@@ -17,7 +17,7 @@ const LISTED: usize = 5;
 /// The files that a question is about, if it is about some.
 pub(super) fn of<'a>(session: &'a OpenSession, question: &PendingApproval) -> Option<&'a [FileChange]> {
     let asked = |(id, _): &&(_, Vec<FileChange>)| *id == question.tool_call_id;
-    let files = session.reviews.iter().find(asked).filter(|_| question.tool == PATCH_REVIEW);
+    let files = session.reviews.iter().find(asked).filter(|_| question.is_review());
     files.map(|(_, files)| files.as_slice()).filter(|files| !files.is_empty())
 }
 

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::{Asked, short};
 use crate::{
-    Accepted, CallStatus, MessageId, OpenCall, OpenTurn, PATCH_REVIEW, Patch, Purpose, Record, Rule,
-    ToolCall, ToolCallId, ToolKind, TurnId, Usage,
+    Accepted, CallStatus, MessageId, OpenCall, OpenReview, OpenTurn, PATCH_REVIEW, Patch, PendingApproval,
+    Purpose, Record, Rule, ToolCallId, ToolKind, TurnId, Usage,
 };
 
 impl OpenTurn {
@@ -33,6 +33,7 @@ impl OpenTurn {
             usage: Usage::default(),
             checkpoint: None,
             checkpoint_error: None,
+            review: None,
             reviewed: None,
         }
     }
@@ -54,29 +55,44 @@ impl OpenTurn {
     /// Shows the change of the turn, and lets it wait for an answer if it has to.
     pub(super) fn show_patch(&mut self, record: &Record, id: &ToolCallId, patch: &Patch, waits: bool) {
         self.reviewed = None;
-        if waits {
-            self.review(record, id, patch);
-        }
+        self.review = waits.then(|| OpenReview {
+            approval: Box::new(self.review_as_approval(record, id, patch)),
+            paths: patch.files.iter().map(|file| file.path.clone()).collect(),
+            checkpoint_id: patch.checkpoint_id.clone(),
+        });
     }
 
-    /// Lets the whole change of the turn wait for an answer, like a call.
-    fn review(&mut self, record: &Record, id: &ToolCallId, patch: &Patch) {
+    /// A review as clients see it: among the approvals, as if it were a call of a tool.
+    fn review_as_approval(&self, record: &Record, id: &ToolCallId, patch: &Patch) -> PendingApproval {
         let mut input = serde_json::json!({ "files": patch.files, "more": patch.more });
         let named = [("checkpoint_id", &patch.checkpoint_id), ("note", &patch.note)];
         for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
             input[name] = serde_json::Value::from(value.as_str());
         }
-        let call = ToolCall { id: id.clone(), name: PATCH_REVIEW.to_owned(), input };
-        let rule = Rule {
-            tool: PATCH_REVIEW.to_owned(),
-            subject: id.0.clone(),
-            whole: true,
-            workspace: None,
-            commands: Vec::new(),
-        };
-        self.calls = vec![OpenCall::proposed(call.clone())];
-        let (kind, summary) = (ToolKind::Write, review_summary(patch));
-        self.wait(record, &Asked { tool_call: &call, kind, summary: &summary, rule: &rule, options: &[] });
+        let tool = PATCH_REVIEW.to_owned();
+        PendingApproval {
+            session_id: record.session_id,
+            turn_id: self.id,
+            tool_call_id: id.clone(),
+            input,
+            kind: ToolKind::Write,
+            summary: review_summary(patch),
+            rule: Rule {
+                tool: tool.clone(),
+                subject: id.0.clone(),
+                whole: true,
+                workspace: None,
+                commands: Vec::new(),
+            },
+            tool,
+            options: Vec::new(),
+            requested_at: record.ts,
+        }
+    }
+
+    /// Takes the review that this answer is to, if it is to one.
+    pub(super) fn take_review(&mut self, id: &ToolCallId) -> Option<OpenReview> {
+        self.review.take_if(|review| review.approval.tool_call_id == *id)
     }
 
     pub(super) fn choose(&mut self, id: &ToolCallId, status: CallStatus, option: Option<&String>) {

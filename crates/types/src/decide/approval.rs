@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{label, of_turn};
 use crate::{
-    Accepted, AnswerApproval, ApprovalEvent, CallStatus, Decision, Event, Facts, Limits, OpenTurn,
-    OptionKind, PATCH_REVIEW, PendingApproval, ProposedCall, ReadProof, Refusal, RefusalCode, ReviewAnswer,
-    Rule, Scope, State, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, AnswerApproval, ApprovalEvent, CallStatus, Decision, Event, Facts, Limits, OpenReview,
+    OpenTurn, OptionKind, PendingApproval, ProposedCall, ReadProof, Refusal, RefusalCode, ReviewAnswer, Rule,
+    Scope, State, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
 };
 
 /// Takes a client's answer.
@@ -22,13 +22,17 @@ pub(super) fn answer(state: &State, answer: AnswerApproval) -> Result<Decision, 
         return Err(not_waiting(state, turn_id, &tool_call_id));
     };
     let tool = approval.tool.clone();
-    let is_review = tool == PATCH_REVIEW;
-    if review.is_some() && !is_review {
-        return Err(Refusal::invalid("not_a_review", format!("call {tool_call_id} is no review")));
+    let open = state.turn.as_ref().and_then(|turn| turn.review.as_ref());
+    let open = open.filter(|open| open.approval.tool_call_id == tool_call_id);
+    match (&review, open) {
+        (Some(review), Some(open)) => check_review(review, open)?,
+        (Some(_), None) => {
+            return Err(Refusal::invalid("not_a_review", format!("call {tool_call_id} is no review")));
+        }
+        (None, Some(_) | None) => {}
     }
-    check_review(review.as_ref(), approval)?;
     // A review is of one change, so an answer to it allows no other.
-    let scope = if is_review { Scope::Once } else { scope };
+    let scope = if open.is_some() { Scope::Once } else { scope };
     let option = choose(approval, verdict, scope, option)?;
     let child = None;
     let event = match verdict {
@@ -100,15 +104,12 @@ fn forward(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Option<
 }
 
 /// A review can only be answered for what it shows.
-fn check_review(review: Option<&ReviewAnswer>, approval: &PendingApproval) -> Result<(), Refusal> {
-    let Some(review) = review else { return Ok(()) };
+fn check_review(review: &ReviewAnswer, open: &OpenReview) -> Result<(), Refusal> {
     let size: usize = review.comments.iter().map(|comment| comment.text.len()).sum();
     if size > Limits::MESSAGE_BYTES / 4 || review.comments.len() > Limits::RULES {
         return Err(Refusal::invalid("too_many_comments", "the comments of a review are too long"));
     }
-    let files = approval.input["files"].as_array();
-    let shown = |path: &str| files.is_some_and(|files| files.iter().any(|file| file["path"] == path));
-    match review.reject.iter().find(|rejected| !shown(&rejected.path)) {
+    match review.reject.iter().find(|rejected| !open.paths.contains(&rejected.path)) {
         Some(unknown) => Err(Refusal::invalid(
             "unknown_file",
             format!("the review does not show a file `{}`", unknown.path),

@@ -8,8 +8,8 @@ use super::turn::{End, end};
 use super::{child, of_turn};
 use crate::{
     Accepted, AgentEvent, CallEvent, CallName, CallStatus, Decision, Delivery, Event, EventFor, Facts,
-    Limits, Message, MessageEvent, Moment, OpenTurn, PATCH_REVIEW, Part, Patch, Refusal, RefusalCode, Report,
-    Reviewed, State, StepEvent, ToolCallId, ToolResult, TurnId, TurnStatus, Usage, WorkspaceEvent,
+    Limits, Message, MessageEvent, Moment, OpenTurn, Part, Patch, Refusal, RefusalCode, Report, Reviewed,
+    State, StepEvent, ToolCallId, ToolResult, TurnId, TurnStatus, Usage, WorkspaceEvent,
 };
 
 /// Takes a report of the running turn's agent.
@@ -202,7 +202,7 @@ fn review(state: &State, turn: &OpenTurn, patch: Patch, waits: bool) -> Result<D
         let accepted = Accepted::Reviewed(Box::new(reviewed.clone()));
         return Ok(Decision { events: Vec::new(), accepted });
     }
-    if turn.calls.iter().any(|open| open.call.name == PATCH_REVIEW) {
+    if turn.review.is_some() {
         return Ok(Decision { events: Vec::new(), accepted: Accepted::Waiting });
     }
     refuse_open_calls(turn)?;
@@ -238,6 +238,9 @@ fn ids(turn: &OpenTurn) -> Vec<ToolCallId> {
 }
 
 fn refuse_open_calls(turn: &OpenTurn) -> Result<(), Refusal> {
+    if turn.review.is_some() {
+        return Err(Refusal::conflict("review_waiting", "the turn's change waits for a review"));
+    }
     match turn.calls.iter().find(|open| !matches!(open.status, CallStatus::Done { .. })) {
         Some(open) => {
             Err(Refusal::conflict("call_without_result", format!("call {} has no result yet", open.call.id)))

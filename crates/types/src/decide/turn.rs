@@ -4,9 +4,8 @@
 use super::{of_session, of_turn, refuse_if_closed};
 use crate::{
     Accepted, AgentEvent, CallEvent, CallName, CallStatus, CancelTurn, Decision, Event, EventFor, Facts,
-    Failure, Message, MessageEvent, MessageId, NewCompaction, OpenTurn, PATCH_REVIEW, Part, Plan, Purpose,
-    Refusal, RefusalCode, SessionEvent, State, StepEvent, ToolResult, TurnEvent, TurnId, TurnStatus, Usage,
-    results,
+    Failure, Message, MessageEvent, MessageId, NewCompaction, OpenTurn, Part, Plan, Purpose, Refusal,
+    RefusalCode, SessionEvent, State, StepEvent, ToolResult, TurnEvent, TurnId, TurnStatus, Usage, results,
 };
 
 /// How a turn ends.
@@ -205,8 +204,7 @@ pub(super) fn end(state: &State, turn: &OpenTurn, facts: &Facts, how: End) -> Ve
 /// A result for each call that has none, so that calls and results always pair.
 fn repairs(turn: &OpenTurn, how: &End) -> Vec<EventFor> {
     let mut events = Vec::new();
-    // A review is no call of the model's, so nobody waits for its result.
-    for open in turn.calls.iter().filter(|open| open.call.name != PATCH_REVIEW) {
+    for open in &turn.calls {
         let words = match (&open.status, how) {
             (CallStatus::Done { .. }, _) => continue,
             (_, End::Canceled { .. }) => results::CANCELED,
