@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use ostler_cli::config::{Config, Environment, SandboxMode};
-use ostler_cli::daemon::{Daemon, DaemonSettings};
+use ostler_config::{Config, Environment, SandboxMode};
+use ostler_daemon::{Daemon, DaemonConfig};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 
 #[tokio::main]
@@ -21,7 +21,7 @@ async fn main() -> anyhow::Result<()> {
     config.context.bundle = false;
     // The disk is what is tested; looking for a sandbox at each of many starts would take most of the time.
     config.sandbox.mode = SandboxMode::Off;
-    let mut settings = DaemonSettings::new(data_dir, None, config, Environment::of(&[]));
+    let mut settings = DaemonConfig::new(data_dir, config, Environment::of(&[]));
     settings.disk = Arc::new(FaultDisk::new(plan));
     settings.idle_after = Duration::from_millis(50);
     let daemon = Daemon::start(settings).await?;

@@ -19,9 +19,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use ostler_config::{Auth, Flag};
 use ostler_types::{Scope, SessionId, TurnId};
 
-use crate::config::{Auth, Flag};
 use crate::exit::EXIT_CODES;
 
 pub use acp::Acp;

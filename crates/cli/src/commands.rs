@@ -35,10 +35,11 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use ostler_client::ClientError;
+use ostler_config::{Environment, Flag, Loaded};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command, Config as ConfigCommand, Global, Tui, Wire};
-use crate::config::{Environment, Flag, Inputs, Loaded, load};
+use crate::config::{load, process_environment};
 use crate::exit::Exit;
 use crate::output::{LogOutput, Manner, Place};
 use crate::paths;
@@ -59,7 +60,7 @@ fn print(text: &str) -> anyhow::Result<Exit> {
 
 /// Does what the arguments say.
 pub async fn dispatch(cli: Cli) -> Exit {
-    let environment = Environment::of_process();
+    let environment = process_environment();
     let manner = Manner { quiet: cli.global.quiet, plain: cli.global.plain };
     start_logging(&cli, manner, &environment);
     let command = cli.command.unwrap_or_else(|| Command::Tui(Tui::default()));
@@ -150,7 +151,7 @@ fn setting(
 ) -> anyhow::Result<Setting> {
     let data_dir = paths::data_dir(global.data_dir.as_deref(), &environment)?;
     let file = paths::config_file(global.config.as_deref(), &environment);
-    let loaded = load(Inputs { file: file.as_ref(), environment: &environment, flags })?;
+    let loaded = load(file.as_ref(), &environment, flags)?;
     for warning in loaded.warnings.iter().filter(|_| !manner.quiet) {
         aside!("warning: {warning}");
     }

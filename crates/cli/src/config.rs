@@ -1,192 +1,52 @@
-//! The configuration: built-in defaults, then the file, then the environment, then flags, each
-//! stronger than the one before. Every value remembers where it came from.
-//!
-//! Nothing of a workspace is read here: whoever can write to a repository must not choose where keys
-//! are sent or which programs run. The little that a trusted one may say is read by `project`.
+//! Reads what the configuration is made of: the environment of this process and the file. What they mean is left to
+//! the crate `config`.
 
-mod check;
 pub(crate) mod edit;
-mod environment;
-mod explain;
-mod file;
-mod keys;
-mod settings;
-mod show;
-mod tree;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 
-use keys::Form;
+use ostler_config::{ConfigError, Environment, FileText, Flag, Inputs, Loaded};
 
 use crate::paths::ConfigFile;
 
-pub(crate) use check::{check_server, is_base_url};
-pub use environment::Environment;
-pub use explain::ConfigError;
-pub(crate) use file::{keys_of, parse_alone};
-pub use keys::{KEYS, Key};
-pub use settings::{
-    AgentCommand, AgentKind, Auth, Config, Confinement, Context, Gateway, HomeAccess, LogStream, Logging,
-    McpServer, ModelFacts, Models, Provider, ProviderKind, Sandbox, SandboxMode, Server, TurnLoop, Web,
-};
-pub use show::Entry;
+/// The largest file that is read.
+const FILE_LIMIT: u64 = 1 << 20;
 
-/// What the layers are read from.
-#[derive(Debug, Clone, Copy)]
-pub struct Inputs<'a> {
-    /// The file, as [`crate::paths::config_file`] finds it.
-    pub file: Option<&'a ConfigFile>,
-    /// The environment.
-    pub environment: &'a Environment,
-    /// The flags that set a key.
-    pub flags: &'a [Flag],
+/// The environment that this process was given.
+pub fn process_environment() -> Environment {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect()
 }
 
-/// A flag that sets a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flag {
-    /// The flag, with its dashes.
-    pub name: &'static str,
-    /// The key.
-    pub key: &'static str,
-    /// The value as it was typed.
-    pub value: String,
+/// Reads all layers and checks what they come to. The file is the one that [`crate::paths::config_file`] finds.
+pub fn load(
+    file: Option<&ConfigFile>,
+    environment: &Environment,
+    flags: &[Flag],
+) -> Result<Loaded, ConfigError> {
+    let file = file.map(read).transpose()?.flatten();
+    ostler_config::load(Inputs { file: file.as_ref(), environment, flags })
 }
 
-/// A configuration that is ready to be used.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// The values.
-    pub config: Config,
-    /// Where each value that is not a default came from, by key.
-    pub sources: BTreeMap<String, Source>,
-    /// The file that was read, if there is one.
-    pub file: Option<PathBuf>,
-    /// What looks wrong and harms nothing.
-    pub warnings: Vec<String>,
-}
-
-/// Where a value came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// It is built in.
-    Default,
-    /// The file.
-    File {
-        /// Where it lies.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-    },
-    /// An environment variable.
-    Variable(String),
-    /// A flag.
-    Flag(&'static str),
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Source::Default => f.write_str("default"),
-            Source::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Source::Variable(name) => write!(f, "${name}"),
-            Source::Flag(name) => f.write_str(name),
+/// Reads a file; `None` when it is absent and nobody named it.
+fn read(file: &ConfigFile) -> Result<Option<FileText>, ConfigError> {
+    let origin = file.path.display().to_string();
+    let fail = |message: String| ConfigError::new(origin.clone(), None, message);
+    let size = match std::fs::metadata(&file.path) {
+        // It names programs to run and where keys go.
+        Ok(metadata) if metadata.is_file() && metadata.mode() & 0o002 != 0 => {
+            return Err(fail(format!(
+                "every user of this machine can write the configuration file; run: chmod o-w {origin}"
+            )));
         }
-    }
-}
-
-/// Reads all layers and checks what they come to.
-pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
-    let mut layers = Layers::default();
-    let read = inputs.file.map(file::read).transpose()?.flatten();
-    let path = inputs.file.filter(|_| read.is_some()).map(|file| file.path.clone());
-    if let (Some(layer), Some(path)) = (read, &path) {
-        for (key, value) in layer.values {
-            let line = layer.lines.get(&key).copied().unwrap_or(1);
-            layers.put(&key, value, Source::File { path: path.clone(), line });
-        }
-    }
-    for key in &KEYS {
-        let Some(name) = key.variable() else { continue };
-        let Some(value) = inputs.environment.get(&name) else { continue };
-        let text = value.to_str().ok_or_else(|| ConfigError::new(&name, None, "the value is not UTF-8"))?;
-        layers.put(key.path, from_text(key, text, &name)?, Source::Variable(name));
-    }
-    for flag in inputs.flags {
-        let key = KEYS.iter().find(|key| key.path == flag.key).expect("a flag names a key of the table");
-        layers.put(key.path, from_text(key, &flag.value, flag.name)?, Source::Flag(flag.name));
-    }
-    let loaded = layers.finish(path, warnings(inputs.environment))?;
-    check::check(loaded)
-}
-
-/// What has been read so far.
-#[derive(Debug, Default)]
-struct Layers {
-    table: toml::Table,
-    sources: BTreeMap<String, Source>,
-}
-
-impl Layers {
-    fn put(&mut self, key: &str, value: toml::Value, source: Source) {
-        tree::set(&mut self.table, key, value);
-        self.sources.insert(key.to_owned(), source);
-    }
-
-    fn finish(self, file: Option<PathBuf>, warnings: Vec<String>) -> Result<Loaded, ConfigError> {
-        let config: Config = self.table.try_into().map_err(|error: toml::de::Error| {
-            ConfigError::new("configuration", None, explain::explain(error.message()))
-        })?;
-        let config = Config { file: file.clone(), ..config };
-        Ok(Loaded { config, sources: self.sources, file, warnings })
-    }
-}
-
-/// Reads a value that came as text, and makes sure that the key can have it.
-fn from_text(key: &Key, text: &str, origin: &str) -> Result<toml::Value, ConfigError> {
-    let fail = |message: String| ConfigError::new(origin, Some(key.path.to_owned()), message);
-    let value = match key.form {
-        Form::Text | Form::FileOnly => toml::Value::String(text.to_owned()),
-        Form::Number => {
-            let number = text.trim().parse::<i64>();
-            toml::Value::Integer(number.map_err(|_| fail(format!("`{text}` is not a whole number")))?)
-        }
-        Form::Decimal => {
-            let number = text.trim().parse::<f64>();
-            toml::Value::Float(number.map_err(|_| fail(format!("`{text}` is not a number")))?)
-        }
-        Form::Switch => {
-            let switch = text.trim().parse::<bool>();
-            toml::Value::Boolean(switch.map_err(|_| fail(format!("`{text}` is neither `true` nor `false`")))?)
-        }
-        Form::List => {
-            let elements = text.split(',').map(str::trim).filter(|element| !element.is_empty());
-            toml::Value::Array(elements.map(|element| toml::Value::String(element.to_owned())).collect())
-        }
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == ErrorKind::NotFound && !file.named => return Ok(None),
+        Err(error) => return Err(fail(format!("the configuration file cannot be read: {error}"))),
     };
-    let mut alone = toml::Table::new();
-    tree::set(&mut alone, key.path, value.clone());
-    match alone.try_into::<Config>() {
-        Ok(_) => Ok(value),
-        Err(error) => Err(fail(explain::explain(error.message()))),
+    if size > FILE_LIMIT {
+        return Err(fail(format!("the configuration file is larger than {} MiB", FILE_LIMIT >> 20)));
     }
-}
-
-/// Variables that look like ours and mean nothing.
-fn warnings(environment: &Environment) -> Vec<String> {
-    let known: Vec<String> =
-        KEYS.iter().filter_map(Key::variable).chain(keys::OTHER_VARIABLES.map(str::to_owned)).collect();
-    let unknown =
-        environment.names_with(keys::PREFIX).filter(|name| !known.iter().any(|known| known == name));
-    unknown
-        .map(|name| {
-            // All begin alike, which says nothing about how near they are.
-            let own = |name| str::strip_prefix(name, keys::PREFIX).unwrap_or(name);
-            let meant = explain::closest(own(name), known.iter().map(|known| own(known)));
-            let meant =
-                meant.map(|meant| format!("; did you mean {}{meant}?", keys::PREFIX)).unwrap_or_default();
-            format!("the environment variable {name} means nothing to ostler{meant}")
-        })
-        .collect()
+    let text = std::fs::read_to_string(&file.path)
+        .map_err(|error| fail(format!("the configuration file cannot be read: {error}")))?;
+    Ok(Some(FileText { path: file.path.clone(), text }))
 }

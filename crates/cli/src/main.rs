@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use ostler_cli::args;
 use ostler_cli::exit::Exit;
-use ostler_cli::workshop::SANDBOX_HELPER;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -15,9 +14,8 @@ const BLOCKING_THREADS: usize = 32;
 fn main() -> ExitCode {
     // The sandbox starts this program again inside and around what it confines: before anything else,
     // since it must have no other thread.
-    let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == SANDBOX_HELPER) {
-        return ostler_sandbox::run_helper(arguments);
+    if let Some(exit) = ostler_daemon::sandbox_helper(std::env::args_os().skip(1)) {
+        return exit;
     }
     ostler_process::close_inherited_descriptors();
     keep_memory_private();

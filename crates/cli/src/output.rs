@@ -10,11 +10,11 @@ use std::fmt::Arguments;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
+use ostler_config::Environment;
 use ostler_types::{is_printable, printable};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use crate::config::Environment;
 use crate::render::wants_color;
 
 /// How often a command that has nothing to say looks whether somebody still listens.

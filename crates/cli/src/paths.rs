@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::Environment;
+use ostler_config::Environment;
 
 /// Why there is no place for the data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,8 +59,9 @@ fn base_dir(environment: &Environment, variable: &str, below_home: &str) -> Opti
 mod tests {
     use std::path::{Path, PathBuf};
 
+    use ostler_config::Environment;
+
     use super::{ConfigFile, PathError, config_file, data_dir};
-    use crate::config::Environment;
 
     fn data(flag: Option<&str>, pairs: &[(&str, &str)]) -> Result<PathBuf, PathError> {
         data_dir(flag.map(Path::new), &Environment::of(pairs))

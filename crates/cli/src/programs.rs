@@ -1,75 +1,15 @@
-//! Where programs are looked for that run with more rights than a sandboxed command: third-party agents, commands
-//! that print keys, what the command line starts for its user.
+//! Where programs are looked for that the command line starts for its user.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ostler_process::ProgramFinder;
-use ostler_sandbox::{Sandbox, unfit};
-
-use crate::agents::expand;
-use crate::config::{AgentCommand, Config, Confinement, Environment};
-use crate::daemon::worktrees_path;
-
-/// Finds programs for the daemon: in its PATH, but in no workspace of any session and in no other place that a
-/// sandboxed command may write.
-pub fn finder(
-    config: &Config,
-    environment: &Environment,
-    data_dir: &Path,
-    sandbox: Option<&Sandbox>,
-) -> ProgramFinder {
-    let (index, data_dir) = (data_dir.join("index.db"), data_dir.to_owned());
-    let home = environment.path("HOME").unwrap_or_else(|| PathBuf::from("/nonexistent"));
-    let agents = config.agents.values().flat_map(|agent| &agent.writable).map(|path| expand(path, &home));
-    let named = config.sandbox.writable.iter().map(PathBuf::from).chain(agents);
-    let state = config.agents.values().flat_map(|agent| state(agent, environment));
-    let fixed: Vec<PathBuf> = named.chain(state).chain([worktrees_path(&data_dir)]).collect();
-    let sandbox = sandbox.cloned();
-    ProgramFinder::new(environment.get("PATH"), move || {
-        // Nothing writes in an unfit workspace, and one that holds the system would hold every program.
-        let is_fit = |workspace: &PathBuf| unfit(workspace, &data_dir, &home).is_none();
-        let workspaces = ostler_index::workspaces(&index).into_iter().filter(is_fit);
-        let opened = sandbox.as_ref().map(Sandbox::opened).unwrap_or_default();
-        fixed.iter().cloned().chain(workspaces).chain(opened).collect()
-    })
-}
-
-/// Where a confined agent keeps its state, which it and its commands write.
-fn state(agent: &AgentCommand, environment: &Environment) -> Vec<PathBuf> {
-    let value = |name: &str| agent.env.get(name).map(PathBuf::from).or_else(|| environment.path(name));
-    let places = agent.preset().filter(|_| agent.sandbox == Confinement::On).into_iter();
-    places
-        .flat_map(|preset| preset.state)
-        .filter_map(|place| place.path(value("HOME").as_deref(), value))
-        .collect()
-}
 
 /// Finds programs for a command that somebody types, who may stand in a workspace.
-pub fn finder_for_user() -> ProgramFinder {
+pub(crate) fn finder_for_user() -> ProgramFinder {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     ProgramFinder::new(std::env::var_os("PATH").as_deref(), move || {
         let here = std::env::current_dir().ok();
         let holds_home = |here: &PathBuf| home.as_ref().is_none_or(|home| home.starts_with(here));
         here.into_iter().filter(|here| !holds_home(here)).collect()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use super::state;
-    use crate::config::{AgentCommand, Confinement, Environment};
-
-    #[test]
-    fn nothing_counts_that_a_confined_agent_can_write() {
-        let environment = Environment::of(&[("HOME", "/h"), ("CODEX_HOME", "/c")]);
-        let codex = AgentCommand { preset: Some("codex".to_owned()), ..AgentCommand::default() };
-        assert_eq!(state(&codex, &environment), [PathBuf::from("/c")]);
-        let mut moved = codex.clone();
-        moved.env.insert("CODEX_HOME".to_owned(), "/d".to_owned());
-        assert_eq!(state(&moved, &environment), [PathBuf::from("/d")]);
-        let open = AgentCommand { sandbox: Confinement::Off, ..codex };
-        assert!(state(&open, &environment).is_empty());
-    }
 }

@@ -1,14 +1,16 @@
 //! Reaching a daemon: the one that has the data directory, or one of our own for as long as this
 //! command takes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ostler_client::{Client, ClientError, Endpoint};
+use ostler_config::{Auth, Config, Environment};
+use ostler_daemon::{Daemon, DaemonConfig, StartError, socket_path, token_path};
 use ostler_eventlog::OpenError;
+use ostler_process::Program;
 
-use crate::config::{Auth, Config, Environment};
-use crate::daemon::{Daemon, DaemonSettings, StartError, socket_path, token_path};
+use crate::paths::config_file;
 
 /// How often, and how many times, to look for a daemon that is just starting.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -71,9 +73,9 @@ pub(crate) async fn reach(
         let mut config = config.clone();
         // Nobody but the owner of the data directory can reach a socket in it.
         config.server.auth = Auth::Off;
-        let mut settings = DaemonSettings::new(data_dir.to_owned(), None, config, environment.clone());
-        settings.at_rest = purpose == Purpose::Look;
-        match Daemon::start(settings).await {
+        let mut daemon = daemon_config(data_dir.to_owned(), config, environment.clone());
+        daemon.at_rest = purpose == Purpose::Look;
+        match Daemon::start(daemon).await {
             Ok(daemon) => {
                 let client = Client::connect(Endpoint::Unix(socket_path(data_dir)), None).await?;
                 return Ok(Reached { client, own: Some(daemon) });
@@ -84,6 +86,16 @@ pub(crate) async fn reach(
         }
     }
     anyhow::bail!("another process has {} but does not answer; is it stuck?", data_dir.display())
+}
+
+/// A daemon with what this process was started with: its current directory, and its program as the sandbox's helper.
+pub(crate) fn daemon_config(data_dir: PathBuf, config: Config, environment: Environment) -> DaemonConfig {
+    DaemonConfig {
+        config_path: config_file(config.file.as_deref(), &environment).map(|file| file.path),
+        working_directory: std::env::current_dir().ok(),
+        sandbox_helper: Some(Program::own()),
+        ..DaemonConfig::new(data_dir, config, environment)
+    }
 }
 
 /// Finds the daemon that runs on a data directory.

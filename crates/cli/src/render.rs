@@ -14,20 +14,20 @@ mod words;
 
 use std::collections::HashMap;
 
+use ostler_config::Environment;
 use ostler_types::{
     AgentEvent, ApprovalEvent, CallEvent, CommandResult, Cost, DeltaKind, Event, Failure, FileChange,
     LiveText, Message, MessageEvent, MessageId, Part, Record, Resolution, Role, Rule, SessionEvent,
     SessionId, StepEvent, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, Usage, WorkspaceEvent,
+    in_one_line, shell_word,
 };
 use serde::Deserialize;
 
 use style::{Paint, Style};
 use words::{duration, excerpt, with_reason};
 
-use crate::config::Environment;
-
 pub use board::{Board, Size};
-pub use clean::{clean, in_one_line, shell_word};
+pub use clean::clean;
 pub use lines::{about, record_line};
 pub use words::money;
 

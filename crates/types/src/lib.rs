@@ -64,7 +64,7 @@ pub use policy::{
     ApprovalPolicy, CommandPattern, PatchReview, PatchReviewMode, Policy, ReadProof, Rule, Scope,
     VerifyPolicy,
 };
-pub use printable::{is_printable, printable};
+pub use printable::{in_one_line, is_printable, printable, shell_word};
 pub use raw::RawLine;
 pub use record::{NewRecord, Record};
 pub use refusal::{Refusal, RefusalCode, RefusalKind};

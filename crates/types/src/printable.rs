@@ -31,6 +31,28 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(visible(text).map(|(_, c)| c).collect())
 }
 
+/// The printable text on one line, cut to a width.
+pub fn in_one_line(text: &str, width: usize) -> String {
+    let text = printable(text);
+    let text = text.trim().replace('\n', " ⏎ ").replace('\t', " ");
+    if text.chars().count() <= width {
+        return text;
+    }
+    let mut cut: String = text.chars().take(width).collect();
+    cut.push('…');
+    cut
+}
+
+/// A word that a shell reads as it is, for a line that people copy. A model chose it.
+pub fn shell_word(word: &str) -> String {
+    let word = printable(word).replace(['\n', '\t'], " ");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// The characters that are left of a text, each with its place in it.
 pub(crate) fn visible(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     let mut rest = text;
@@ -92,7 +114,7 @@ fn after_string(text: &str) -> &str {
 mod tests {
     use std::borrow::Cow;
 
-    use super::{is_printable, printable};
+    use super::{in_one_line, is_printable, printable, shell_word};
 
     #[test]
     fn nothing_that_drives_a_terminal_or_hides_gets_through() {
@@ -108,5 +130,20 @@ mod tests {
             let shown = printable(&format!("{c}x{c}")).into_owned();
             assert!(matches!(c, '\n' | '\t') || !shown.contains(c), "{c:?}");
         }
+    }
+
+    #[test]
+    fn one_line_shows_where_lines_ended_and_is_cut() {
+        assert_eq!(in_one_line("a\nb\tc\n", 20), "a ⏎ b c");
+        assert_eq!(in_one_line("abcdef", 3), "abc…");
+    }
+
+    #[test]
+    fn a_word_for_the_shell_cannot_be_two() {
+        assert_eq!(shell_word("call_1-a.b:c"), "call_1-a.b:c");
+        assert_eq!(shell_word("x; rm -rf ~"), "'x; rm -rf ~'");
+        assert_eq!(shell_word("a'b"), r"'a'\''b'");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("--deny"), "'--deny'");
     }
 }

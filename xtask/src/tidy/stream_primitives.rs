@@ -46,7 +46,7 @@ const SUPERVISOR: Primitive = Primitive {
     advice: "speaks to a child process by itself; use `ostler_process::Supervisor`, or say in \
              xtask/src/tidy/stream_primitives.rs why this is something else",
     allowed: &[
-        ("crates/cli/src/models/keys/command.rs", "runs a program to its end for the key that it prints"),
+        ("crates/daemon/src/models/keys/command.rs", "runs a program to its end for the key that it prints"),
         ("crates/git/src/process.rs", "runs git to its end"),
         ("crates/tools/src/process/group.rs", "runs a command to its end for a tool call"),
         ("crates/tui/src/shell/effects.rs", "runs the clipboard program to its end"),

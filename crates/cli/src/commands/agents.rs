@@ -8,19 +8,20 @@ use std::sync::Arc;
 use anyhow::Context;
 use ostler_agent_acp::{AgentInfo, AgentSettings, Preset, presets};
 use ostler_client::CreateSession;
+use ostler_config::{AgentCommand, Confinement};
+use ostler_daemon::agents::{AgentParts, acp_agent, program};
+use ostler_daemon::programs::finder;
+use ostler_daemon::workshop::sandbox;
+use ostler_process::Program;
 use ostler_tools::{ToolSettings, Tools};
 use ostler_types::{AgentState, Failure, LoginMethod, SessionId};
 use serde::Serialize;
 
 use super::Setting;
-use crate::agents::{AgentParts, acp_agent, program};
 use crate::args::Agents;
-use crate::config::{AgentCommand, Confinement};
 use crate::exit::Exit;
-use crate::programs::finder;
 use crate::reach::{Purpose, reach};
 use crate::render::clean;
-use crate::workshop::sandbox;
 
 pub(super) async fn agents(setting: Setting, command: Agents) -> anyhow::Result<Exit> {
     match command {
@@ -100,7 +101,10 @@ async fn login(setting: &Setting, name: &str, method: &str) -> anyhow::Result<Ex
 async fn parts<'a>(setting: &Setting, commands: impl IntoIterator<Item = &'a AgentCommand>) -> AgentParts {
     let is_confined = commands.into_iter().any(|command| command.sandbox == Confinement::On);
     let sandbox = match is_confined {
-        true => sandbox(&setting.loaded.config, &setting.environment, &setting.data_dir, false).await,
+        true => {
+            let Setting { loaded, environment, data_dir, .. } = setting;
+            sandbox(&loaded.config, environment, data_dir, Some(Program::own()), false).await
+        }
         false => None,
     };
     let tools = Arc::new(Tools::new(ToolSettings::default()));

@@ -2,13 +2,13 @@
 
 use anyhow::Context;
 use ostler_client::{Approve as Answer, Client};
-use ostler_types::{ToolCallId, Verdict};
+use ostler_types::{ToolCallId, Verdict, in_one_line};
 
 use super::Setting;
 use crate::args::Approve;
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
-use crate::render::{LINE_WIDTH, in_one_line};
+use crate::render::LINE_WIDTH;
 
 pub(super) async fn approve(setting: Setting, approve: Approve) -> anyhow::Result<Exit> {
     let reached =

@@ -1,7 +1,7 @@
 //! `ostler fork`, `compact`, `context` and `note`: what is done to a session as a whole.
 
 use ostler_client::{Client, ContextView, SendMessage};
-use ostler_types::{Role, SessionId};
+use ostler_types::{Role, SessionId, in_one_line};
 
 use super::Setting;
 use super::follow::Screen;
@@ -10,7 +10,6 @@ use super::turn::Turn;
 use crate::args::{ApproveWhen, Fork};
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
-use crate::render::in_one_line;
 
 /// Makes a session, and prints nothing but its id, so that it can be used in another command.
 pub(super) async fn fork(setting: Setting, args: Fork) -> anyhow::Result<Exit> {

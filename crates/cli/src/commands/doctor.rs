@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ostler_client::{Client, ClientError, Endpoint, SessionFilter};
+use ostler_config::Auth;
+use ostler_daemon::{Daemon, DaemonConfig, socket_path};
 use ostler_eventlog::{CheckReport, Damage, FileLog, Log, LogError, OpenError, RealDisk};
+use ostler_process::Program;
 use ostler_types::SessionId;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,10 +19,8 @@ use tokio::net::TcpStream;
 use super::Setting;
 use super::known_ends::KnownEnds;
 use crate::args::Doctor;
-use crate::config::Auth;
-use crate::daemon::{Daemon, DaemonSettings, socket_path};
 use crate::exit::Exit;
-use crate::reach::find;
+use crate::reach::{daemon_config, find};
 
 /// How long the gateway has for an answer, and how much of one is read.
 const GATEWAY_PATIENCE: Duration = Duration::from_secs(3);
@@ -97,7 +98,10 @@ async fn gateway_answers(address: SocketAddr) -> std::io::Result<bool> {
 /// Says what confines programs here, and what does not.
 async fn print_sandbox(setting: &Setting) -> anyhow::Result<()> {
     let (config, environment) = (&setting.loaded.config, &setting.environment);
-    let Some(sandbox) = crate::workshop::sandbox(config, environment, &setting.data_dir, true).await else {
+    let Some(sandbox) =
+        ostler_daemon::workshop::sandbox(config, environment, &setting.data_dir, Some(Program::own()), true)
+            .await
+    else {
         say!("sandbox: off (sandbox.mode), so programs run with all your rights");
         return Ok(());
     };
@@ -111,7 +115,7 @@ async fn print_sandbox(setting: &Setting) -> anyhow::Result<()> {
             }
         }
     }
-    let finder = crate::programs::finder(config, environment, &setting.data_dir, Some(&sandbox));
+    let finder = ostler_daemon::programs::finder(config, environment, &setting.data_dir, Some(&sandbox));
     for directory in finder.passed_over() {
         say!(
             "  ! PATH has {}, where sandboxed commands can write: no program there runs outside the sandbox",
@@ -270,10 +274,8 @@ async fn rebuild(setting: &Setting, log: FileLog, examined: &[Examined]) -> anyh
     drop(log);
     let mut config = setting.loaded.config.clone();
     config.server.auth = Auth::Off;
-    let mut settings =
-        DaemonSettings::new(setting.data_dir.clone(), None, config, setting.environment.clone());
-    settings.at_rest = true;
-    let daemon = Daemon::start(settings).await?;
+    let daemon = daemon_config(setting.data_dir.clone(), config, setting.environment.clone());
+    let daemon = Daemon::start(DaemonConfig { at_rest: true, ..daemon }).await?;
     let client = Client::connect(Endpoint::Unix(socket_path(&setting.data_dir)), None).await?;
     loop {
         match client.list_sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).await {

@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use ostler_client::ToolServer;
+use ostler_config::{McpServer, check_server};
+use ostler_types::{in_one_line, shell_word};
 use serde_json::json;
 
 use super::Setting;
 use crate::args::{Global, Mcp, McpAdd};
-use crate::config::{McpServer, check_server, edit};
+use crate::config::edit;
 use crate::exit::Exit;
 use crate::paths::config_file;
 use crate::reach::find;
-use crate::render::{in_one_line, shell_word};
 
 /// Characters of what somebody else has named or said.
 const WIDTH: usize = 120;

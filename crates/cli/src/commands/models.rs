@@ -1,13 +1,12 @@
 //! `ostler models`: what sessions can have, what it costs, and which one they get that name none.
 
 use ostler_client::ModelList;
-use ostler_types::{ModelInfo, Prices};
+use ostler_types::{ModelInfo, Prices, in_one_line};
 
 use super::Setting;
 use crate::args::Models;
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
-use crate::render::in_one_line;
 
 /// Characters of what others have named or said, at most.
 const NAME_WIDTH: usize = 80;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::Context;
 use ostler_client::{Client, ClientError, Upgraded};
+use ostler_daemon::Daemon;
 use ostler_doors::jsonl::{END_OF_LINES, Ended};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
@@ -16,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Setting;
 use super::serve::Signals;
-use crate::daemon::Daemon;
 use crate::exit::Exit;
 use crate::reach::{Purpose, Reached, reach};
 use input::Input;

@@ -1,13 +1,14 @@
 //! `ostler serve`: the daemon in the foreground, until somebody stops it.
 
+use ostler_config::Auth;
+use ostler_daemon::GatewayPort;
+use ostler_daemon::{Daemon, DaemonConfig, token_path};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Setting, open};
 use crate::args::Serve;
-use crate::config::Auth;
-use crate::daemon::{Daemon, DaemonSettings, token_path};
 use crate::exit::Exit;
-use crate::gateway::GatewayPort;
+use crate::reach::daemon_config;
 
 pub(super) async fn serve(setting: Setting, args: &Serve) -> anyhow::Result<Exit> {
     if args.background {
@@ -19,9 +20,8 @@ pub(super) async fn serve(setting: Setting, args: &Serve) -> anyhow::Result<Exit
     let config = setting.loaded.config;
     let (listen, auth) = (config.server.listen, config.server.auth);
     let data_dir = setting.data_dir;
-    let daemon =
-        Daemon::start(DaemonSettings::new(data_dir.clone(), Some(listen), config, setting.environment))
-            .await?;
+    let daemon = daemon_config(data_dir.clone(), config, setting.environment);
+    let daemon = Daemon::start(DaemonConfig { listen: Some(listen), ..daemon }).await?;
     let address = daemon.address.unwrap_or(listen);
     let token = match auth {
         Auth::On => format!("the token is in {}", token_path(&data_dir).display()),

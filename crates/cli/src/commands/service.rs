@@ -3,20 +3,18 @@
 
 mod unit;
 
-use ostler_process::{Invocation, PreparedCommand};
-
-use crate::programs::finder_for_user;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ostler_config::Environment;
+use ostler_process::{Invocation, PreparedCommand};
 
 use super::Setting;
 use crate::args::{Global, Service};
-use crate::config::Environment;
 use crate::exit::Exit;
+use crate::programs::finder_for_user;
 use crate::reach::find;
-
 use unit::Unit;
 
 /// What the unit is called.

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use anyhow::Context;
 use ostler_client::{Brought, WorkspaceTrust};
+use ostler_types::in_one_line;
 
 use super::Setting;
 use crate::args::Trust;
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
-use crate::render::{clean, in_one_line};
+use crate::render::clean;
 
 /// How much of a line of somebody else's is shown.
 const WIDTH: usize = 200;

@@ -3,12 +3,13 @@
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned};
 use ostler_client::{UsageBy, UsageFilter, UsageSum, UsageTable};
+use ostler_types::in_one_line;
 
 use super::Setting;
 use crate::args::{Since, Usage as UsageArgs, UsageBy as ByArg};
 use crate::exit::Exit;
 use crate::reach::{Purpose, reach};
-use crate::render::{in_one_line, money};
+use crate::render::money;
 
 /// Characters of a key, at most; only a path can have more.
 const KEY_WIDTH: usize = 80;

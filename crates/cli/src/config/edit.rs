@@ -5,11 +5,8 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use ostler_config::{Config, McpServer, check_server, parse_alone};
 use ostler_workspace_fs::{ReplaceOptions, replace_file};
-
-use super::check::check_server;
-use super::file::parse_alone;
-use super::settings::{Config, McpServer};
 
 /// What to tell of a file that cannot be changed safely.
 const BY_HAND: &str = "it is written in a way that cannot be changed safely here; change it by hand";
@@ -112,8 +109,9 @@ fn table_of(line: &str) -> Option<Vec<String>> {
 mod tests {
     use std::path::Path;
 
+    use ostler_config::McpServer;
+
     use super::{with_server, without_server};
-    use crate::config::McpServer;
 
     fn server(program: &str) -> McpServer {
         McpServer { command: vec![program.to_owned(), "a \"b\"".to_owned()], ..McpServer::default() }

@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use ostler_types::{Cost, EventName, Record, SessionId, SessionStatus, SessionView, View};
+use ostler_types::{Cost, EventName, Record, SessionId, SessionStatus, SessionView, View, in_one_line};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::clean::in_one_line;
 use super::lines::about;
 use super::style::{Paint, Style};
 use super::words::money;

@@ -1,9 +1,10 @@
 //! Draws what a session hears of the sessions that it has started, and of its own conversation getting
 //! shorter: a line each. The rest of a child's work is drawn by whoever attaches to the child.
 
-use ostler_types::{AgentEvent, ChildEvent, ChildOutcome, ChildStatus, Compaction, CompactionTrigger, Event};
+use ostler_types::{
+    AgentEvent, ChildEvent, ChildOutcome, ChildStatus, Compaction, CompactionTrigger, Event, in_one_line,
+};
 
-use super::clean::in_one_line;
 use super::style::Paint;
 use super::words::with_reason;
 use super::{LINE_WIDTH, Renderer};

@@ -2,10 +2,9 @@
 
 use ostler_types::{
     AgentEvent, ApprovalEvent, CallEvent, ChildEvent, Event, Message, MessageEvent, Record, Role, Rule,
-    SessionEvent, StepEvent, ToolCall, TurnEvent, Usage, WorkspaceEvent,
+    SessionEvent, StepEvent, ToolCall, TurnEvent, Usage, WorkspaceEvent, in_one_line,
 };
 
-use super::clean::in_one_line;
 use super::words::{duration, money, with_reason};
 
 /// Characters of what a record is about.

@@ -1,9 +1,9 @@
 //! Small pieces of text: the excerpt of an output, a time, a reason, an amount of money.
 
-use ostler_types::Cost;
+use ostler_types::{Cost, in_one_line};
 
 use super::LINE_WIDTH;
-use super::clean::{clean, in_one_line};
+use super::clean::clean;
 
 /// How many lines of an output are drawn.
 const OUTPUT_LINES: usize = 4;
@@ -55,8 +55,9 @@ pub fn money(cost: Cost) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::money;
     use ostler_types::Cost;
+
+    use super::money;
 
     #[test]
     fn money_has_as_many_digits_as_say_something() {

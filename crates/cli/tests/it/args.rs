@@ -2,8 +2,8 @@
 
 use clap::{CommandFactory, Parser};
 use ostler_cli::args::{self, ApproveWhen, Cli, Command, Sessions};
-use ostler_cli::config::Flag;
 use ostler_cli::exit::Exit;
+use ostler_config::Flag;
 use ostler_types::{Scope, SessionStatus};
 
 const ID: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";

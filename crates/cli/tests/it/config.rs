@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use ostler_cli::config::{
-    Auth, Config, Confinement, Environment, Flag, Inputs, KEYS, Loaded, ProviderKind, SandboxMode, Source,
-    load,
-};
+use ostler_cli::config::load;
 use ostler_cli::paths::ConfigFile;
+use ostler_config::{
+    Auth, Config, Confinement, Environment, Flag, KEYS, Loaded, ProviderKind, SandboxMode, Source,
+};
 use ostler_types::{Ability, PatchReviewMode, Policy, ToolKind};
 
 /// Loads from a file with this text, these variables and these flags. A file called `config.toml`
@@ -19,8 +19,8 @@ fn load_all(text: Option<&str>, variables: &[(&str, &str)], flags: &[Flag]) -> R
     }
     let file = ConfigFile { path, named: false };
     let environment = Environment::of(variables);
-    let inputs = Inputs { file: Some(&file), environment: &environment, flags };
-    load(inputs).map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+    let loaded = load(Some(&file), &environment, flags);
+    loaded.map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
 }
 
 fn from_file(text: &str) -> Result<Loaded, String> {
@@ -283,8 +283,7 @@ fn auth_can_be_off_on_loopback_only_whatever_the_layers() {
 fn only_a_named_file_has_to_exist() {
     let environment = Environment::default();
     let absent = |named| ConfigFile { path: "/nonexistent/ostler.toml".into(), named };
-    let load_file =
-        |file: ConfigFile| load(Inputs { file: Some(&file), environment: &environment, flags: &[] });
+    let load_file = |file: ConfigFile| load(Some(&file), &environment, &[]);
     assert_eq!(load_file(absent(false)).unwrap().config, Config::default());
     let error = load_file(absent(true)).unwrap_err().to_string();
     assert!(error.starts_with("/nonexistent/ostler.toml: the configuration file cannot be read"), "{error}");
@@ -330,7 +329,7 @@ fn the_table_shows_sources_marks_what_has_no_effect_and_hides_secrets() {
     std::fs::write(&path, EXAMPLE).unwrap();
     let environment = Environment::of(&[("ANTHROPIC_API_KEY", "sk-hunter2"), ("OSTLER_LOOP_MAX_STEPS", "7")]);
     let file = ConfigFile { path, named: true };
-    let loaded = load(Inputs { file: Some(&file), environment: &environment, flags: &[] }).unwrap();
+    let loaded = load(Some(&file), &environment, &[]).unwrap();
     let table = loaded.table(&environment).replace(dir.path().to_str().unwrap(), "");
     let row = |key: &str| {
         let row = table

@@ -3,9 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ostler_cli::config::{Config, Environment, Inputs, load};
-use ostler_cli::models::{models, providers};
+use ostler_cli::config::load;
 use ostler_cli::paths::ConfigFile;
+use ostler_config::{Config, Environment};
+use ostler_daemon::models::{models, providers};
 use ostler_models::{Fresh, Key, ModelError, ProviderConfig, ProviderKind, Secret};
 use ostler_process::ProgramFinder;
 
@@ -19,7 +20,7 @@ fn config(text: &str) -> Result<Config, String> {
     let path = dir.path().join("config.toml");
     std::fs::write(&path, text).unwrap();
     let file = ConfigFile { path, named: true };
-    let loaded = load(Inputs { file: Some(&file), environment: &Environment::default(), flags: &[] });
+    let loaded = load(Some(&file), &Environment::default(), &[]);
     let shown = format!("{}/", dir.path().display());
     loaded.map(|loaded| loaded.config).map_err(|error| error.to_string().replace(&shown, ""))
 }
@@ -299,7 +300,7 @@ fn no_key_is_shown_by_the_configuration() {
     std::fs::write(&path, text).unwrap();
     let environment = Environment::of(&[("A_KEY", CANARY), ("OPENAI_API_KEY", CANARY)]);
     let file = ConfigFile { path, named: true };
-    let loaded = load(Inputs { file: Some(&file), environment: &environment, flags: &[] }).unwrap();
+    let loaded = load(Some(&file), &environment, &[]).unwrap();
     let shown = format!(
         "{}{}{:?}",
         loaded.table(&environment),

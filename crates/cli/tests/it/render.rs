@@ -1,7 +1,7 @@
 //! Golden tests of the renderer: event lines in, terminal text out.
 
-use ostler_cli::config::Environment;
 use ostler_cli::render::{RenderOptions, Renderer, wants_color};
+use ostler_config::Environment;
 
 const SESSION: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";
 const TURN: &str = "turn_0190f3c4a5b67c8d9e0f112233445577";

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ostler_types::shell_word;
 
 use super::super::Setting;
 use crate::args::Global;
@@ -49,7 +50,7 @@ impl Unit {
 
     /// The same for a shell.
     pub(super) fn by_hand(&self) -> String {
-        let words: Vec<String> = self.command.iter().map(|word| crate::render::shell_word(word)).collect();
+        let words: Vec<String> = self.command.iter().map(|word| shell_word(word)).collect();
         format!("setsid nohup {} > /dev/null 2>&1 &", words.join(" "))
     }
 }

@@ -7,11 +7,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use ostler_config::AgentCommand;
 use ostler_process::{Program, ProgramFinder};
 use ostler_sandbox::Profile;
 
 use super::installation;
-use crate::config::AgentCommand;
 
 /// An agent that is about to be started.
 pub(super) struct Confining<'a> {
@@ -118,11 +118,11 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::{Path, PathBuf};
 
+    use ostler_config::AgentCommand;
     use ostler_process::{Program, ProgramFinder};
     use ostler_sandbox::Profile;
 
     use super::Confining;
-    use crate::config::AgentCommand;
 
     struct World {
         _place: tempfile::TempDir,

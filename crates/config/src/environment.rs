@@ -1,4 +1,4 @@
-//! The environment as a value: taken from the process once, or made up by a test.
+//! The environment as a value: taken from the process once by `cli`, or made up by a test or an embedder.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,13 +12,6 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What this process was given.
-    pub fn of_process() -> Environment {
-        let variables =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        Environment { variables: variables.collect() }
-    }
-
     /// These variables and no others.
     pub fn of(pairs: &[(&str, &str)]) -> Environment {
         let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
@@ -43,5 +36,11 @@ impl Environment {
     /// The names that begin so, in order.
     pub(crate) fn names_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
         self.variables.keys().map(String::as_str).filter(move |name| name.starts_with(prefix))
+    }
+}
+
+impl FromIterator<(String, OsString)> for Environment {
+    fn from_iter<T: IntoIterator<Item = (String, OsString)>>(variables: T) -> Environment {
+        Environment { variables: variables.into_iter().collect() }
     }
 }

@@ -5,30 +5,26 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent_native::{More, MoreFor, MoreTools};
 use ostler_checkpoint::{Limits as CheckpointLimits, Store};
+use ostler_config::{Config, Environment, HomeAccess, McpServer, SandboxMode, server_config, with_variables};
 use ostler_documents::Documents;
 use ostler_doors::{Brought, ToolServers};
 use ostler_git::{Isolation, Worktrees};
-use ostler_mcp::{Launch, Limits, McpServers, Prepared, ServerConfig, SpawnFn, Transport};
+use ostler_mcp::{Launch, Limits, McpServers, Prepared, SpawnFn};
 use ostler_process::{Invocation, Program, ProgramFinder};
 use ostler_sandbox::{Choice, Profile, Sandbox, Settings, WorkspaceAccess};
 use ostler_tools::{Tool, ToolSettings, Tools, WebSettings, child_environment};
 use ostler_types::{Refusal, SessionId, ToolKind, ToolSpec};
 
 use crate::agents::{AgentParts, Agents};
-use crate::config::{Config, Environment, HomeAccess, McpServer, SandboxMode};
-use crate::daemon::worktrees_path;
+use crate::daemon::{DaemonConfig, worktrees_path};
 use crate::editors::{EditorGifts, Handed};
 use crate::programs;
 use crate::project::Projects;
-
-/// The word by which this program is started as the sandbox's helper.
-pub const SANDBOX_HELPER: &str = "sandbox-helper";
 
 /// Workspaces of which it is remembered what tools their sessions were offered.
 const OFFERED: usize = 256;
@@ -55,15 +51,10 @@ pub struct Workshop {
 
 impl Workshop {
     /// Sets everything up. A process that runs no turns needs none of it, and pays for none.
-    pub async fn open(
-        config: &Config,
-        environment: &Environment,
-        data_dir: &Path,
-        documents: &Arc<dyn Documents>,
-        at_rest: bool,
-    ) -> Workshop {
+    pub async fn open(settings: &DaemonConfig, documents: &Arc<dyn Documents>) -> Workshop {
+        let DaemonConfig { config, environment, data_dir, .. } = settings;
         let projects = Arc::new(Projects::open(data_dir, Arc::clone(documents)).await);
-        if at_rest {
+        if settings.at_rest {
             let tools = Arc::new(Tools::new(ToolSettings::default()));
             let servers = Arc::new(Servers::none(Arc::clone(&projects)));
             let parts = AgentParts {
@@ -74,7 +65,7 @@ impl Workshop {
                 checkpoints: None,
                 own_checks: None,
             };
-            let agents = Arc::new(Agents::of(config, &parts));
+            let agents = Arc::new(Agents::of(config, &parts, &settings.agents));
             let (hidden, programs) = (Vec::new(), parts.programs);
             let worktrees = worktrees(data_dir, None);
             return Workshop {
@@ -88,7 +79,8 @@ impl Workshop {
                 worktrees,
             };
         }
-        let sandbox = sandbox(config, environment, data_dir, false).await;
+        let helper = settings.sandbox_helper.clone();
+        let sandbox = sandbox(config, environment, data_dir, helper, false).await;
         let finder = programs::finder(config, environment, data_dir, sandbox.as_ref());
         let hidden: Vec<PathBuf> = hidden(config).into_iter().chain([data_dir.to_owned()]).collect();
         let tools = Tools::new(ToolSettings {
@@ -111,7 +103,7 @@ impl Workshop {
             checkpoints: checkpoints.clone(),
             own_checks: Some(projects.checks()),
         };
-        let agents = Arc::new(Agents::of(config, &parts));
+        let agents = Arc::new(Agents::of(config, &parts, &settings.agents));
         let worktrees = worktrees(data_dir, sandbox.as_ref());
         let servers = Servers::of(config, environment, (sandbox, &finder), Arc::clone(&projects));
         let servers = Arc::new(servers);
@@ -141,14 +133,16 @@ impl Workshop {
     }
 }
 
-/// The sandbox of this machine, unless the configuration turns it off; tried out anew, or as it was found
-/// before.
+/// The sandbox of this machine, unless there is no helper or the configuration turns it off; tried out anew, or as it
+/// was found before.
 pub async fn sandbox(
     config: &Config,
     environment: &Environment,
     data_dir: &Path,
+    helper: Option<Program>,
     anew: bool,
 ) -> Option<Sandbox> {
+    let helper = helper?;
     let choice = match config.sandbox.mode {
         SandboxMode::On => Choice::Best,
         SandboxMode::Bubblewrap => Choice::Bubblewrap,
@@ -160,8 +154,8 @@ pub async fn sandbox(
         home,
         data_dir: data_dir.to_owned(),
         scratch: data_dir.join("sandbox"),
-        helper: Program::own(),
-        helper_arguments: vec![SANDBOX_HELPER.into()],
+        helper,
+        helper_arguments: vec![crate::SANDBOX_HELPER.into()],
         hidden: hidden(config),
         hides_home: config.sandbox.home == HomeAccess::Hidden,
         readable: config.sandbox.readable.iter().map(PathBuf::from).collect(),
@@ -317,33 +311,6 @@ impl ToolServers for Servers {
         }
         .boxed()
     }
-}
-
-/// A section of the owner's configuration with what it wants of the daemon's environment. One of a workspace gets
-/// nothing from there.
-pub(crate) fn with_variables(mut server: McpServer, environment: &Environment) -> McpServer {
-    let value = |name: &String| environment.get(name)?.to_str().map(str::to_owned);
-    let passed: Vec<(String, String)> =
-        server.pass_env.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();
-    server.env.extend(passed);
-    if let Some(token) = server.bearer_token_env.as_ref().and_then(value) {
-        server.headers.insert("Authorization".to_owned(), format!("Bearer {}", token.trim()));
-    }
-    server
-}
-
-/// A server as the configuration describes it.
-pub fn server_config(name: &str, server: &McpServer) -> ServerConfig {
-    let transport = match &server.url {
-        Some(url) => Transport::Http { url: url.clone(), headers: server.headers.clone() },
-        None => Transport::Stdio { command: server.command.clone(), env: server.env.clone() },
-    };
-    let mut config = ServerConfig::new(name, transport);
-    config.kind = server.kind.unwrap_or(config.kind);
-    config.enabled_tools.clone_from(&server.enabled_tools);
-    config.disabled_tools.clone_from(&server.disabled_tools);
-    config.timeout = server.timeout_seconds.map_or(config.timeout, Duration::from_secs);
-    config
 }
 
 /// Starts servers confined, or not at all.

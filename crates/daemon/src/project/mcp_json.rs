@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str) -> (Vec<ServerConfig>, Vec<String>) {
         match server(&name, value) {
             Ok(found) => servers.extend(found),
             Err(why) => {
-                let name = crate::render::in_one_line(&name, MAX_NAME);
+                let name = ostler_types::in_one_line(&name, MAX_NAME);
                 problems.push(format!("the server `{name}` of {} is not used: {why}", super::SERVERS));
             }
         }

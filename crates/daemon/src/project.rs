@@ -20,7 +20,7 @@ use ostler_doors::{Brought, BroughtRule, BroughtServer};
 use ostler_engine::WorkspaceApproval;
 use ostler_mcp::{ServerConfig, Transport};
 use ostler_turn_care::{Baselines, OwnChecks, SettingsChecks, WorkspaceChecks};
-use ostler_types::{ApprovalPolicy, Rule};
+use ostler_types::{ApprovalPolicy, Rule, shell_word};
 
 use accepted::Accepted;
 use settings::Settings;
@@ -236,7 +236,7 @@ impl Project {
 fn runs(transport: &Transport) -> String {
     match transport {
         Transport::Stdio { command, env } => {
-            let words = command.iter().map(|word| crate::render::shell_word(word));
+            let words = command.iter().map(|word| shell_word(word));
             let names = env.keys().map(|name| format!("{name}=…"));
             names.chain(words).collect::<Vec<_>>().join(" ")
         }

@@ -1,7 +1,7 @@
 //! Whether a section `agents.NAME` holds together.
 
 use super::{ConfigError, Loaded, named, names_program};
-use crate::config::{AgentCommand, Confinement};
+use crate::{AgentCommand, Confinement};
 
 /// Names that mean something else wherever an agent is named.
 const TAKEN: [&str; 2] = ["native", "ostler"];
@@ -42,7 +42,7 @@ pub(super) fn check(loaded: &Loaded, name: &str, agent: &AgentCommand) -> Result
 }
 
 /// The names of the presets, for errors.
-pub(in crate::config) fn presets() -> String {
+pub(crate) fn presets() -> String {
     let names = ostler_agent_acp::presets().iter().map(|preset| format!("`{}`", preset.name));
     names.collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,6 @@
 //! Wiring: a data directory and a configuration become a running daemon.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ostler_agent::Agent;
 use ostler_agent_native::{ContextSettings, NativeAgent, loop_tools};
+use ostler_config::{Auth, Config, Environment, LogStream};
 use ostler_documents::{Documents, FileDocuments};
 use ostler_doors::acp::AcpDoor;
 use ostler_doors::gateway::GatewayDoor;
@@ -18,15 +19,13 @@ use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock, UnfitWorkspa
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_index::{IndexError, SqliteIndex};
 use ostler_models::Models;
-use ostler_process::ProgramFinder;
+use ostler_process::{Program, ProgramFinder};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Auth, Config, Environment, LogStream};
 use crate::gateway::{self, Gateway, GatewayPort};
 use crate::gauge::NativeGauge;
 use crate::models::{Choices, described, models, providers};
-use crate::paths::config_file;
 use crate::previews::ToolPreviews;
 use crate::secrets;
 use crate::workshop::Workshop;
@@ -34,16 +33,26 @@ use crate::workshop::Workshop;
 /// How long an actor without turn and subscriber stays in memory.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
 
-/// What a daemon is made of.
-pub struct DaemonSettings {
+/// What a daemon is made of. Nothing else is read from the process that it runs in.
+pub struct DaemonConfig {
     /// Where everything is kept.
     pub data_dir: PathBuf,
-    /// Where to listen for TCP, if at all.
+    /// Where to listen for TCP, if at all. Its socket in the data directory is there in any case.
     pub listen: Option<SocketAddr>,
     /// The configuration.
     pub config: Config,
-    /// Where API keys are found.
+    /// Where the configuration file is or would be: `skills` beside it is read, and people are told of it.
+    pub config_path: Option<PathBuf>,
+    /// Where API keys and the home directory are found, and what child processes get a part of.
     pub environment: Environment,
+    /// The directory of sessions that are made where none has to be named, unless nobody should work there or the
+    /// configuration names another.
+    pub working_directory: Option<PathBuf>,
+    /// The program that confines others when it is started with [`crate::SANDBOX_HELPER`]; without one, nothing is
+    /// confined. [`crate::sandbox_helper`] makes the program of the caller such a one.
+    pub sandbox_helper: Option<Program>,
+    /// Agents that sessions can have besides the native one and those of the configuration, by name.
+    pub agents: BTreeMap<String, Arc<dyn Agent>>,
     /// How files are written; tests inject faults here.
     pub disk: Arc<dyn Disk>,
     /// How long an idle session stays in memory.
@@ -84,28 +93,34 @@ pub enum StartError {
     Serve(#[from] ServeError),
 }
 
-impl DaemonSettings {
-    /// The settings of an ordinary daemon.
-    pub fn new(
-        data_dir: PathBuf,
-        listen: Option<SocketAddr>,
-        config: Config,
-        environment: Environment,
-    ) -> Self {
-        let disk = Arc::new(RealDisk);
-        DaemonSettings { data_dir, listen, config, environment, disk, idle_after: IDLE_AFTER, at_rest: false }
+impl DaemonConfig {
+    /// An ordinary daemon, which can be reached by its socket only.
+    pub fn new(data_dir: PathBuf, config: Config, environment: Environment) -> DaemonConfig {
+        DaemonConfig {
+            data_dir,
+            listen: None,
+            config_path: config.file.clone(),
+            config,
+            environment,
+            working_directory: None,
+            sandbox_helper: None,
+            agents: BTreeMap::new(),
+            disk: Arc::new(RealDisk),
+            idle_after: IDLE_AFTER,
+            at_rest: false,
+        }
     }
 }
 
 impl Daemon {
     /// Starts a daemon. When it returns, clients can come in.
-    pub async fn start(settings: DaemonSettings) -> Result<Daemon, StartError> {
+    pub async fn start(settings: DaemonConfig) -> Result<Daemon, StartError> {
         let data_dir = &settings.data_dir;
         let log = Arc::new(FileLog::open(data_dir, settings.disk.clone())?);
         let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(data_dir));
         // Recovery may start turns, so everything that can fail comes before the engine.
         let (config, environment) = (&settings.config, &settings.environment);
-        let workshop = Workshop::open(config, environment, data_dir, &documents, settings.at_rest);
+        let workshop = Workshop::open(&settings, &documents);
         let listeners = Listeners::bind(settings.listen, &socket_path(data_dir)).await?;
         let (index, index_opened) = SqliteIndex::open(&data_dir.join("index.db"))?;
         let token = Arc::new(Token::open(&token_path(data_dir))?);
@@ -121,7 +136,7 @@ impl Daemon {
             .with_more_tools(workshop.servers.more_tools())
             .with_secrets(secrets.clone())
             .with_own_checks(workshop.projects.checks())
-            .with_context(context_settings(config, environment, &workshop));
+            .with_context(context_settings(&settings, &workshop));
         if let Some(checkpoints) = workshop.checkpoints.clone() {
             native = native.with_checkpoints(checkpoints);
         }
@@ -153,7 +168,7 @@ impl Daemon {
         let gateway = open_gateway(&settings, &engine, &http, token.clone()).await;
         let mut door = HttpDoor::new(engine.clone(), http)
             .with_page(ostler_page::file, logins.clone())
-            .with_configured(configured(config, environment, &workshop.programs));
+            .with_configured(configured(&settings, &workshop.programs));
         door = door.with_agents(workshop.agents.clone()).with_editors(Arc::new(workshop.editors()));
         if let Some(gateway) = &gateway {
             door = door.with_gateway(gateway.door.clone());
@@ -220,7 +235,7 @@ impl Daemon {
 
 /// Opens the gateway of a daemon that others can reach.
 async fn open_gateway(
-    settings: &DaemonSettings,
+    settings: &DaemonConfig,
     engine: &Engine,
     http: &HttpSettings,
     token: Option<Arc<Token>>,
@@ -228,7 +243,7 @@ async fn open_gateway(
     let config = &settings.config;
     settings.listen.filter(|_| config.gateway.enabled)?;
     let of_sessions = gateway::settings(http);
-    let door = GatewayDoor::new(engine.clone(), of_sessions, config.gateway.limits());
+    let door = GatewayDoor::new(engine.clone(), of_sessions, gateway::limits(&config.gateway));
     Some(Gateway::open(door, config.gateway.listen, |address| Access::tcp(address, token)).await)
 }
 
@@ -265,9 +280,9 @@ fn unfit_workspace(environment: &Environment, data_dir: &Path) -> UnfitWorkspace
 }
 
 /// What sessions are told of their workspaces.
-fn context_settings(config: &Config, environment: &Environment, workshop: &Workshop) -> ContextSettings {
-    let beside =
-        config_file(config.file.as_deref(), environment).map(|file| file.path.with_file_name("skills"));
+fn context_settings(settings: &DaemonConfig, workshop: &Workshop) -> ContextSettings {
+    let config = &settings.config;
+    let beside = settings.config_path.as_ref().map(|file| file.with_file_name("skills"));
     let named = config.context.skills.iter().map(PathBuf::from);
     ContextSettings {
         bundle: config.context.bundle,
@@ -280,11 +295,10 @@ fn context_settings(config: &Config, environment: &Environment, workshop: &Works
 }
 
 /// What people are shown of the configuration.
-fn configured(config: &Config, environment: &Environment, programs: &ProgramFinder) -> Configured {
-    let providers = providers(config, environment, programs);
+fn configured(settings: &DaemonConfig, programs: &ProgramFinder) -> Configured {
+    let providers = providers(&settings.config, &settings.environment, programs);
     let providers = move || providers.iter().map(described).collect();
-    let config_path = config_file(config.file.as_deref(), environment).map(|file| file.path);
-    Configured { providers: Box::new(providers), config_path }
+    Configured { providers: Box::new(providers), config_path: settings.config_path.clone() }
 }
 
 fn http_settings(

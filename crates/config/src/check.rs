@@ -4,7 +4,7 @@ mod agents;
 
 use super::explain::ConfigError;
 use super::{Auth, Loaded, McpServer, Provider, ProviderKind, Source};
-use crate::workshop::server_config;
+use crate::tool_server::server_config;
 
 pub(super) use agents::presets as agent_presets;
 
@@ -43,7 +43,7 @@ pub(crate) fn check(mut loaded: Loaded) -> Result<Loaded, ConfigError> {
 }
 
 /// Says what is wrong with a server, and with which of its keys.
-pub(crate) fn check_server(name: &str, server: &McpServer) -> Result<(), (&'static str, String)> {
+pub fn check_server(name: &str, server: &McpServer) -> Result<(), (&'static str, String)> {
     if !is_name(name) {
         return Err(("command", NAME.to_owned()));
     }
@@ -247,7 +247,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Whether a provider can lie there.
-pub(crate) fn is_base_url(url: &str) -> bool {
+pub fn is_base_url(url: &str) -> bool {
     base_url(url).is_ok()
 }
 

@@ -31,8 +31,8 @@ use tokio::sync::watch;
 
 use self::profile::Confining;
 pub(crate) use self::profile::expand;
-use crate::config::{AgentCommand, Config, Confinement, Environment, McpServer};
-use crate::workshop::with_variables;
+use ostler_config::with_variables;
+use ostler_config::{AgentCommand, Config, Confinement, Environment, McpServer};
 
 /// What agents of others are made of, besides what each is.
 #[derive(Clone)]
@@ -55,6 +55,8 @@ pub struct AgentParts {
 #[derive(Default)]
 pub struct Agents {
     agents: BTreeMap<String, Configured>,
+    /// Those of whoever embeds the daemon. They have no process and no settings.
+    embedded: BTreeMap<String, Arc<dyn Agent>>,
 }
 
 struct Configured {
@@ -64,8 +66,8 @@ struct Configured {
 }
 
 impl Agents {
-    /// Those of a configuration. Nothing is started.
-    pub fn of(config: &Config, parts: &AgentParts) -> Agents {
+    /// Those of a configuration, and those of whoever embeds the daemon. Nothing is started.
+    pub fn of(config: &Config, parts: &AgentParts, embedded: &BTreeMap<String, Arc<dyn Agent>>) -> Agents {
         let with_own = |(name, server): (&String, &McpServer)| {
             (name.clone(), with_variables(server.clone(), &parts.environment))
         };
@@ -75,15 +77,17 @@ impl Agents {
             let agent = Arc::new(acp_agent(program.clone(), AgentSettings::default(), command, parts));
             (name.clone(), Configured { agent, command: command.clone(), program })
         });
-        Agents { agents: configured.collect() }
+        Agents { agents: configured.collect(), embedded: embedded.clone() }
     }
 
     /// As the engine has them.
     pub fn for_engine(&self) -> impl Iterator<Item = (String, Arc<dyn Agent>)> + '_ {
-        self.agents.iter().map(|(name, configured)| {
+        let configured = self.agents.iter().map(|(name, configured)| {
             let agent: Arc<dyn Agent> = configured.agent.clone();
             (name.clone(), agent)
-        })
+        });
+        let embedded = self.embedded.iter().map(|(name, agent)| (name.clone(), Arc::clone(agent)));
+        configured.chain(embedded)
     }
 
     /// Ends all their processes, and waits until they are gone.
@@ -127,6 +131,9 @@ impl AgentLinks for Agents {
 
     fn begin<'a>(&'a self, agent: &'a str, new: BeginSession) -> BoxFuture<'a, Result<AgentState, Failure>> {
         async move {
+            if self.embedded.contains_key(agent) {
+                return Ok(AgentState::default());
+            }
             let agent = &self.find(agent)?.agent;
             let begun = agent.begin(new.session_id, &new.workspace, &new.settings).await;
             begun.map_err(|failed| failed.error)
@@ -343,8 +350,9 @@ fn nothing_confines(agent: &str, is_wanted: bool) -> NotPrepared {
 mod tests {
     use std::collections::BTreeMap;
 
+    use ostler_config::{AgentCommand, McpServer};
+
     use super::{nothing_confines, program};
-    use crate::config::{AgentCommand, McpServer};
 
     #[test]
     fn who_cannot_have_a_confined_agent_is_told_what_to_do() {

@@ -1,8 +1,7 @@
-//! Reads the configuration file: its values, and the line on which each stands.
+//! Reads the text of a configuration file: its values, and the line on which each stands. Finding and opening the
+//! file is left to `cli`.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
@@ -10,10 +9,6 @@ use toml::de::{DeTable, DeValue};
 use super::explain::{ConfigError, explain};
 use super::settings::Config;
 use super::{check, tree};
-use crate::paths::ConfigFile;
-
-/// The largest file that is read.
-const FILE_LIMIT: u64 = 1 << 20;
 
 /// What a file says.
 #[derive(Debug, Default)]
@@ -22,29 +17,6 @@ pub(crate) struct FileLayer {
     pub(crate) values: Vec<(String, toml::Value)>,
     /// The line of each key, from 1.
     pub(crate) lines: BTreeMap<String, usize>,
-}
-
-/// Reads a file; `None` when it is absent and nobody named it.
-pub(crate) fn read(file: &ConfigFile) -> Result<Option<FileLayer>, ConfigError> {
-    let origin = file.path.display().to_string();
-    let fail = |message: String| ConfigError::new(origin.clone(), None, message);
-    let size = match std::fs::metadata(&file.path) {
-        // It names programs to run and where keys go.
-        Ok(metadata) if metadata.is_file() && metadata.mode() & 0o002 != 0 => {
-            return Err(fail(format!(
-                "every user of this machine can write the configuration file; run: chmod o-w {origin}"
-            )));
-        }
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == ErrorKind::NotFound && !file.named => return Ok(None),
-        Err(error) => return Err(fail(format!("the configuration file cannot be read: {error}"))),
-    };
-    if size > FILE_LIMIT {
-        return Err(fail(format!("the configuration file is larger than {} MiB", FILE_LIMIT >> 20)));
-    }
-    let text = std::fs::read_to_string(&file.path)
-        .map_err(|error| fail(format!("the configuration file cannot be read: {error}")))?;
-    parse(&file.path, &text).map(Some)
 }
 
 /// Reads the text of a file.
@@ -80,7 +52,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<FileLayer, ConfigError> {
 }
 
 /// Every key that a text names, those of tables included, each with its line.
-pub(crate) fn keys_of(path: &Path, text: &str) -> Result<Vec<(String, usize)>, ConfigError> {
+pub fn keys_of(path: &Path, text: &str) -> Result<Vec<(String, usize)>, ConfigError> {
     let spans = DeTable::parse(text).map_err(|error| explained(path, text, None, &error))?;
     let mut keys = Vec::new();
     each_key(spans.get_ref(), &mut Vec::new(), &mut |key, span, _| {
@@ -90,7 +62,7 @@ pub(crate) fn keys_of(path: &Path, text: &str) -> Result<Vec<(String, usize)>, C
 }
 
 /// The values of a text, alone and unchecked.
-pub(crate) fn parse_alone(path: &Path, text: &str) -> Result<Config, ConfigError> {
+pub fn parse_alone(path: &Path, text: &str) -> Result<Config, ConfigError> {
     let spans = DeTable::parse(text).map_err(|error| explained(path, text, None, &error))?;
     toml::from_str(text).map_err(|error| explained(path, text, Some(spans.get_ref()), &error))
 }

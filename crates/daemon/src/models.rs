@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_config::{self as config, Config, Environment, Provider};
 use ostler_doors::ModelChoices;
 use ostler_doors::http::ConfiguredProvider;
 use ostler_models::{Key, ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
 use ostler_process::ProgramFinder;
 use ostler_types::{ModelInfo, ModelPolicy, Refusal, Resolution, Secrets};
 
-use crate::config::{self, Config, Environment, Provider};
 use keys::Located;
 
 /// The models that the configuration and the environment lead to. No key is looked up yet; each becomes one of the

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use ostler_config::{Environment, Provider};
 use ostler_models::{Key, ModelError, Preset, Readiness, Secret};
 use ostler_process::ProgramFinder;
 use rustix::fs::OFlags;
-
-use crate::config::{Environment, Provider};
 
 /// The largest key that is read.
 const MAX_KEY: u64 = 64 * 1024;

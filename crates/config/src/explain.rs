@@ -16,11 +16,8 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(crate) fn new(
-        origin: impl Into<String>,
-        key: Option<String>,
-        message: impl Into<String>,
-    ) -> ConfigError {
+    /// An error of this origin.
+    pub fn new(origin: impl Into<String>, key: Option<String>, message: impl Into<String>) -> ConfigError {
         ConfigError { origin: origin.into(), key, message: message.into() }
     }
 }

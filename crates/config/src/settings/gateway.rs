@@ -1,9 +1,7 @@
 //! The gateway's keys: where it listens, where its sessions work, and how much its clients may ask of it.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
-use ostler_doors::gateway::GatewayLimits;
 use serde::{Deserialize, Serialize};
 
 use super::{address, loopback};
@@ -57,17 +55,5 @@ impl Gateway {
             ("gateway.auth_timeout_seconds", self.auth_timeout_seconds, 1, 300),
             ("gateway.ping_seconds", self.ping_seconds, 1, 3600),
         ]
-    }
-
-    /// The same numbers as the door takes them.
-    pub(crate) fn limits(&self) -> GatewayLimits {
-        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-        GatewayLimits {
-            max_frame_bytes: count(self.max_frame_bytes),
-            max_sockets: count(self.max_sockets),
-            max_unauthenticated: count(self.max_unauthenticated),
-            auth_timeout: Duration::from_secs(self.auth_timeout_seconds.into()),
-            ping_every: Duration::from_secs(self.ping_seconds.into()),
-        }
     }
 }

@@ -3,11 +3,10 @@
 
 use std::path::Path;
 
+use ostler_config::server_config;
+use ostler_config::{ConfigError, check_server, keys_of, parse_alone};
 use ostler_mcp::ServerConfig;
 use ostler_types::{Rule, ToolKind};
-
-use crate::config::{ConfigError, check_server, keys_of, parse_alone};
-use crate::workshop::server_config;
 
 /// What a workspace may set; `*` stands for any name, and what ends in `.` for all that is below.
 const ALLOWED: [&str; 12] = [

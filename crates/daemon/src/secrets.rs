@@ -1,9 +1,8 @@
 //! The secrets that a daemon is started with, to be masked in all that is recorded and shown. Keys of providers join
 //! them when they are fetched.
 
+use ostler_config::{Config, Environment};
 use ostler_types::Secrets;
-
-use crate::config::{Config, Environment};
 
 /// What the environment and the configuration hold: variables that are named like secrets, and what tool servers and
 /// agents are given.

@@ -5,15 +5,16 @@ use std::fs::DirBuilder;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use ostler_doors::gateway::{GatewayDoor, GatewaySettings};
+use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_doors::{Access, serve_tcp};
 use ostler_engine::UnfitWorkspace;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::{DaemonSettings, beside};
+use crate::daemon::{DaemonConfig, beside};
 
 /// Where the gateway can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,10 +80,10 @@ impl Gateway {
 /// The directory that sessions of the gateway work in: the configured one, else the one in which the daemon was
 /// started. A daemon that the system starts is in `/` or at home, where nobody should work; its sessions have an empty
 /// directory beside the data, which is made for a daemon that others can reach.
-pub(crate) fn workspace(settings: &DaemonSettings, unfit: &UnfitWorkspace) -> PathBuf {
+pub(crate) fn workspace(settings: &DaemonConfig, unfit: &UnfitWorkspace) -> PathBuf {
     let (config, data_dir) = (&settings.config, &settings.data_dir);
     let configured = config.gateway.workspace.as_ref().map(PathBuf::from);
-    let here = || std::env::current_dir().ok().filter(|here| unfit(here).is_none());
+    let here = || settings.working_directory.clone().filter(|here| unfit(here).is_none());
     configured.or_else(here).unwrap_or_else(|| {
         let beside = beside(data_dir, "-workspace");
         if settings.listen.is_some()
@@ -92,6 +93,18 @@ pub(crate) fn workspace(settings: &DaemonSettings, unfit: &UnfitWorkspace) -> Pa
         }
         beside
     })
+}
+
+/// The configured numbers as the door takes them.
+pub(crate) fn limits(config: &ostler_config::Gateway) -> GatewayLimits {
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    GatewayLimits {
+        max_frame_bytes: count(config.max_frame_bytes),
+        max_sockets: count(config.max_sockets),
+        max_unauthenticated: count(config.max_unauthenticated),
+        auth_timeout: Duration::from_secs(config.auth_timeout_seconds.into()),
+        ping_every: Duration::from_secs(config.ping_seconds.into()),
+    }
 }
 
 /// What sessions of the gateway get; the same as those of the http door.
