@@ -15,6 +15,7 @@ mod source;
 mod storage;
 mod stream_primitives;
 mod tree;
+mod wires;
 mod words;
 
 use std::fmt;
@@ -47,6 +48,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
         words::machine_paths,
         sizes::large,
         crates::dependencies,
+        wires::apart,
+        wires::native_unseen,
         events::documented,
         events::commands_mentioned,
         links::dead,

@@ -92,7 +92,7 @@ fn printed(command: &Command) -> Option<anyhow::Result<Exit>> {
     Some(match command {
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { out } => manual::pages(out.as_deref()),
-        Command::Openapi => print(&format!("{:#}\n", ostler_doors::http::openapi())),
+        Command::Openapi => print(&format!("{:#}\n", ostler_http_api::openapi())),
         Command::Schema { wire: Wire::Gateway } => print(&format!("{:#}\n", ostler_doors::gateway::schema())),
         Command::Schema { wire: Wire::Jsonl } => print(&format!("{:#}\n", ostler_doors::jsonl::schema())),
         _ => return None,

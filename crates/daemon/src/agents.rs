@@ -18,7 +18,7 @@ use ostler_agent_acp::{
     SpawnFn,
 };
 use ostler_checkpoint::Store;
-use ostler_doors::{
+use ostler_door_kit::{
     AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
 };
 use ostler_engine::SystemClock;

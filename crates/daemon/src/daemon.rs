@@ -10,13 +10,15 @@ use ostler_agent::Agent;
 use ostler_agent_native::{ContextSettings, NativeAgent, loop_tools};
 use ostler_config::{Auth, Config, Environment, LogStream};
 use ostler_documents::{Documents, FileDocuments};
+use ostler_door_kit::{
+    Access, DoorContext, DoorSettings, Listeners, Logins, ServeError, Token, TokenError, serve,
+};
 use ostler_doors::acp::AcpDoor;
 use ostler_doors::gateway::GatewayDoor;
-use ostler_doors::http::{Configured, HttpDoor, HttpSettings};
 use ostler_doors::jsonl::JsonlDoor;
-use ostler_doors::{Access, Listeners, Logins, ServeError, Token, TokenError, serve};
 use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock, UnfitWorkspace};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
+use ostler_http_api::{Configured, HttpDoor, built_page};
 use ostler_index::{IndexError, SqliteIndex};
 use ostler_models::Models;
 use ostler_process::{Program, ProgramFinder};
@@ -72,7 +74,8 @@ pub struct Daemon {
     stop: CancellationToken,
     served: JoinHandle<()>,
     workshop: Workshop,
-    door: HttpDoor,
+    context: DoorContext,
+    acp: AcpDoor,
     logins: Arc<Logins>,
 }
 
@@ -161,27 +164,27 @@ impl Daemon {
         })
         .await;
         let workspace = gateway::workspace(&settings, &unfit);
-        let http = http_settings(config, workspace, models, &workshop);
+        let shared = door_settings(config, workspace, models, &workshop);
         let address = listeners.address();
         let logins = Arc::new(Logins::open(documents, token.clone(), Arc::new(SystemClock), address).await);
         let token = (settings.config.server.auth == Auth::On).then_some(token);
-        let gateway = open_gateway(&settings, &engine, &http, token.clone()).await;
-        let mut door = HttpDoor::new(engine.clone(), http)
-            .with_page(ostler_page::file, logins.clone())
+        let gateway = open_gateway(&settings, &engine, &shared, token.clone()).await;
+        let context = DoorContext::new(engine.clone(), shared).with_agents(workshop.agents.clone());
+        let http = HttpDoor::new(context.clone())
+            .with_page(built_page, logins.clone())
             .with_configured(configured(&settings, &workshop.programs));
-        door = door.with_agents(workshop.agents.clone()).with_editors(Arc::new(workshop.editors()));
-        if let Some(gateway) = &gateway {
-            door = door.with_gateway(gateway.door.clone());
-        }
-        let unix = door.router(Access::unix(token.clone()));
-        let tcp = match address {
-            Some(address) => door.router(Access::tcp(address, token)),
-            None => unix.clone(),
+        let acp = AcpDoor::new(context.clone()).with_editors(Arc::new(workshop.editors()));
+        let router = |access: Access| {
+            let access = access.with_logins(logins.clone());
+            let gateway = gateway.as_ref().map(|gateway| &gateway.door);
+            http.routes().merge(ostler_doors::routes(&context, &acp, gateway, &access)).guarded(access)
         };
+        let unix = router(Access::unix(token.clone()));
+        let tcp = address.map_or_else(|| unix.clone(), |address| router(Access::tcp(address, token)));
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
         let gateway_port = gateway.as_ref().map_or(GatewayPort::Off, |gateway| gateway.port.clone());
-        Ok(Daemon { address, gateway_port, gateway, engine, stop, served, workshop, door, logins })
+        Ok(Daemon { address, gateway_port, gateway, engine, stop, served, workshop, context, acp, logins })
     }
 
     /// Where the page is, with a one-time code where one is needed.
@@ -196,12 +199,12 @@ impl Daemon {
 
     /// The way in for lines of JSON.
     pub fn jsonl(&self) -> JsonlDoor {
-        JsonlDoor::new(self.door.clone())
+        JsonlDoor::new(self.context.clone())
     }
 
     /// The way in for editors.
     pub fn acp(&self) -> AcpDoor {
-        AcpDoor::new(self.door.clone())
+        self.acp.clone()
     }
 
     /// Returns when no turn runs that could go on by itself.
@@ -211,7 +214,7 @@ impl Daemon {
 
     /// Returns when nobody speaks lines to it any more, and no turn runs either.
     pub async fn until_left(&self) {
-        self.door.upgraded_left().await;
+        self.context.upgraded_left().await;
         self.engine.until_quiet().await;
     }
 
@@ -226,7 +229,7 @@ impl Daemon {
         if let Some(gateway) = self.gateway {
             gateway.close().await;
         }
-        self.door.upgraded_ended().await;
+        self.context.upgraded_ended().await;
         self.stop.cancel();
         _ = self.served.await;
         self.workshop.close().await;
@@ -237,12 +240,12 @@ impl Daemon {
 async fn open_gateway(
     settings: &DaemonConfig,
     engine: &Engine,
-    http: &HttpSettings,
+    shared: &DoorSettings,
     token: Option<Arc<Token>>,
 ) -> Option<Gateway> {
     let config = &settings.config;
     settings.listen.filter(|_| config.gateway.enabled)?;
-    let of_sessions = gateway::settings(http);
+    let of_sessions = gateway::settings(shared);
     let door = GatewayDoor::new(engine.clone(), of_sessions, gateway::limits(&config.gateway));
     Some(Gateway::open(door, config.gateway.listen, |address| Access::tcp(address, token)).await)
 }
@@ -301,18 +304,18 @@ fn configured(settings: &DaemonConfig, programs: &ProgramFinder) -> Configured {
     Configured { providers: Box::new(providers), config_path: settings.config_path.clone() }
 }
 
-fn http_settings(
+fn door_settings(
     config: &Config,
     workspace: PathBuf,
     models: Arc<Models>,
     workshop: &Workshop,
-) -> HttpSettings {
+) -> DoorSettings {
     let kinds: HashMap<&str, _> = workshop.tools.kinds().collect();
     let kind =
         |spec: &ostler_types::ToolSpec| kinds.get(spec.name.as_str()).map(|kind| (spec.clone(), *kind));
     let built_in = workshop.tools.specs();
     let tools: Vec<_> = loop_tools().into_iter().chain(built_in.iter().filter_map(kind)).collect();
-    HttpSettings {
+    DoorSettings {
         policy: config.policy(),
         fallback_models: config.models.fallback.clone(),
         raw_log: config.logging.streams.contains(&LogStream::Raw),

@@ -7,8 +7,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ostler_door_kit::{Access, DoorSettings, serve_tcp};
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
-use ostler_doors::{Access, serve_tcp};
 use ostler_engine::UnfitWorkspace;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -107,14 +107,14 @@ pub(crate) fn limits(config: &ostler_config::Gateway) -> GatewayLimits {
     }
 }
 
-/// What sessions of the gateway get; the same as those of the http door.
-pub(crate) fn settings(http: &ostler_doors::http::HttpSettings) -> GatewaySettings {
+/// What sessions of the gateway get; the same as those of the other doors.
+pub(crate) fn settings(shared: &DoorSettings) -> GatewaySettings {
     GatewaySettings {
-        workspace: http.workspace.clone(),
-        policy: http.policy.clone(),
-        fallback_models: http.fallback_models.clone(),
-        raw_log: http.raw_log,
-        verbose_log: http.verbose_log,
-        models: http.models.clone(),
+        workspace: shared.workspace.clone(),
+        policy: shared.policy.clone(),
+        fallback_models: shared.fallback_models.clone(),
+        raw_log: shared.raw_log,
+        verbose_log: shared.verbose_log,
+        models: shared.models.clone(),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ostler_context::{Estimate, SystemPrompt, is_summary, sections_of, system, text_tokens};
-use ostler_doors::{ContextGauge, ContextKind, ContextSection};
+use ostler_door_kit::{ContextGauge, ContextKind, ContextSection};
 use ostler_types::{Message, Role, Session, ToolSpec};
 
 use crate::workshop::Servers;
@@ -95,7 +95,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use ostler_doors::{ContextGauge, ContextKind};
+    use ostler_door_kit::{ContextGauge, ContextKind};
     use ostler_engine::SystemClock;
     use ostler_types::{
         Clock, Event, Message, MessageId, NewSession, Part, Role, SessionEvent, SessionId, ToolSpec, create,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_doors::ChangePreview;
+use ostler_door_kit::ChangePreview;
 use ostler_git::Worktrees;
 use ostler_tools::{ToolContext, Tools};
 use ostler_types::{ChangeKind, FileChange, Session, SessionId};

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use ostler_documents::Documents;
-use ostler_doors::{Brought, BroughtRule, BroughtServer};
+use ostler_door_kit::{Brought, BroughtRule, BroughtServer};
 use ostler_engine::WorkspaceApproval;
 use ostler_mcp::{ServerConfig, Transport};
 use ostler_turn_care::{Baselines, OwnChecks, SettingsChecks, WorkspaceChecks};

@@ -12,7 +12,7 @@ use ostler_agent_native::{More, MoreFor, MoreTools};
 use ostler_checkpoint::{Limits as CheckpointLimits, Store};
 use ostler_config::{Config, Environment, HomeAccess, McpServer, SandboxMode, server_config, with_variables};
 use ostler_documents::Documents;
-use ostler_doors::{Brought, ToolServers};
+use ostler_door_kit::{Brought, ToolServers};
 use ostler_git::{Isolation, Worktrees};
 use ostler_mcp::{Launch, Limits, McpServers, Prepared, SpawnFn};
 use ostler_process::{Invocation, Program, ProgramFinder};

@@ -20,21 +20,23 @@ mod questions;
 mod requests;
 mod settings;
 mod translate;
+mod upgrade;
 mod wire;
 
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+use ostler_door_kit::lines::{Ended, first_line, line_limit, listen, write_out};
+use ostler_door_kit::{DoorContext, Pass, Routes};
 use ostler_line_framing::LineReader;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Pass;
-use crate::http::HttpDoor;
-use crate::lines::{first_line, line_limit, listen, write_out};
 use desk::Desk;
 
 pub use editor::{EditorFiles, EditorLinks, NotUsed};
-
-pub use crate::lines::{END_OF_LINES, Ended};
 
 /// What a connection asks for in order to become lines of this protocol.
 pub const UPGRADE: &str = "ostler-acp";
@@ -65,13 +67,26 @@ impl Default for Options {
 /// The door for editors. Cheap to clone.
 #[derive(Clone)]
 pub struct AcpDoor {
-    door: HttpDoor,
+    context: DoorContext,
+    /// Where sessions have what editors give them, if they have it anywhere.
+    editors: Option<Arc<dyn EditorLinks>>,
 }
 
 impl AcpDoor {
-    /// A door to the same engine as the http door, whose settings it shares.
-    pub fn new(door: HttpDoor) -> AcpDoor {
-        AcpDoor { door }
+    /// A door with this context.
+    pub fn new(context: DoorContext) -> AcpDoor {
+        AcpDoor { context, editors: None }
+    }
+
+    /// The same door, whose editors give sessions what they show and name.
+    #[must_use]
+    pub fn with_editors(self, editors: Arc<dyn EditorLinks>) -> AcpDoor {
+        AcpDoor { editors: Some(editors), ..self }
+    }
+
+    /// The routes of this door.
+    pub(crate) fn routes(&self) -> Routes {
+        Routes::new(Router::new().route("/acp", get(upgrade::upgrade)).with_state(self.clone()))
     }
 
     /// Serves an editor until it goes or `stop` fires. When this returns, every prompt has its answer, and no
@@ -88,7 +103,7 @@ impl AcpDoor {
     }
 
     /// Serves an editor whose first line holds the options, over a connection that it was let in to.
-    pub(crate) async fn serve_upgraded(
+    async fn serve_upgraded(
         &self,
         reader: impl AsyncRead + Unpin + Send,
         mut writer: impl AsyncWrite + Unpin + Send + 'static,
@@ -117,8 +132,8 @@ impl AcpDoor {
         pass: Option<Pass>,
     ) -> Ended {
         let (outbox, writing) = write_out(writer, pass.is_some());
-        let mut desk = Desk::new(self.door.clone(), options, outbox.clone());
-        let engine = &self.door.engine;
+        let mut desk = Desk::new(self, options, outbox.clone());
+        let engine = &self.context.engine;
         let ended = listen(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
         desk.end(ended).await;
         drop((desk, outbox));

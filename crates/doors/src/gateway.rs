@@ -25,20 +25,18 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::Request;
+use ostler_door_kit::{Access, ModelChoices, Places, Routes};
 use ostler_engine::Engine;
 use ostler_types::Policy;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use crate::access::Access;
-use crate::choices::ModelChoices;
-use crate::places::Places;
 use relay::Relays;
 use stop::Stop;
 
 pub use dry_run::{Heard, dry_run};
 
-/// Where the gateway is on the http door.
+/// Where the gateway is on the listeners that it shares with the other doors.
 pub(crate) const PATH: &str = "/gateway";
 /// Who asks, in the log.
 const BY: &str = "gateway";
@@ -135,14 +133,14 @@ impl GatewayDoor {
         })
     }
 
-    /// The door as a part of the http door, whose guard has looked at the Host and the Origin.
-    pub(crate) fn route(&self, access: Access) -> Router {
-        let door = Arc::clone(&self.door);
+    /// The door on a listener that it shares, whose guard has looked at the Host and the Origin.
+    pub(crate) fn routes(&self, access: &Access) -> Routes {
+        let (door, access) = (Arc::clone(&self.door), access.clone());
         let answer = move |request: Request| {
             let (door, access) = (Arc::clone(&door), access.clone());
             async move { admission::on_http_door(door, access, request).await }
         };
-        Router::new().route(PATH, axum::routing::any(answer))
+        Routes::new(Router::new().route(PATH, axum::routing::any(answer)))
     }
 
     /// How many sessions are followed by at least one socket.

@@ -13,23 +13,20 @@ mod requests;
 mod socket;
 mod translate;
 
-use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use axum::{Extension, Router};
+use ostler_door_kit::websocket::{Connection, handshake};
+use ostler_door_kit::{Admission, AgentLink, DoorContext, DoorError, Pass, Routes, TOKEN_PROTOCOL};
 
-use crate::access::Pass;
-use crate::agents::AgentLink;
-use crate::http::{ApiError, HttpDoor};
-use crate::websocket::{Connection, handshake};
 use frames::Status;
 use names::NATIVE;
 use socket::Socket;
 
-/// Where the door is on the http door.
-pub(crate) const PATH: &str = "/ws";
-/// What comes before the token in the name of a subprotocol.
-pub(crate) const TOKEN_PROTOCOL: &str = "ostler-token.";
+/// Where the door is.
+const PATH: &str = "/ws";
 /// The subprotocol that is spoken; named beside the token, so that no answer has to repeat that.
 const PROTOCOL: &str = "ostler-ide";
 /// Who asks, in the log.
@@ -37,13 +34,19 @@ const BY: &str = "ide";
 /// Bytes of one message that a client sends.
 const MAX_MESSAGE: usize = 2 << 20;
 
+/// The routes of this door.
+pub(crate) fn routes(context: DoorContext) -> Routes {
+    let router = Router::new().route(PATH, any(upgrade)).with_state(context);
+    Routes::new(router).admit(PATH, Admission::Subprotocol)
+}
+
 /// Makes a socket of a request.
-pub(crate) async fn upgrade(
-    State(door): State<HttpDoor>,
+async fn upgrade(
+    State(context): State<DoorContext>,
     Extension(pass): Extension<Pass>,
     mut request: Request,
 ) -> Response {
-    let refused = |status, message: &str| ApiError::new(status, "bad_upgrade", message).into_response();
+    let refused = |status, message: &str| DoorError::new(status, "bad_upgrade", message).into_response();
     if !handshake::is_wanted(&request) {
         let mut response = refused(StatusCode::UPGRADE_REQUIRED, "this is a WebSocket; ask for an upgrade");
         response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
@@ -53,15 +56,15 @@ pub(crate) async fn upgrade(
         Ok(response) => response,
         Err((status, reason)) => return refused(status, reason),
     };
-    let Some(place) = door.place() else {
+    let Some(place) = context.place() else {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "there are too many sockets; close one");
     };
     if let Some(protocol) = spoken(request.headers()) {
         response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     let upgrading = hyper::upgrade::on(&mut request);
-    let served = door.clone();
-    door.attend(async move {
+    let served = context.clone();
+    context.attend(async move {
         let _place = place;
         match upgrading.await {
             Ok(upgraded) => {
@@ -76,25 +79,18 @@ pub(crate) async fn upgrade(
 
 /// The subprotocol to answer with: browsers that name some want one of them back.
 fn spoken(headers: &HeaderMap) -> Option<HeaderValue> {
-    let named = offered(headers);
+    let named = handshake::offered_protocols(headers);
     let own = named.iter().find(|name| **name == PROTOCOL);
     let chosen = own.or_else(|| named.iter().find(|name| name.starts_with(TOKEN_PROTOCOL)))?;
     HeaderValue::from_str(chosen).ok()
 }
 
-/// The subprotocols that a client names.
-pub(crate) fn offered(headers: &HeaderMap) -> Vec<&str> {
-    let values =
-        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(str::trim).collect()
-}
-
 /// How an agent stands.
-fn status(door: &HttpDoor, agent: &str) -> Status {
+fn status(context: &DoorContext, agent: &str) -> Status {
     if agent == NATIVE {
         return Status::Connected;
     }
-    let links = door.agents.as_ref().map(|links| links.statuses()).unwrap_or_default();
+    let links = context.agents.as_ref().map(|links| links.statuses()).unwrap_or_default();
     match links.iter().find(|(name, _)| name == agent).map(|(_, link)| link) {
         Some(AgentLink::Starting) => Status::Starting,
         Some(AgentLink::Connected) => Status::Connected,

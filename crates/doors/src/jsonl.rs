@@ -18,21 +18,22 @@ mod schema;
 mod start;
 mod tally;
 mod translate;
+mod upgrade;
 
 use std::time::Duration;
 
+use axum::Router;
+use axum::routing::get;
+use ostler_door_kit::lines::{Closed, Ended, first_line, line_limit, listen, write_out};
+use ostler_door_kit::{DoorContext, Pass, Routes};
 use ostler_line_framing::LineReader;
 use ostler_types::Refusal;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Pass;
-use crate::http::HttpDoor;
-use crate::lines::{Closed, first_line, line_limit, listen, write_out};
 use desk::Desk;
 
-pub use crate::lines::{END_OF_LINES, Ended};
 pub use commands::{BadLine, ClientFrame, OfSession, StartSession, UiResponse, read_command};
 pub use schema::schema;
 
@@ -102,13 +103,18 @@ mod milliseconds {
 /// The jsonl door. Cheap to clone.
 #[derive(Clone)]
 pub struct JsonlDoor {
-    door: HttpDoor,
+    context: DoorContext,
 }
 
 impl JsonlDoor {
-    /// A door to the same engine as the http door, whose settings it shares.
-    pub fn new(door: HttpDoor) -> JsonlDoor {
-        JsonlDoor { door }
+    /// A door with this context.
+    pub fn new(context: DoorContext) -> JsonlDoor {
+        JsonlDoor { context }
+    }
+
+    /// The routes of this door.
+    pub(crate) fn routes(&self) -> Routes {
+        Routes::new(Router::new().route("/jsonl", get(upgrade::upgrade)).with_state(self.clone()))
     }
 
     /// Serves a client until it goes, is told to, or `stop` fires. When this returns, what its sessions
@@ -126,7 +132,7 @@ impl JsonlDoor {
     }
 
     /// Serves a client whose first line holds its options, over a connection that it was let in to.
-    pub(crate) async fn serve_upgraded(
+    async fn serve_upgraded(
         &self,
         reader: impl AsyncRead + Unpin + Send,
         mut writer: impl AsyncWrite + Unpin + Send + 'static,
@@ -161,10 +167,10 @@ impl JsonlDoor {
     ) -> Result<Ended, Refusal> {
         options.max_line_bytes = lines.limit();
         let (outbox, writing) = write_out(writer, pass.is_some());
-        let mut desk = Desk::new(self.door.clone(), options, outbox.clone());
+        let mut desk = Desk::new(self.context.clone(), options, outbox.clone());
         let ended = match desk.begin().await {
             Ok(Ok(())) => {
-                let engine = &self.door.engine;
+                let engine = &self.context.engine;
                 let ended = listen(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
                 Ok(desk.end(ended).await)
             }

@@ -1,32 +1,32 @@
-//! The ways in. A door translates a wire into the engine's words and back, and lets in only whom it
-//! may; it holds no session state, and foreign words stay inside it.
+//! The foreign wires: doors for clients of other programs. Each translates its wire into the engine's words and back,
+//! holds no session state, and names neither another wire nor the native API.
 
-mod access;
 pub mod acp;
-mod agents;
-mod choices;
 pub mod gateway;
-pub mod http;
 mod ide;
 pub mod jsonl;
-mod lines;
-mod login;
-mod places;
 mod pool;
-mod refusals;
-mod serve;
-mod token;
-mod websocket;
 
-pub use access::Access;
-pub use agents::{
-    AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
-};
-pub use choices::{
-    Brought, BroughtRule, BroughtServer, ChangePreview, ContextGauge, ContextKind, ContextSection,
-    ModelChoices, ToolServers,
-};
-pub use login::{Invitation, Logins};
-pub use refusals::RefusalPace;
-pub use serve::{Listeners, ServeError, serve, serve_tcp};
-pub use token::{Token, TokenError};
+use ostler_door_kit::{Access, Admission, DoorContext, Routes};
+
+use acp::AcpDoor;
+use gateway::GatewayDoor;
+use jsonl::JsonlDoor;
+
+/// The routes of all foreign wires, for a listener with these rules.
+pub fn routes(
+    context: &DoorContext,
+    acp: &AcpDoor,
+    gateway: Option<&GatewayDoor>,
+    access: &Access,
+) -> Routes {
+    // Without a gateway as well: then its clients, which cannot show their token yet, hear that there is none rather
+    // than that their token is wrong.
+    let routes = gateway.map_or_else(Routes::default, |gateway| gateway.routes(access));
+    routes
+        .admit(gateway::PATH, Admission::FirstFrame)
+        .merge(pool::routes(context.clone()))
+        .merge(JsonlDoor::new(context.clone()).routes())
+        .merge(acp.routes())
+        .merge(ide::routes(context.clone()))
+}

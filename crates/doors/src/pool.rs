@@ -18,30 +18,34 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
+use ostler_door_kit::{DoorContext, Pass, Routes, is_json, read_body, requester, wrong_method};
 use ostler_types::SessionId;
 use serde_json::{Value, json};
 
-use crate::access::Pass;
-use crate::http::{HttpDoor, by, is_json, read};
 use envelope::{Call, RpcError, answer, refusal};
 use send::Waiting;
 
-/// The routes of this door, for the http door to serve: it lets in, and answers what is not there.
-pub(crate) fn routes() -> Router<HttpDoor> {
-    Router::new().route("/rpc", post(pool)).route("/", post(pool)).route("/agent/{agent_id}", post(agent))
+/// The routes of this door.
+pub(crate) fn routes(context: DoorContext) -> Routes {
+    let router = Router::new()
+        .route("/rpc", post(pool))
+        .route("/", post(pool))
+        .route("/agent/{agent_id}", post(agent))
+        .method_not_allowed_fallback(wrong_method);
+    Routes::new(router.with_state(context))
 }
 
 /// The pool as a whole.
-async fn pool(State(door): State<HttpDoor>, request: Request) -> Response {
+async fn pool(State(context): State<DoorContext>, request: Request) -> Response {
     let by = origin(request.headers());
     let call = match take(request).await {
         Ok(call) => call,
         Err(response) => return response,
     };
     let result = match call.method.as_str() {
-        "create_agent" => agents::create(&door, &call).await,
-        "destroy_agent" => agents::destroy(&door, &call, by).await,
-        "list_agents" => agents::list(&door, &call).await,
+        "create_agent" => agents::create(&context, &call).await,
+        "destroy_agent" => agents::destroy(&context, &call, by).await,
+        "list_agents" => agents::list(&context, &call).await,
         other => Err(RpcError::unknown_method(other)),
     };
     answer(call.id.as_ref(), result)
@@ -49,7 +53,7 @@ async fn pool(State(door): State<HttpDoor>, request: Request) -> Response {
 
 /// One agent.
 async fn agent(
-    State(door): State<HttpDoor>,
+    State(context): State<DoorContext>,
     Path(name): Path<String>,
     Extension(pass): Extension<Pass>,
     request: Request,
@@ -59,37 +63,37 @@ async fn agent(
         Ok(call) => call,
         Err(response) => return response,
     };
-    let id = match door.engine.by_name(&name).await {
+    let id = match context.engine.by_name(&name).await {
         Ok(Some(id)) => id,
         Ok(None) => return unknown_agent(&name),
         Err(error) => return answer(call.id.as_ref(), Err(error.into())),
     };
     if call.method == "send" {
-        return match (send::submit(&door, id, &call, by).await, &call.id) {
+        return match (send::submit(&context, id, &call, by).await, &call.id) {
             (Ok(_), None) => answer(None, Ok(Value::Null)),
             (Ok(waiting), Some(_)) if streams => stream::respond(waiting, call, pass),
             (Ok(waiting), Some(_)) => answer(call.id.as_ref(), Waiting::outcome(waiting).await),
             (Err(error), _) => answer(call.id.as_ref(), Err(error)),
         };
     }
-    let result = call_agent(&door, id, &name, &call, by).await;
+    let result = call_agent(&context, id, &name, &call, by).await;
     answer(call.id.as_ref(), result)
 }
 
 async fn call_agent(
-    door: &HttpDoor,
+    context: &DoorContext,
     id: SessionId,
     name: &str,
     call: &Call,
     by: String,
 ) -> Result<Value, RpcError> {
     match call.method.as_str() {
-        "cancel" => calls::cancel(door, id, call, &by).await,
-        "get_tokens" => calls::get_tokens(door, id, call).await,
-        "get_context" => calls::get_context(door, id, call).await,
-        "get_messages" => calls::get_messages(door, id, name, call).await,
-        "compact" => calls::compact(door, id, call).await,
-        "shutdown" => calls::shutdown(door, id, call, by).await,
+        "cancel" => calls::cancel(context, id, call, &by).await,
+        "get_tokens" => calls::get_tokens(context, id, call).await,
+        "get_context" => calls::get_context(context, id, call).await,
+        "get_messages" => calls::get_messages(context, id, name, call).await,
+        "compact" => calls::compact(context, id, call).await,
+        "shutdown" => calls::shutdown(context, id, call, by).await,
         other => Err(RpcError::unknown_method(other)),
     }
 }
@@ -101,7 +105,7 @@ async fn take(request: Request) -> Result<Call, Response> {
         let error = RpcError::invalid_request("the body must be sent as `content-type: application/json`");
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Value::Null, error));
     }
-    let body = read(request).await.map_err(|error| {
+    let body = read_body(request).await.map_err(|error| {
         refusal(error.status, &Value::Null, RpcError::invalid_request(error.body.error.message))
     })?;
     Call::parse(&body).map_err(|refused| {
@@ -124,5 +128,5 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 
 /// Who a request says it comes from, for the log.
 fn origin(headers: &HeaderMap) -> String {
-    by(headers).replacen("http", "pool", 1)
+    requester(headers).replacen("http", "pool", 1)
 }

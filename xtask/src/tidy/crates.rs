@@ -98,7 +98,7 @@ fn crate_folder(path: &str) -> Option<&str> {
 }
 
 /// Our own crates among a manifest's dependencies, those for one platform included.
-fn used(file: &File) -> Result<BTreeSet<String>, String> {
+pub(super) fn used(file: &File) -> Result<BTreeSet<String>, String> {
     let manifest: toml::Table = file.text.parse().map_err(|error| format!("is not TOML: {error}"))?;
     let mut tables: Vec<&toml::Value> = manifest.get("dependencies").into_iter().collect();
     let targets = manifest.get("target").and_then(toml::Value::as_table);

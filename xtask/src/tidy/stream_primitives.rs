@@ -26,11 +26,11 @@ const LINE_FRAMER: Primitive = Primitive {
     advice: "cuts a stream into lines by itself; use `ostler_line_framing`, or say in \
              xtask/src/tidy/stream_primitives.rs why this is something else",
     allowed: &[
-        ("crates/doors/src/http/import.rs", "needs the first bytes of a file also when they are no line"),
         ("crates/eventlog/src/nested.rs", "reads the first record of a log and nothing else"),
         ("crates/eventlog/src/seek.rs", "looks for the start of a line by its offset in a file"),
         ("crates/eventlog/src/walk.rs", "reads a log by offsets, and tells a torn tail from damage"),
         ("crates/git/src/merge.rs", "parses the header of a blob whose length is known"),
+        ("crates/http-api/src/import.rs", "needs the first bytes of a file also when they are no line"),
         ("crates/models/src/demo/report.rs", "counts the lines of a text in memory"),
         ("crates/models/src/sse.rs", "server-sent events: CR alone ends a line too"),
         ("crates/repo-map/src/tagger.rs", "finds the line around a position of a text in memory"),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use anyhow::Context;
 use ostler_client::{Client, ClientError, Upgraded};
 use ostler_daemon::Daemon;
-use ostler_doors::jsonl::{END_OF_LINES, Ended};
+use ostler_door_kit::lines::{END_OF_LINES, Ended};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
     ConfigOptionUpdate, CurrentModeUpdate, Error, FileSystemCapabilities, PromptResponse, RequestId,
@@ -10,6 +11,8 @@ use agent_client_protocol::v1::schema::{
 };
 use futures_util::future::join_all;
 use ostler_acp::{BadLine, Incoming, parse};
+use ostler_door_kit::DoorContext;
+use ostler_door_kit::lines::{Closed, Ended, GRACE, LineDesk, Outbox};
 use ostler_line_framing::FramedLine;
 use ostler_types::{AgentState, CancelTurn, Command, MessageId, SessionId, SessionView, TurnId};
 use serde_json::{Map, Value};
@@ -17,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout};
 
-use super::editor::fresh_number;
+use super::editor::{EditorLinks, fresh_number};
 use super::errors::{bad_line, of_failure};
 use super::files::Files;
 use super::follow::Follower;
@@ -25,9 +28,7 @@ use super::notes::{Note, Question, TurnEnd};
 use super::questions::Questions;
 use super::settings::Shown;
 use super::translate::{Own, Translator};
-use super::{BY, Options, wire};
-use crate::http::HttpDoor;
-use crate::lines::{Closed, Ended, GRACE, LineDesk, Outbox};
+use super::{AcpDoor, BY, Options, wire};
 
 /// Sessions that one editor may have open at a time.
 pub(super) const SESSIONS: usize = 256;
@@ -36,7 +37,8 @@ const NOTES: usize = 64;
 
 /// One editor at work.
 pub(super) struct Desk {
-    pub(super) door: HttpDoor,
+    pub(super) context: DoorContext,
+    pub(super) editors: Option<Arc<dyn EditorLinks>>,
     pub(super) options: Options,
     outbox: Outbox,
     /// Lines that are said once the request or the note is done with.
@@ -110,10 +112,11 @@ impl LineDesk for Desk {
 }
 
 impl Desk {
-    pub(super) fn new(door: HttpDoor, options: Options, outbox: Outbox) -> Desk {
+    pub(super) fn new(door: &AcpDoor, options: Options, outbox: Outbox) -> Desk {
         let (notes_in, notes) = mpsc::channel(NOTES);
         Desk {
-            door,
+            context: door.context.clone(),
+            editors: door.editors.clone(),
             options,
             outbox,
             out: Vec::new(),
@@ -226,7 +229,7 @@ impl Desk {
     }
 
     fn follow(&mut self, view: &SessionView, replay: bool, own: Own) -> AbortHandle {
-        let (engine, settings) = (self.door.engine.clone(), self.door.settings.clone());
+        let (engine, settings) = (self.context.engine.clone(), self.context.settings.clone());
         let mut translator = Translator::new(view, replay, settings, engine.clone(), own);
         if let (false, Some(agent)) = (replay, &view.agent_state) {
             translator.begin(agent.as_ref() as &AgentState, &mut self.out);
@@ -292,7 +295,7 @@ impl Desk {
             wire::update(id, SessionUpdate::CurrentModeUpdate(mode), &mut self.out);
         }
         if (&before.mode, &before.model, &before.agent) != (&now.mode, &now.model, &now.agent) {
-            let options = ConfigOptionUpdate::new(now.options(&self.door).await);
+            let options = ConfigOptionUpdate::new(now.options(&self.context).await);
             wire::update(id, SessionUpdate::ConfigOptionUpdate(options), &mut self.out);
         }
     }
@@ -358,7 +361,7 @@ impl Desk {
 
     /// Asks the engine for something of which the events tell what came of it.
     pub(super) async fn submit(&self, id: SessionId, command: Command) {
-        if let Err(error) = self.door.engine.submit(id, command).await {
+        if let Err(error) = self.context.engine.submit(id, command).await {
             tracing::debug!(%id, %error, "a wish of the editor came too late");
         }
     }
@@ -366,7 +369,7 @@ impl Desk {
     /// Ends what this editor has asked for, and answers all that it waits for.
     pub(super) async fn end(&mut self, how: Ended) {
         self.files.end();
-        let stopping = *self.door.engine.stopping().borrow();
+        let stopping = *self.context.engine.stopping().borrow();
         if !stopping {
             for open in &self.sessions {
                 self.stop(open.id, Stop::Unattended).await;
@@ -404,7 +407,7 @@ impl Desk {
     /// Whether the end of a turn of this editor is still to be expected: one that waits for an answer has none.
     async fn is_to_come(&self) -> bool {
         for prompt in &self.prompts {
-            match self.door.engine.view(prompt.session_id).await {
+            match self.context.engine.view(prompt.session_id).await {
                 Ok(view) if !view.pending_approvals.is_empty() => {}
                 Ok(_) | Err(_) => return true,
             }
@@ -415,7 +418,7 @@ impl Desk {
     /// Stops what runs in a session, as far as it is meant, and takes back what this editor has queued: that
     /// first, or the next turn would begin.
     pub(super) async fn stop(&self, id: SessionId, what: Stop) {
-        let Ok(view) = self.door.engine.view(id).await else { return };
+        let Ok(view) = self.context.engine.view(id).await else { return };
         let own: Vec<&Prompt> = self.prompts.iter().filter(|prompt| prompt.session_id == id).collect();
         let is_own = |turn: &TurnId| own.iter().any(|prompt| prompt.turn_id == *turn);
         let running = view.running_turn_id.filter(|turn| what == Stop::Everything || is_own(turn));

@@ -95,7 +95,7 @@ pub(super) fn fresh_number() -> u64 {
 impl Desk {
     /// Has the files of a session looked at through this editor, if it offers that.
     pub(super) fn show(&self, session: SessionId) {
-        if let (Some(links), true) = (&self.door.editors, self.offers.read_text_file) {
+        if let (Some(links), true) = (&self.editors, self.offers.read_text_file) {
             let (editor, writes, desk) = (self.editor, self.offers.write_text_file, self.notes_in.clone());
             links.show(session, EditorFiles { session, editor, writes, desk });
         }
@@ -116,7 +116,7 @@ impl Desk {
             let why = match from_mcp_server(server) {
                 None => "only servers on standard input and output and over Streamable HTTP are spoken to",
                 Some(_) if view.session.agent != "native" => "the agent of this session has its own servers",
-                Some(_) if self.door.editors.is_none() => "no servers are started here",
+                Some(_) if self.editors.is_none() => "no servers are started here",
                 Some(described) => {
                     used.push(described);
                     continue;
@@ -125,7 +125,7 @@ impl Desk {
             not_used.push(NotUsed { name, why: why.to_owned() });
         }
         let mut names: Vec<String> = used.iter().map(|server| plain(&server.name, NAME)).collect();
-        if let (Some(links), false) = (&self.door.editors, used.is_empty()) {
+        if let (Some(links), false) = (&self.editors, used.is_empty()) {
             not_used.extend(links.bring(view.session.id, self.editor, used).await);
         }
         names.retain(|name| not_used.iter().all(|not_used| not_used.name != *name));
@@ -136,7 +136,7 @@ impl Desk {
 
     /// Takes back what a session has of this editor.
     pub(super) async fn leave(&self, session: SessionId) {
-        if let Some(links) = &self.door.editors {
+        if let Some(links) = &self.editors {
             links.leave(session, self.editor).await;
         }
     }

@@ -1,12 +1,11 @@
 //! What an editor is told when something is refused or fails.
 
 use agent_client_protocol::v1::schema::Error;
+use ostler_door_kit::failure;
 use ostler_engine::EngineError;
 use ostler_types::{Failure, Refusal, RefusalKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-
-use crate::http::failure;
 
 /// The codes of JSON-RPC, and the one that the protocol adds for what is not there.
 const INVALID_REQUEST: i32 = -32600;

@@ -2,13 +2,13 @@
 //! read, the task waits, the subscription's bounded queue overflows, and what was missed is read from the log:
 //! no gap, nothing twice, and nothing held beyond the bounds.
 
+use ostler_door_kit::lines::{Closed, Outbox};
 use ostler_engine::{Engine, EngineError, Subscription};
 use ostler_types::SessionId;
 use tokio::sync::mpsc;
 
 use super::notes::Note;
 use super::translate::Translator;
-use crate::lines::{Closed, Outbox};
 
 /// Bytes of lines that are handed over at a time.
 const BATCH: usize = 64 * 1024;

@@ -62,7 +62,8 @@ impl Desk {
         if self.options.model.is_some() {
             return Ok(AuthenticateResponse::default());
         }
-        let chosen = self.door.settings.models.choose(&ModelPolicy::default()).await.map_err(of_refusal)?;
+        let chosen =
+            self.context.settings.models.choose(&ModelPolicy::default()).await.map_err(of_refusal)?;
         match chosen.reason {
             ResolvedBy::Demo => Err(Error::new(LOGIN_REQUIRED, chosen.detail).data(json!({"hint": HOW}))),
             ResolvedBy::Configured

@@ -2,10 +2,10 @@
 
 use agent_client_protocol::v1::schema::{ContentBlock, Error};
 use ostler_acp::{Piece, from_block};
+use ostler_door_kit::DoorContext;
 use ostler_types::{Part, SessionId};
 
 use super::errors::{invalid, of_engine};
-use crate::http::HttpDoor;
 
 /// Bytes of a file's text that are put into the message itself; a longer one is attached.
 const INLINE: usize = 256 * 1024;
@@ -14,7 +14,7 @@ const PIECES: usize = 256;
 
 /// The parts of a prompt. When this returns, what it attaches is on disk.
 pub(super) async fn parts(
-    door: &HttpDoor,
+    context: &DoorContext,
     id: SessionId,
     blocks: &[ContentBlock],
 ) -> Result<Vec<Part>, Error> {
@@ -31,11 +31,11 @@ pub(super) async fn parts(
             Piece::Link { name, uri } => Part::Text { text: format!("[@{name}]({uri})") },
             Piece::File { name, bytes, .. } if bytes.len() <= INLINE => match String::from_utf8(bytes) {
                 Ok(text) => Part::Text { text: inlined(&name, &text) },
-                Err(error) => attach(door, id, &name, error.into_bytes()).await?,
+                Err(error) => attach(context, id, &name, error.into_bytes()).await?,
             },
-            Piece::File { name, bytes, .. } => attach(door, id, &name, bytes).await?,
-            Piece::Image { bytes, .. } => attach(door, id, "picture", bytes).await?,
-            Piece::Audio { bytes, .. } => attach(door, id, "sound", bytes).await?,
+            Piece::File { name, bytes, .. } => attach(context, id, &name, bytes).await?,
+            Piece::Image { bytes, .. } => attach(context, id, "picture", bytes).await?,
+            Piece::Audio { bytes, .. } => attach(context, id, "sound", bytes).await?,
         });
     }
     Ok(parts)
@@ -49,9 +49,9 @@ fn inlined(name: &str, text: &str) -> String {
     format!("{name}:\n{fence}\n{text}\n{fence}")
 }
 
-async fn attach(door: &HttpDoor, id: SessionId, name: &str, bytes: Vec<u8>) -> Result<Part, Error> {
-    let room = door.engine.attachment_room(bytes.len()).await;
-    let stored = door.engine.put_attachment(room, id, name, bytes).await.map_err(of_engine)?;
+async fn attach(context: &DoorContext, id: SessionId, name: &str, bytes: Vec<u8>) -> Result<Part, Error> {
+    let room = context.engine.attachment_room(bytes.len()).await;
+    let stored = context.engine.put_attachment(room, id, name, bytes).await.map_err(of_engine)?;
     let (reference, mime_type) = (stored.reference, stored.mime_type.to_owned());
     // What it is was told from its bytes, whatever the editor says.
     Ok(match mime_type.split('/').next() {

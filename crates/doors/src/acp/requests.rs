@@ -9,6 +9,7 @@ use agent_client_protocol::v1::schema::{
     ResumeSessionRequest, SessionConfigOptionValue, SessionInfo, SetSessionConfigOptionRequest,
     SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
+use ostler_door_kit::{SessionRequest, failure, make_session};
 use ostler_engine::EngineError;
 use ostler_index::Filter;
 use ostler_types::{
@@ -23,7 +24,6 @@ use super::errors::{bad_line, invalid, no_session, of_engine, of_failure, read, 
 use super::parts::parts;
 use super::settings::{Shown, change};
 use super::{BY, wire};
-use crate::http::{NewSessionBody, failure, make};
 
 /// Sessions in one page of the list.
 const PAGE: usize = 50;
@@ -123,12 +123,14 @@ impl Desk {
     async fn new_session(&mut self, request: NewSessionRequest) -> Result<Reply, Error> {
         self.has_room()?;
         let cwd = self.absolute(&request.cwd);
-        let mut body = NewSessionBody::default();
-        body.workspace_path = cwd.to_string_lossy().into_owned();
-        body.model.clone_from(&self.options.model);
-        body.system_prompt.clone_from(&self.options.system_prompt);
-        let policy = self.door.settings.policy.clone();
-        let session = make(&self.door, body, policy).await.map_err(|error| {
+        let wanted = SessionRequest {
+            workspace_path: cwd.to_string_lossy().into_owned(),
+            model: self.options.model.clone(),
+            system_prompt: self.options.system_prompt.clone(),
+            ..SessionRequest::default()
+        };
+        let policy = self.context.settings.policy.clone();
+        let session = make_session(&self.context, wanted, policy).await.map_err(|error| {
             let failure = failure(error);
             if failure.code == RefusalCode::BadWorkspace.as_str() {
                 invalid(failure.message)
@@ -136,11 +138,11 @@ impl Desk {
                 of_failure(&failure)
             }
         })?;
-        let view = self.door.engine.view(session.id).await.map_err(of_engine)?;
+        let view = self.context.engine.view(session.id).await.map_err(of_engine)?;
         let shown = Shown::of(&view);
         let answer = NewSessionResponse::new(session.id.to_string())
             .modes(shown.modes())
-            .config_options(shown.options(&self.door).await)
+            .config_options(shown.options(&self.context).await)
             .meta(self.bring(&view, request.mcp_servers).await);
         Ok(Reply::Open(value(&answer)?, Box::new(view), cwd))
     }
@@ -171,7 +173,7 @@ impl Desk {
         match shown {
             Some(shown) => LoadSessionResponse::new()
                 .modes(shown.modes())
-                .config_options(shown.options(&self.door).await),
+                .config_options(shown.options(&self.context).await),
             None => LoadSessionResponse::new(),
         }
     }
@@ -193,7 +195,7 @@ impl Desk {
             cursor: request.cursor,
             ..Filter::default()
         };
-        let listing = self.door.engine.list(filter).await.map_err(of_engine)?;
+        let listing = self.context.engine.list(filter).await.map_err(of_engine)?;
         let sessions = listing.sessions.into_iter().map(|listed| listed.session);
         let open = sessions.filter(|session| session.status != SessionStatus::Completed);
         let info = open.map(|session| {
@@ -216,7 +218,7 @@ impl Desk {
         if let Ok(id) = request.session_id.0.parse() {
             self.part(id).await;
             let away = Change { archived: Some(true), ..Change::default() };
-            match self.door.engine.submit(id, Command::Update(away)).await {
+            match self.context.engine.submit(id, Command::Update(away)).await {
                 Ok(_) | Err(EngineError::NotFound) => {}
                 Err(error) => return Err(of_engine(error)),
             }
@@ -235,9 +237,9 @@ impl Desk {
     async fn prompt(&mut self, id: &RequestId, request: PromptRequest) -> Result<Reply, Error> {
         let view = self.find(&request.session_id.0).await?;
         let session_id = view.session.id;
-        let parts = parts(&self.door, session_id, &request.prompt).await?;
+        let parts = parts(&self.context, session_id, &request.prompt).await?;
         self.open(&view, None);
-        let clock = self.door.engine.clock();
+        let clock = self.context.engine.clock();
         let message =
             Message { id: MessageId::new(clock.uuid()), role: Role::User, parts, created_at: clock.now() };
         let message_id = message.id;
@@ -252,7 +254,7 @@ impl Desk {
             idempotency_key: None,
             by: BY.to_owned(),
         });
-        match self.door.engine.submit(session_id, command).await.map_err(of_engine)? {
+        match self.context.engine.submit(session_id, command).await.map_err(of_engine)? {
             Accepted::Message { turn_id: Some(turn_id), .. } => {
                 self.prompts.push(Prompt { request: id.clone(), session_id, turn_id, message_id });
                 Ok(Reply::Later)
@@ -271,16 +273,16 @@ impl Desk {
             _ => return Err(invalid("`value` is one of the choices, or true or false")),
         };
         let shown = self.choose(&request.session_id.0, &request.config_id.0, &choice).await?;
-        Reply::now(&SetSessionConfigOptionResponse::new(shown.options(&self.door).await))
+        Reply::now(&SetSessionConfigOptionResponse::new(shown.options(&self.context).await))
     }
 
     /// Chooses something, and returns how the session stands then.
     async fn choose(&mut self, session: &str, setting: &str, choice: &str) -> Result<Shown, Error> {
         let view = self.find(session).await?;
-        let change = change(&self.door, &view, setting, choice)?;
+        let change = change(&self.context, &view, setting, choice)?;
         let id = view.session.id;
-        self.door.engine.submit(id, Command::Update(change)).await.map_err(of_engine)?;
-        let view = self.door.engine.view(id).await.map_err(of_engine)?;
+        self.context.engine.submit(id, Command::Update(change)).await.map_err(of_engine)?;
+        let view = self.context.engine.view(id).await.map_err(of_engine)?;
         Ok(Shown::of(&view))
     }
 
@@ -290,7 +292,7 @@ impl Desk {
         if !self.sessions.iter().any(|open| open.id == id) {
             self.has_room()?;
         }
-        match self.door.engine.view(id).await {
+        match self.context.engine.view(id).await {
             Ok(view) => Ok(view),
             Err(EngineError::NotFound) => Err(no_session(given)),
             Err(error) => Err(of_engine(error)),

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{Error, SessionConfigOption, SessionMode, SessionModeState};
 use ostler_acp::to_config_options;
+use ostler_door_kit::DoorContext;
 use ostler_types::{
     AgentChoice, AgentSetting, AgentState, Change, PatchReviewMode, Policy, Session, SessionView, ToolKind,
     WORK_MODES, WorkMode,
 };
 
 use super::errors::{invalid, of_refusal};
-use crate::http::HttpDoor;
 
 /// How long the list of models is awaited; the session's own model is always in it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -76,11 +76,11 @@ impl Shown {
     }
 
     /// All that can be chosen, in the newer way.
-    pub(super) async fn options(&self, door: &HttpDoor) -> Vec<SessionConfigOption> {
+    pub(super) async fn options(&self, context: &DoorContext) -> Vec<SessionConfigOption> {
         if !self.is_native {
             return to_config_options(&self.agent);
         }
-        let listed = tokio::time::timeout(PATIENCE, door.settings.models.list(false)).await;
+        let listed = tokio::time::timeout(PATIENCE, context.settings.models.list(false)).await;
         let usable = listed.unwrap_or_default().into_iter().filter(|model| model.unavailable.is_none());
         let mut names: Vec<String> = usable.map(|model| model.name).take(MODELS).collect();
         if !names.contains(&self.model) {
@@ -101,7 +101,7 @@ impl Shown {
 
 /// The change that a choice asks for.
 pub(super) fn change(
-    door: &HttpDoor,
+    context: &DoorContext,
     view: &SessionView,
     setting: &str,
     choice: &str,
@@ -118,11 +118,11 @@ pub(super) fn change(
     }
     match setting {
         MODE => {
-            let policy = Some(policy(door, &session.policy, choice)?);
+            let policy = Some(policy(context, &session.policy, choice)?);
             Ok(Change { policy, ..Change::default() })
         }
         MODEL => {
-            door.settings.models.check(choice).map_err(of_refusal)?;
+            context.settings.models.check(choice).map_err(of_refusal)?;
             Ok(Change { model: Some(choice.to_owned()), ..Change::default() })
         }
         _ => {
@@ -153,7 +153,7 @@ fn mode_of(policy: &Policy) -> &'static str {
 }
 
 /// The policy of a mode. The careful one is what is usual here, if that is careful.
-fn policy(door: &HttpDoor, now: &Policy, mode: &str) -> Result<Policy, Error> {
+fn policy(context: &DoorContext, now: &Policy, mode: &str) -> Result<Policy, Error> {
     if mode_of(now) == mode {
         return Ok(now.clone());
     }
@@ -161,7 +161,7 @@ fn policy(door: &HttpDoor, now: &Policy, mode: &str) -> Result<Policy, Error> {
         let named = ostler_acp::plain(mode, 100);
         return Err(invalid(format!("there is no mode `{named}`; there are `{}`", MODES.join("`, `"))));
     };
-    let usual = &door.settings.policy;
+    let usual = &context.settings.policy;
     let mut policy = chosen.of_policy(now);
     if id == MODES[0] && mode_of(usual) == id {
         policy.approval.require_for_kinds.clone_from(&usual.approval.require_for_kinds);

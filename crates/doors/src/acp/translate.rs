@@ -12,6 +12,7 @@ use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, MessageId as EditorMessage, ResourceLink, SessionUpdate, StopReason,
 };
 use ostler_acp::{to_commands, to_stop_reason};
+use ostler_door_kit::DoorSettings;
 use ostler_engine::{DeltaLine, Engine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
@@ -25,7 +26,6 @@ use tokio::time::Instant;
 use super::notes::{Note, Question, QuestionKey, TurnEnd};
 use super::output::{Output, Told};
 use super::wire;
-use crate::http::HttpSettings;
 use plan::Plan;
 
 /// Messages of an editor that are remembered as its own; the engine lets fewer wait.
@@ -55,7 +55,7 @@ impl Own {
 /// Translates one session.
 pub(super) struct Translator {
     session_id: SessionId,
-    settings: Arc<HttpSettings>,
+    settings: Arc<DoorSettings>,
     workspace: PathBuf,
     /// Where what belongs to messages lies.
     engine: Engine,
@@ -82,7 +82,7 @@ impl Translator {
     pub(super) fn new(
         view: &SessionView,
         from_beginning: bool,
-        settings: Arc<HttpSettings>,
+        settings: Arc<DoorSettings>,
         engine: Engine,
         own: Own,
     ) -> Translator {

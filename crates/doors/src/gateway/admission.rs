@@ -7,6 +7,8 @@ use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::upgrade::{OnUpgrade, Upgraded};
+use ostler_door_kit::websocket::{Connection, Happened, Incoming, framing, handshake};
+use ostler_door_kit::{Access, Occupied, Pages, Pass};
 use serde_json::{Value, json};
 
 use super::Door;
@@ -14,9 +16,6 @@ use super::frames::{AuthReply, ErrorResponse};
 use super::methods::health;
 use super::params::json_value;
 use super::socket::Socket;
-use crate::access::{Access, Pages, Pass};
-use crate::places::Occupied;
-use crate::websocket::{Connection, Happened, Incoming, framing, handshake};
 
 /// Bytes of a frame that comes before the token was shown.
 const AUTH_FRAME: usize = 64 * 1024;

@@ -1,9 +1,10 @@
 //! What the gateway makes of the bytes of a socket, without a socket and without carrying anything out. For fuzzing:
 //! whatever comes, there is one answer to it, and how it was cut does not matter.
 
+use ostler_door_kit::websocket::Incoming;
+use ostler_door_kit::websocket::framing::Decoder;
+
 use super::params::request;
-use crate::websocket::Incoming;
-use crate::websocket::framing::Decoder;
 
 /// What came of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

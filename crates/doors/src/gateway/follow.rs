@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use ostler_door_kit::websocket::Outgoing;
 use ostler_types::SessionId;
 
 use super::drives::Bell;
 use super::place::Place;
 use super::relay::{Drive, Relay, Relays, Taken};
-use crate::websocket::Outgoing;
 
 /// A session that a socket follows. Dropping it ends that.
 pub(super) struct Follow {

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use ostler_door_kit::websocket::Outgoing;
 use ostler_engine::{Engine, EngineError, Item, Subscription};
 use ostler_types::{MessageId, SessionId, Usage};
 use tokio::sync::Semaphore;
@@ -21,7 +22,6 @@ use tokio::sync::Semaphore;
 use super::drives::Bell;
 use super::place::{Entry, News, Place};
 use super::translate::{Finished, finished, stopped_turn, translate};
-use crate::websocket::Outgoing;
 
 /// Bytes of frames that one relay keeps. A larger frame is kept alone.
 const RING_BYTES: usize = 256 * 1024;

@@ -14,6 +14,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
+use ostler_door_kit::Pass;
+use ostler_door_kit::websocket::{Connection, Happened, Incoming, framing};
 use ostler_engine::EngineError;
 use ostler_types::SessionId;
 use tokio::time::Instant;
@@ -27,8 +29,6 @@ use super::params::{Call, Request, request};
 use super::place::Place;
 use super::relay::{BATCH, Taken};
 use super::translate::approval_request;
-use crate::access::Pass;
-use crate::websocket::{Connection, Happened, Incoming, framing};
 
 /// Requests that may wait or be carried out at once; beyond that the socket is not read.
 const REQUESTS: usize = 32;

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use ostler_door_kit::websocket::framing;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
@@ -16,7 +17,6 @@ use uuid::Uuid;
 
 use super::frames::{ApprovalRequest, RunUsage, ServerEvent};
 use super::place::{Entry, Place, Span};
-use crate::websocket::framing;
 
 /// Characters of a tool's output that are shown as it comes; the history has all of it.
 const OUTPUT: usize = 8000;

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use ostler_door_kit::websocket::framing;
+use ostler_door_kit::{AgentSession, DoorContext, DoorError, SessionRequest, kept_sessions, make_session};
 use ostler_engine::EngineError;
 use ostler_index::Filter;
 use ostler_types::{
@@ -16,9 +18,6 @@ use super::frames::{DiscoveredItem, Entry, Frame, Request, RequestId, SessionIte
 use super::names::{NATIVE, UNTITLED, agent, canonical, cli_type, find, title, uuid};
 use super::own::{Own, Said};
 use super::{BY, status};
-use crate::agents::AgentSession;
-use crate::http::{ApiError, HttpDoor, NewSessionBody, kept_sessions, make};
-use crate::websocket::framing;
 
 /// Sessions in one list: those in which something happened last.
 const LISTED: usize = 1000;
@@ -56,23 +55,23 @@ pub(super) struct Asked {
 }
 
 /// Carries out a request.
-pub(super) async fn carry_out(door: &HttpDoor, asked: &Asked, request: Request) -> Outcome {
+pub(super) async fn carry_out(context: &DoorContext, asked: &Asked, request: Request) -> Outcome {
     let done = match &request {
-        Request::AddProject { path } => add_project(door, asked, path).await,
-        Request::RemoveProject { project_id } => remove_project(door, asked, project_id).await,
-        Request::ListProjects {} => projects(door, asked),
-        Request::ListSessions { project_id } => sessions(door, asked, project_id).await,
-        Request::Create { project_id, cli_type } => create(door, asked, project_id, cli_type).await,
-        Request::Open { session_id } => open(door, asked, session_id).await.map_err(|error| {
+        Request::AddProject { path } => add_project(context, asked, path).await,
+        Request::RemoveProject { project_id } => remove_project(context, asked, project_id).await,
+        Request::ListProjects {} => projects(context, asked),
+        Request::ListSessions { project_id } => sessions(context, asked, project_id).await,
+        Request::Create { project_id, cli_type } => create(context, asked, project_id, cli_type).await,
+        Request::Open { session_id } => open(context, asked, session_id).await.map_err(|error| {
             tracing::debug!(session_id, error, "a session was not opened");
             "Could not load session".to_owned()
         }),
-        Request::Send { session_id, content } => send(door, asked, session_id, content).await,
-        Request::Cancel { session_id } => cancel(door, session_id).await,
-        Request::Archive { session_id } => archive(door, asked, session_id).await,
-        Request::Reconnect { cli_type } => reconnect(door, asked, cli_type).await,
-        Request::Discover { project_id, cli_type } => discover(door, asked, project_id, cli_type).await,
-        Request::Adopt { project_id, session_id } => adopt(door, asked, project_id, session_id).await,
+        Request::Send { session_id, content } => send(context, asked, session_id, content).await,
+        Request::Cancel { session_id } => cancel(context, session_id).await,
+        Request::Archive { session_id } => archive(context, asked, session_id).await,
+        Request::Reconnect { cli_type } => reconnect(context, asked, cli_type).await,
+        Request::Discover { project_id, cli_type } => discover(context, asked, project_id, cli_type).await,
+        Request::Adopt { project_id, session_id } => adopt(context, asked, project_id, session_id).await,
     };
     done.unwrap_or_else(|message| refused(asked.id.clone(), &message))
 }
@@ -98,32 +97,32 @@ fn words(error: EngineError) -> String {
     }
 }
 
-async fn add_project(door: &HttpDoor, asked: &Asked, path: &str) -> Done {
-    let project = door.engine.add_project(path).await.map_err(words)?.into();
+async fn add_project(context: &DoorContext, asked: &Asked, path: &str) -> Done {
+    let project = context.engine.add_project(path).await.map_err(words)?.into();
     Ok(answer(&Frame::ProjectAdded { project, request_id: asked.id.clone() }))
 }
 
-async fn remove_project(door: &HttpDoor, asked: &Asked, project_id: &str) -> Done {
+async fn remove_project(context: &DoorContext, asked: &Asked, project_id: &str) -> Done {
     let id = uuid(project_id).ok_or("Project not found")?;
-    door.engine.remove_project(id).await.map_err(words)?;
+    context.engine.remove_project(id).await.map_err(words)?;
     Ok(answer(&Frame::ProjectRemoved { project_id, request_id: asked.id.clone() }))
 }
 
-fn projects(door: &HttpDoor, asked: &Asked) -> Done {
-    let projects = door.engine.projects().map_err(words)?.into_iter().map(Into::into).collect();
+fn projects(context: &DoorContext, asked: &Asked) -> Done {
+    let projects = context.engine.projects().map_err(words)?.into_iter().map(Into::into).collect();
     Ok(answer(&Frame::Projects { projects, request_id: asked.id.clone() }))
 }
 
 /// The directory of a project.
-fn path_of(door: &HttpDoor, project_id: &str) -> Result<Option<String>, String> {
+fn path_of(context: &DoorContext, project_id: &str) -> Result<Option<String>, String> {
     let id = uuid(project_id);
-    let projects = door.engine.projects().map_err(words)?;
+    let projects = context.engine.projects().map_err(words)?;
     Ok(projects.into_iter().find(|project| Some(project.id) == id).map(|project| project.path))
 }
 
-async fn sessions(door: &HttpDoor, asked: &Asked, project_id: &str) -> Done {
+async fn sessions(context: &DoorContext, asked: &Asked, project_id: &str) -> Done {
     let mut sessions = Vec::new();
-    if let Some(workspace) = path_of(door, project_id)? {
+    if let Some(workspace) = path_of(context, project_id)? {
         let filter = Filter {
             workspace: Some(workspace),
             archived: Some(false),
@@ -133,7 +132,7 @@ async fn sessions(door: &HttpDoor, asked: &Asked, project_id: &str) -> Done {
         };
         let mut cursor = None;
         while sessions.len() < LISTED {
-            let page = door.engine.list(Filter { cursor, ..filter.clone() }).await.map_err(words)?;
+            let page = context.engine.list(Filter { cursor, ..filter.clone() }).await.map_err(words)?;
             sessions.extend(page.sessions.iter().map(|listed| item(asked, &listed.session)));
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -154,19 +153,20 @@ fn item(asked: &Asked, session: &Session) -> SessionItem {
     }
 }
 
-async fn create(door: &HttpDoor, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
-    let workspace = path_of(door, project_id)?.ok_or("Project not found")?;
+async fn create(context: &DoorContext, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
+    let workspace = path_of(context, project_id)?.ok_or("Project not found")?;
     let missing = || format!("Could not start {cli_type}. Check that it's installed.");
-    let agent = agent(cli_type).filter(|agent| door.engine.agents().iter().any(|known| known == agent));
+    let agent = agent(cli_type).filter(|agent| context.engine.agents().iter().any(|known| known == agent));
     let agent = agent.ok_or_else(missing)?;
-    if let Some(links) = door.agents.as_ref().filter(|_| agent != NATIVE) {
+    if let Some(links) = context.agents.as_ref().filter(|_| agent != NATIVE) {
         let connected = links.connect(agent, PathBuf::from(&workspace)).await;
         connected.map_err(|failure| format!("{} ({})", missing(), failure.message))?;
     }
-    let body = NewSessionBody::in_workspace(workspace, agent.to_owned());
-    let made = make(door, body, door.settings.policy.clone()).await;
-    let session = made.map_err(|ApiError { body, .. }| body.error.message)?;
-    let view = door.engine.view(session.id).await.map_err(words)?;
+    let agent = Some(agent.to_owned());
+    let request = SessionRequest { workspace_path: workspace, agent, ..SessionRequest::default() };
+    let made = make_session(context, request, context.settings.policy.clone()).await;
+    let session = made.map_err(|DoorError { body, .. }| body.error.message)?;
+    let view = context.engine.view(session.id).await.map_err(words)?;
     let name = canonical(&session);
     let frame = Frame::Created { session_id: &name, project_id, request_id: asked.id.clone() };
     let frames = vec![framing::text(&frame)];
@@ -174,11 +174,11 @@ async fn create(door: &HttpDoor, asked: &Asked, project_id: &str, cli_type: &str
 }
 
 /// The sessions that an agent keeps itself. They are looked for only when somebody asks.
-async fn discover(door: &HttpDoor, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
-    let workspace = path_of(door, project_id)?.ok_or("Project not found")?;
+async fn discover(context: &DoorContext, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
+    let workspace = path_of(context, project_id)?.ok_or("Project not found")?;
     let agent = agent(cli_type).filter(|agent| *agent != NATIVE);
     let agent = agent.ok_or_else(|| format!("Could not connect to {cli_type}"))?;
-    let kept = kept_sessions(door, agent, workspace).await.map_err(|error| error.body.error.message)?;
+    let kept = kept_sessions(context, agent, workspace).await.map_err(|error| error.body.error.message)?;
     let item = |session: AgentSession| DiscoveredItem {
         id: format!("{cli_type}:{}", session.agent_session_id),
         title: session.title.unwrap_or_else(|| UNTITLED.to_owned()),
@@ -190,22 +190,27 @@ async fn discover(door: &HttpDoor, asked: &Asked, project_id: &str, cli_type: &s
 }
 
 /// Takes over one of them; from then on it is a session like the others.
-async fn adopt(door: &HttpDoor, asked: &Asked, project_id: &str, name: &str) -> Done {
-    let workspace = path_of(door, project_id)?.ok_or("Project not found")?;
+async fn adopt(context: &DoorContext, asked: &Asked, project_id: &str, name: &str) -> Done {
+    let workspace = path_of(context, project_id)?.ok_or("Project not found")?;
     let (cli_type, own) = name.split_once(':').ok_or("Session not found")?;
     let agent = agent(cli_type).filter(|agent| *agent != NATIVE).ok_or("Session not found")?;
-    let body = NewSessionBody::adopting(workspace, agent.to_owned(), own.to_owned());
-    let made = make(door, body, door.settings.policy.clone()).await;
-    let session = made.map_err(|ApiError { body, .. }| body.error.message)?;
-    let view = door.engine.view(session.id).await.map_err(words)?;
+    let request = SessionRequest {
+        workspace_path: workspace,
+        agent: Some(agent.to_owned()),
+        adopt: Some(own.to_owned()),
+        ..SessionRequest::default()
+    };
+    let made = make_session(context, request, context.settings.policy.clone()).await;
+    let session = made.map_err(|DoorError { body, .. }| body.error.message)?;
+    let view = context.engine.view(session.id).await.map_err(words)?;
     let frame = Frame::Created { session_id: name, project_id, request_id: asked.id.clone() };
     let frames = vec![framing::text(&frame)];
     Ok(Outcome { frames, named: Some(Named::of(view, name.to_owned(), Vec::new(), true)) })
 }
 
-async fn open(door: &HttpDoor, asked: &Asked, name: &str) -> Done {
-    let view = find(&door.engine, name).await.map_err(words)?;
-    let mut entries = history(&door.engine, &view).await.map_err(words)?;
+async fn open(context: &DoorContext, asked: &Asked, name: &str) -> Done {
+    let view = find(&context.engine, name).await.map_err(words)?;
+    let mut entries = history(&context.engine, &view).await.map_err(words)?;
     let frame = Frame::History { session_id: name, entries: &entries, request_id: asked.id.clone() };
     let frames = vec![framing::text(&frame)];
     // What waits for its turn comes last, and is not of the running one.
@@ -214,11 +219,11 @@ async fn open(door: &HttpDoor, asked: &Asked, name: &str) -> Done {
     Ok(Outcome { frames, named: Some(Named::of(view, name.to_owned(), of_turn, true)) })
 }
 
-async fn send(door: &HttpDoor, asked: &Asked, name: &str, content: &str) -> Done {
+async fn send(context: &DoorContext, asked: &Asked, name: &str, content: &str) -> Done {
     // Whoever sends is told what happens from here on, so this comes first.
-    let view = find(&door.engine, name).await.map_err(words)?;
+    let view = find(&context.engine, name).await.map_err(words)?;
     let id = view.session.id;
-    let clock = door.engine.clock();
+    let clock = context.engine.clock();
     let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
     let parts = vec![Part::text(content)];
     let command = Command::Submit(SubmitMessage {
@@ -232,13 +237,13 @@ async fn send(door: &HttpDoor, asked: &Asked, name: &str, content: &str) -> Done
     // The title comes first, so that it is this one and not what the engine would make of the message.
     let title = if view.session.title.is_none() { title(content) } else { String::new() };
     if !title.is_empty() {
-        entitle(door, id, title.clone()).await;
+        entitle(context, id, title.clone()).await;
     }
     asked.own.add(Said { message_id, turn_id, request_id: asked.id.clone() });
-    if let Err(error) = door.engine.submit(id, command).await {
+    if let Err(error) = context.engine.submit(id, command).await {
         asked.own.end(turn_id);
         if !title.is_empty() {
-            entitle(door, id, String::new()).await;
+            entitle(context, id, String::new()).await;
         }
         return Err(words(error));
     }
@@ -246,40 +251,40 @@ async fn send(door: &HttpDoor, asked: &Asked, name: &str, content: &str) -> Done
 }
 
 /// Gives a session a title, or takes it. That this may fail keeps no message from being sent.
-async fn entitle(door: &HttpDoor, id: SessionId, title: String) {
+async fn entitle(context: &DoorContext, id: SessionId, title: String) {
     let change = Change { title: Some(title), ..Change::default() };
-    if let Err(error) = door.engine.submit(id, Command::Update(change)).await {
+    if let Err(error) = context.engine.submit(id, Command::Update(change)).await {
         tracing::debug!(%id, %error, "the session gets no title");
     }
 }
 
 /// Stops the running turn, which is told by its end. Where none runs, nothing is said.
-async fn cancel(door: &HttpDoor, name: &str) -> Done {
-    let view = find(&door.engine, name).await.map_err(words)?;
+async fn cancel(context: &DoorContext, name: &str) -> Done {
+    let view = find(&context.engine, name).await.map_err(words)?;
     let command = Command::Cancel(CancelTurn { turn_id: None, by: BY.to_owned(), reason: None });
-    door.engine.submit(view.session.id, command).await.map_err(words)?;
+    context.engine.submit(view.session.id, command).await.map_err(words)?;
     Ok(Outcome::default())
 }
 
-async fn archive(door: &HttpDoor, asked: &Asked, name: &str) -> Done {
-    let view = find(&door.engine, name).await.map_err(words)?;
+async fn archive(context: &DoorContext, asked: &Asked, name: &str) -> Done {
+    let view = find(&context.engine, name).await.map_err(words)?;
     let change = Change { archived: Some(true), ..Change::default() };
-    door.engine.submit(view.session.id, Command::Update(change)).await.map_err(words)?;
+    context.engine.submit(view.session.id, Command::Update(change)).await.map_err(words)?;
     Ok(answer(&Frame::Archived { session_id: name, request_id: asked.id.clone() }))
 }
 
 /// Starts an agent again that is not there.
-async fn reconnect(door: &HttpDoor, asked: &Asked, cli_type: &str) -> Done {
+async fn reconnect(context: &DoorContext, asked: &Asked, cli_type: &str) -> Done {
     let unknown = || format!("Could not connect to {cli_type}");
-    let agent = agent(cli_type).filter(|agent| door.engine.agents().iter().any(|known| known == agent));
+    let agent = agent(cli_type).filter(|agent| context.engine.agents().iter().any(|known| known == agent));
     let agent = agent.ok_or_else(unknown)?;
     let said = |status, request_id| framing::text(&Frame::AgentStatus { cli_type, status, request_id });
-    let Some(links) = door.agents.as_ref().filter(|_| status(door, agent) != Status::Connected) else {
-        return Ok(Outcome { frames: vec![said(status(door, agent), asked.id.clone())], named: None });
+    let Some(links) = context.agents.as_ref().filter(|_| status(context, agent) != Status::Connected) else {
+        return Ok(Outcome { frames: vec![said(status(context, agent), asked.id.clone())], named: None });
     };
-    let first = || Some(door.engine.projects().ok()?.into_iter().next()?.path);
+    let first = || Some(context.engine.projects().ok()?.into_iter().next()?.path);
     let workspace = asked.workspace.clone().or_else(first).map(PathBuf::from);
-    let workspace = workspace.unwrap_or_else(|| door.settings.workspace.clone());
+    let workspace = workspace.unwrap_or_else(|| context.settings.workspace.clone());
     let mut frames = vec![said(Status::Reconnecting, None)];
     match links.connect(agent, workspace).await {
         Ok(()) => frames.push(said(Status::Connected, asked.id.clone())),

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture, select_all};
 use futures_util::stream::FuturesUnordered;
+use ostler_door_kit::websocket::{Connection, Happened, Incoming, framing};
+use ostler_door_kit::{DoorContext, Pass};
 use ostler_types::SessionId;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -19,9 +21,6 @@ use super::own::Own;
 use super::requests::{Asked, Named, Outcome, carry_out, refused};
 use super::translate::Translator;
 use super::{MAX_MESSAGE, status};
-use crate::access::Pass;
-use crate::http::HttpDoor;
-use crate::websocket::{Connection, Happened, Incoming, framing};
 
 /// Requests that may wait; beyond that the socket is not read.
 const REQUESTS: usize = 32;
@@ -37,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(8);
 
 /// One socket.
 pub(super) struct Socket {
-    door: HttpDoor,
+    context: DoorContext,
     connection: Connection,
     pass: Pass,
     checked: Instant,
@@ -82,11 +81,11 @@ enum End {
 }
 
 impl Socket {
-    pub(super) fn new(door: HttpDoor, connection: Connection, pass: Pass) -> Socket {
+    pub(super) fn new(context: DoorContext, connection: Connection, pass: Pass) -> Socket {
         let now = Instant::now();
-        let changes = door.agents.as_ref().map(|links| links.changes()).unwrap_or_default();
+        let changes = context.agents.as_ref().map(|links| links.changes()).unwrap_or_default();
         Socket {
-            door,
+            context,
             connection,
             pass,
             checked: now,
@@ -112,7 +111,7 @@ impl Socket {
     }
 
     async fn serve(&mut self) -> End {
-        let mut stopping = self.door.engine.stopping();
+        let mut stopping = self.context.engine.stopping();
         self.tell_statuses();
         loop {
             self.start_next();
@@ -174,9 +173,9 @@ impl Socket {
             _ => None,
         };
         let asked = Asked { id, own: self.own.clone(), told, workspace };
-        let door = self.door.clone();
+        let context = self.context.clone();
         self.busy = true;
-        self.work.push(Box::pin(async move { Done::Request(carry_out(&door, &asked, request).await) }));
+        self.work.push(Box::pin(async move { Done::Request(carry_out(&context, &asked, request).await) }));
     }
 
     /// The workspace of the session of an agent that was named last.
@@ -223,7 +222,7 @@ impl Socket {
         let workspace = named.session.workspace_path.clone();
         self.follows.push(Follow { session: id, number, name: named.name.clone(), workspace, stop });
         let translator = Translator::new(named.name, &named.session, self.own.clone(), &named.entries);
-        let (engine, after) = (self.door.engine.clone(), named.after);
+        let (engine, after) = (self.context.engine.clone(), named.after);
         let begun = async move {
             let follower = Follower::new(engine, (id, number), after, translator).await.ok();
             // What comes first is waited for in the same way as what comes after it.
@@ -263,11 +262,11 @@ impl Socket {
 
     /// Tells how agents stand, as far as it is not known.
     fn tell_statuses(&mut self) {
-        let agents = self.door.engine.agents();
+        let agents = self.context.engine.agents();
         let now: Vec<(String, Status)> = agents
             .into_iter()
             .map(|agent| {
-                let stands = status(&self.door, &agent);
+                let stands = status(&self.context, &agent);
                 (agent, stands)
             })
             .collect();

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use ostler_door_kit::websocket::framing;
 use ostler_engine::{DeltaLine, Item};
 use ostler_types::{
     CallEvent, Delta, DeltaKind, Event, Failure, Message, MessageEvent, MessageId, Record, Role, Session,
@@ -12,7 +13,6 @@ use ostler_types::{
 use super::entries::{answered, part_id, said, user};
 use super::frames::{Entry, Frame, time};
 use super::own::Own;
-use crate::websocket::framing;
 
 /// One session as one socket is told of it.
 pub(super) struct Translator {

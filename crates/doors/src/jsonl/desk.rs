@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use ostler_door_kit::DoorContext;
+use ostler_door_kit::lines::{Closed, LineDesk, Outbox};
 use ostler_line_framing::FramedLine;
 use ostler_types::{
     Accepted, Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionView,
@@ -21,13 +23,11 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::commands::{BadLine, ClientFrame, OfSession, StartSession, read_command, short};
 use super::dialogs::Dialogs;
 use super::follow::Follower;
-use super::frames::{CloseReason, ModelName, ServerFrame};
+use super::frames::{CloseReason, ModelName, ServerFrame, say};
 use super::notes::{Note, Question};
 use super::start::{Defaults, Started, refusal};
 use super::tally::Tally;
 use super::{BY, Options};
-use crate::http::HttpDoor;
-use crate::lines::{Closed, LineDesk, Outbox};
 
 /// Sessions that one client may have at a time.
 const SESSIONS: usize = 256;
@@ -38,7 +38,7 @@ const NOTES: usize = 64;
 
 /// One client at work.
 pub(super) struct Desk {
-    door: HttpDoor,
+    context: DoorContext,
     options: Options,
     outbox: Outbox,
     /// In the order in which they were started.
@@ -86,10 +86,10 @@ impl LineDesk for Desk {
 }
 
 impl Desk {
-    pub(super) fn new(door: HttpDoor, options: Options, outbox: Outbox) -> Desk {
+    pub(super) fn new(context: DoorContext, options: Options, outbox: Outbox) -> Desk {
         let (notes_in, notes) = mpsc::channel(NOTES);
         Desk {
-            door,
+            context,
             options,
             outbox,
             sessions: Vec::new(),
@@ -132,7 +132,7 @@ impl Desk {
         self.outbox.send(ready).await?;
         if self.options.debug {
             let (message, argv) = ("the primary session is there", Some(self.options.argv.as_slice()));
-            self.outbox.say(&ServerFrame::Debug { message, argv }).await?;
+            say(&self.outbox, &ServerFrame::Debug { message, argv }).await?;
         }
         self.open(started).await?;
         Ok(Ok(()))
@@ -157,7 +157,7 @@ impl Desk {
             Ok(command) => command,
             Err(BadLine { message, hint, session_id }) => {
                 let (hint, session_id) = (hint.as_deref(), session_id.as_deref());
-                self.outbox.say(&ServerFrame::Error { message: &message, hint, session_id }).await?;
+                say(&self.outbox, &ServerFrame::Error { message: &message, hint, session_id }).await?;
                 return Ok(ControlFlow::Continue(()));
             }
         };
@@ -166,7 +166,7 @@ impl Desk {
                 .ok()
                 .and_then(|value| value["type"].as_str().map(str::to_owned));
             let message = format!("got {}", name.unwrap_or_default());
-            self.outbox.say(&ServerFrame::Debug { message: &message, argv: None }).await?;
+            say(&self.outbox, &ServerFrame::Debug { message: &message, argv: None }).await?;
         }
         self.command(command).await
     }
@@ -191,7 +191,7 @@ impl Desk {
             }
             ClientFrame::UiResponse(response) => self.respond(&response).await?,
             ClientFrame::ListModels {} => self.list_models(),
-            ClientFrame::Ping {} => self.outbox.say(&ServerFrame::Pong {}).await?,
+            ClientFrame::Ping {} => say(&self.outbox, &ServerFrame::Pong {}).await?,
             ClientFrame::Debug {} => self.debug().await?,
             ClientFrame::Quit {} => return Ok(ControlFlow::Break(())),
         }
@@ -227,7 +227,7 @@ impl Desk {
         delivery: Option<Delivery>,
     ) -> Result<(), Closed> {
         let Some(id) = self.find(id).await? else { return Ok(()) };
-        let clock = self.door.engine.clock();
+        let clock = self.context.engine.clock();
         let message = Message {
             id: MessageId::new(clock.uuid()),
             role: Role::User,
@@ -242,7 +242,7 @@ impl Desk {
             idempotency_key: None,
             by: BY.to_owned(),
         });
-        match self.door.engine.submit(id, command).await {
+        match self.context.engine.submit(id, command).await {
             Ok(Accepted::Message { turn_id: Some(turn_id), .. }) => {
                 if let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) {
                     open.own.push_back(turn_id);
@@ -259,7 +259,7 @@ impl Desk {
 
     async fn start_session(&mut self, asked: StartSession) -> Result<(), Closed> {
         let model = match self.active {
-            Some(active) => self.door.engine.view(active).await.ok().map(|view| view.session.model),
+            Some(active) => self.context.engine.view(active).await.ok().map(|view| view.session.model),
             None => None,
         };
         if self.sessions.len() >= SESSIONS {
@@ -278,13 +278,13 @@ impl Desk {
     }
 
     fn defaults(&self, model: Option<String>) -> Defaults<'_> {
-        Defaults { door: &self.door, cwd: &self.options.cwd, model }
+        Defaults { context: &self.context, cwd: &self.options.cwd, model }
     }
 
     async fn show_started(&self, view: &SessionView) -> Result<(), Closed> {
         let session = &view.session;
         let (cwd, model) = (session.workspace_path.as_str(), ModelName::of(&session.model));
-        self.outbox.say(&ServerFrame::SessionStarted { session_id: session.id, cwd, model }).await
+        say(&self.outbox, &ServerFrame::SessionStarted { session_id: session.id, cwd, model }).await
     }
 
     /// Begins to follow a session, unless it is followed already.
@@ -296,7 +296,7 @@ impl Desk {
         }
         let (until, receiver) = watch::channel(None);
         let follower = Follower {
-            engine: self.door.engine.clone(),
+            engine: self.context.engine.clone(),
             outbox: self.outbox.clone(),
             notes: self.notes_in.clone(),
             until: receiver,
@@ -342,17 +342,17 @@ impl Desk {
         let (given, hint) =
             (short(given), Some("list_running_sessions and list_sessions tell which there are"));
         let session_id = Some(given.as_str());
-        self.outbox.say(&ServerFrame::Error { message: "not_found", hint, session_id }).await
+        say(&self.outbox, &ServerFrame::Error { message: "not_found", hint, session_id }).await
     }
 
     async fn activate(&mut self, id: Option<SessionId>) -> Result<(), Closed> {
         self.active = id;
-        self.outbox.say(&ServerFrame::ActiveSession { session_id: id }).await
+        say(&self.outbox, &ServerFrame::ActiveSession { session_id: id }).await
     }
 
     /// Asks the engine for something of which the events tell what came of it.
     async fn submit(&self, id: SessionId, command: Command) -> Result<(), Closed> {
-        match self.door.engine.submit(id, command).await {
+        match self.context.engine.submit(id, command).await {
             Ok(_) => Ok(()),
             Err(error) => self.refuse(&refusal(error), Some(id)).await,
         }
@@ -362,7 +362,7 @@ impl Desk {
     pub(super) async fn refuse(&self, refusal: &Refusal, id: Option<SessionId>) -> Result<(), Closed> {
         let id = id.map(|id| id.to_string());
         let (message, hint, session_id) = (refusal.message.as_str(), refusal.hint.as_deref(), id.as_deref());
-        self.outbox.say(&ServerFrame::Error { message, hint, session_id }).await
+        say(&self.outbox, &ServerFrame::Error { message, hint, session_id }).await
     }
 
     async fn send_all(&self, lines: Vec<Bytes>) -> Result<(), Closed> {
@@ -379,7 +379,7 @@ impl Desk {
         let lines = self.dialogs.session_ended(open.id);
         self.send_all(lines).await?;
         let id = open.id.to_string();
-        self.outbox.say(&ServerFrame::SessionClosed { session_id: &id, reason }).await?;
+        say(&self.outbox, &ServerFrame::SessionClosed { session_id: &id, reason }).await?;
         if self.active != Some(open.id) {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 //! client does not read, the task waits, the subscription's bounded queue overflows, and what was missed is
 //! read from the log: no gap, nothing twice, and nothing held beyond the bounds.
 
+use ostler_door_kit::lines::{Closed, Outbox};
 use ostler_engine::{Engine, EngineError, Subscription};
 use ostler_types::{SessionId, SessionView};
 use tokio::sync::{mpsc, watch};
@@ -9,7 +10,6 @@ use tokio::sync::{mpsc, watch};
 use super::frames::CloseReason;
 use super::notes::Note;
 use super::translate::Translator;
-use crate::lines::{Closed, Outbox};
 
 /// Bytes of lines that are handed over at a time.
 const BATCH: usize = 64 * 1024;

@@ -2,13 +2,13 @@
 //! frame is said.
 
 use bytes::Bytes;
+use ostler_door_kit::lines::{Closed, Outbox};
 use ostler_types::SessionId;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::messages::{Encoded, WireResult, WireUsage, split_model};
-use crate::lines::{Closed, Outbox};
 
 /// One line to the client.
 #[derive(Serialize, JsonSchema)]
@@ -245,11 +245,9 @@ pub(super) enum Outcome {
     Withdrawn,
 }
 
-impl Outbox {
-    /// Says something, once there is room for it.
-    pub(super) async fn say(&self, frame: &ServerFrame<'_>) -> Result<(), Closed> {
-        self.send(frame.line()).await
-    }
+/// Says something, once there is room for it.
+pub(super) async fn say(outbox: &Outbox, frame: &ServerFrame<'_>) -> Result<(), Closed> {
+    outbox.send(frame.line()).await
 }
 
 impl ServerFrame<'_> {

@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use ostler_door_kit::{DoorContext, SessionRequest, failure, imported_records, make_session};
 use ostler_engine::EngineError;
 use ostler_types::{Change, Command, Failure, Policy, Refusal, SessionId, SessionStatus, SessionView};
 
 use super::commands::{StartSession, short};
 use super::files::{self, SessionFile};
-use crate::http::{HttpDoor, NewSessionBody, failure, make, records_of};
 
 /// What sessions are made with.
 pub(super) struct Defaults<'a> {
-    pub(super) door: &'a HttpDoor,
+    pub(super) context: &'a DoorContext,
     pub(super) cwd: &'a str,
     /// The model of the active session.
     pub(super) model: Option<String>,
@@ -29,7 +29,7 @@ impl Defaults<'_> {
         let Some(given) = &asked.session_file else {
             return Ok(Started { view: self.create(asked).await?, file: None });
         };
-        let engine = &self.door.engine;
+        let engine = &self.context.engine;
         let path = files::resolve(Path::new(self.cwd), given)?;
         match files::read(path.clone(), engine.clone()).await? {
             SessionFile::New => {
@@ -72,19 +72,19 @@ impl Defaults<'_> {
         let recorded = PathBuf::from(&imported.session.workspace_path);
         let is_here = tokio::fs::metadata(&recorded).await.is_ok_and(|found| found.is_dir());
         let workspace = if is_here { imported.session.workspace_path.clone() } else { self.cwd.to_owned() };
-        let records = records_of(self.door, imported, workspace).await;
+        let records = imported_records(self.context, imported, workspace).await;
         let records = records.map_err(|error| of_failure(failure(error)))?;
-        self.door.engine.import(records).await.map_err(refusal).map(drop)
+        self.context.engine.import(records).await.map_err(refusal).map(drop)
     }
 
     /// Finds a session of this daemon that can be gone on with.
     pub(super) async fn find(&self, id: SessionId) -> Option<SessionView> {
-        let view = self.door.engine.view(id).await.ok()?;
+        let view = self.context.engine.view(id).await.ok()?;
         (view.session.status != SessionStatus::Completed).then_some(view)
     }
 
     async fn reopen(&self, id: SessionId, asked: &StartSession) -> Result<SessionView, Refusal> {
-        let engine = &self.door.engine;
+        let engine = &self.context.engine;
         let view = engine.view(id).await.map_err(refusal)?;
         if view.session.status == SessionStatus::Completed {
             return Err(closed(id));
@@ -101,24 +101,27 @@ impl Defaults<'_> {
     }
 
     async fn create(&self, asked: &StartSession) -> Result<SessionView, Refusal> {
-        let engine = &self.door.engine;
+        let engine = &self.context.engine;
         let cwd = Path::new(self.cwd).join(asked.cwd.as_deref().unwrap_or_default());
-        let mut body = NewSessionBody::default();
-        // A path joined with nothing ends in a slash, which is no other directory.
-        body.workspace_path = cwd.components().collect::<PathBuf>().to_string_lossy().into_owned();
-        body.system_prompt.clone_from(&asked.system_prompt);
-        body.model = asked.model.clone().or_else(|| self.model.clone());
-        if let Some(model) = &body.model {
+        let mut request = SessionRequest {
+            // A path joined with nothing ends in a slash, which is no other directory.
+            workspace_path: cwd.components().collect::<PathBuf>().to_string_lossy().into_owned(),
+            system_prompt: asked.system_prompt.clone(),
+            model: asked.model.clone().or_else(|| self.model.clone()),
+            ..SessionRequest::default()
+        };
+        if let Some(model) = &request.model {
             self.check_model(model)?;
         }
-        let mut policy = self.door.settings.policy.clone();
+        let mut policy = self.context.settings.policy.clone();
         if let Some(given) = &asked.parent_session {
             let parent = self.parent(given).await?;
-            body.parent_session_id = Some(parent.session.id);
+            request.parent_session_id = Some(parent.session.id);
             // A session may do what the one may that it comes from, and no more.
             policy = parent.session.policy;
         }
-        let session = make(self.door, body, policy).await.map_err(|error| of_failure(failure(error)))?;
+        let made = make_session(self.context, request, policy).await;
+        let session = made.map_err(|error| of_failure(failure(error)))?;
         engine.view(session.id).await.map_err(refusal)
     }
 
@@ -127,7 +130,7 @@ impl Defaults<'_> {
             let message = format!("invalid model: {}", refusal.message);
             Refusal { message, ..refusal }
         };
-        self.door.settings.models.check(name).map_err(invalid)
+        self.context.settings.models.check(name).map_err(invalid)
     }
 
     async fn parent(&self, given: &str) -> Result<SessionView, Refusal> {
@@ -136,7 +139,7 @@ impl Defaults<'_> {
             Refusal::invalid("unknown_parent", message)
         };
         let id: SessionId = given.parse().map_err(|_| unknown())?;
-        match self.door.engine.view(id).await {
+        match self.context.engine.view(id).await {
             Ok(view) => Ok(view),
             Err(EngineError::NotFound) => Err(unknown()),
             Err(error) => Err(refusal(error)),

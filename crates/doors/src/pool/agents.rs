@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use futures_util::{StreamExt, stream};
+use ostler_door_kit::{DoorContext, DoorError, SessionMode, SessionRequest, check_name, make_session};
 use ostler_engine::EngineError;
 use ostler_types::{Command, RefusalCode, Session, SessionId, SessionView};
 use serde::Deserialize;
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::envelope::{Call, RpcError};
 use super::presets::Preset;
-use crate::http::{ApiError, HttpDoor, NewSessionBody, check_name, make};
 
 /// Agents that are listed at most.
 const LISTED: usize = 10_000;
@@ -32,19 +32,19 @@ struct CreateParams {
     preset: Option<Preset>,
 }
 
-pub(super) async fn create(door: &HttpDoor, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn create(context: &DoorContext, call: &Call) -> Result<Value, RpcError> {
     let params: CreateParams = call.params(&[])?;
     if let Some(name) = &params.agent_id {
         check_name(name)?;
     }
     let parent = match &params.parent_agent_id {
-        Some(name) => Some(find(door, name).await?),
+        Some(name) => Some(find(context, name).await?),
         None => None,
     };
     let mut tries = 0;
     let session = loop {
         tries += 1;
-        match try_create(door, &params, parent.as_ref()).await {
+        match try_create(context, &params, parent.as_ref()).await {
             Err(error) if is_taken(&error) => match &params.agent_id {
                 Some(name) => return Err(RpcError::invalid_params(format!("Agent already exists: {name}"))),
                 None if tries < TRIES => {}
@@ -58,35 +58,40 @@ pub(super) async fn create(door: &HttpDoor, call: &Call) -> Result<Value, RpcErr
 }
 
 async fn try_create(
-    door: &HttpDoor,
+    context: &DoorContext,
     params: &CreateParams,
     parent: Option<&SessionView>,
-) -> Result<Session, ApiError> {
+) -> Result<Session, DoorError> {
     let parent = parent.map(|view| &view.session);
-    let policy = parent.map_or_else(|| door.settings.policy.clone(), |parent| parent.policy.clone());
+    let policy = parent.map_or_else(|| context.settings.policy.clone(), |parent| parent.policy.clone());
     let policy = params.preset.unwrap_or(Preset::Trusted).within(policy);
     let workspace_path = match (&params.cwd, parent) {
         (Some(cwd), _) => cwd.clone(),
         (None, Some(parent)) => parent.workspace_path.clone(),
-        (None, None) => door.settings.workspace.display().to_string(),
+        (None, None) => context.settings.workspace.display().to_string(),
     };
-    let made_up = || format!("{:08x}", door.engine.clock().uuid().as_u128() & 0xffff_ffff);
+    let made_up = || format!("{:08x}", context.engine.clock().uuid().as_u128() & 0xffff_ffff);
     let name = params.agent_id.clone().unwrap_or_else(made_up);
-    let mut body = NewSessionBody::agent(workspace_path, name);
-    body.system_prompt.clone_from(&params.system_prompt);
-    body.model = params.model.clone().or_else(|| parent.map(|parent| parent.model.clone()));
-    body.parent_session_id = parent.map(|parent| parent.id);
-    make(door, body, policy).await
+    let request = SessionRequest {
+        workspace_path,
+        name: Some(name),
+        mode: SessionMode::Agent,
+        system_prompt: params.system_prompt.clone(),
+        model: params.model.clone().or_else(|| parent.map(|parent| parent.model.clone())),
+        parent_session_id: parent.map(|parent| parent.id),
+        ..SessionRequest::default()
+    };
+    make_session(context, request, policy).await
 }
 
-fn is_taken(error: &ApiError) -> bool {
+fn is_taken(error: &DoorError) -> bool {
     error.body.error.code == RefusalCode::NameTaken.as_str()
 }
 
-async fn find(door: &HttpDoor, name: &str) -> Result<SessionView, RpcError> {
-    let id = door.engine.by_name(name).await?;
+async fn find(context: &DoorContext, name: &str) -> Result<SessionView, RpcError> {
+    let id = context.engine.by_name(name).await?;
     let id = id.ok_or_else(|| RpcError::invalid_params(format!("Agent not found: {name}")))?;
-    Ok(door.engine.view(id).await?)
+    Ok(context.engine.view(id).await?)
 }
 
 #[derive(Deserialize)]
@@ -95,11 +100,11 @@ struct DestroyParams {
     agent_id: String,
 }
 
-pub(super) async fn destroy(door: &HttpDoor, call: &Call, by: String) -> Result<Value, RpcError> {
+pub(super) async fn destroy(context: &DoorContext, call: &Call, by: String) -> Result<Value, RpcError> {
     let DestroyParams { agent_id } = call.params(&["agent_id"])?;
-    let success = match door.engine.by_name(&agent_id).await? {
+    let success = match context.engine.by_name(&agent_id).await? {
         Some(id) => {
-            door.engine.submit(id, Command::Close { by }).await?;
+            context.engine.submit(id, Command::Close { by }).await?;
             true
         }
         None => false,
@@ -111,9 +116,9 @@ pub(super) async fn destroy(door: &HttpDoor, call: &Call, by: String) -> Result<
 #[serde(deny_unknown_fields)]
 struct NoParams {}
 
-pub(super) async fn list(door: &HttpDoor, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn list(context: &DoorContext, call: &Call) -> Result<Value, RpcError> {
     let NoParams {} = call.params(&[])?;
-    let sessions = named(door).await?;
+    let sessions = named(context).await?;
     let names: HashMap<SessionId, String> =
         sessions.iter().filter_map(|session| Some((session.id, session.name.clone()?))).collect();
     let mut children: HashMap<SessionId, u64> = HashMap::new();
@@ -125,7 +130,7 @@ pub(super) async fn list(door: &HttpDoor, call: &Call) -> Result<Value, RpcError
         let child_count = children.get(&session.id).copied().unwrap_or(0);
         async move {
             // One that is closed or removed meanwhile has none.
-            let message_count = match door.engine.context(session.id).await {
+            let message_count = match context.engine.context(session.id).await {
                 Ok(messages) => messages.len(),
                 Err(EngineError::NotFound) => 0,
                 Err(error) => return Err(error),
@@ -151,11 +156,11 @@ pub(super) async fn list(door: &HttpDoor, call: &Call) -> Result<Value, RpcError
 }
 
 /// The agents that there are, by name.
-async fn named(door: &HttpDoor) -> Result<Vec<Session>, EngineError> {
+async fn named(context: &DoorContext) -> Result<Vec<Session>, EngineError> {
     let mut all: Vec<Session> = Vec::new();
     loop {
         let after = all.last().and_then(|session| session.name.clone()).unwrap_or_default();
-        let page = door.engine.named(&after, PAGE).await?;
+        let page = context.engine.named(&after, PAGE).await?;
         let is_last = page.len() < PAGE;
         all.extend(page);
         if is_last || all.len() >= LISTED {

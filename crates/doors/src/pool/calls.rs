@@ -1,5 +1,6 @@
 //! What can be asked of one agent, `send` aside.
 
+use ostler_door_kit::{ContextKind, ContextSection, DoorContext};
 use ostler_engine::{EngineError, Item, Subscription};
 use ostler_types::{
     Accepted, AgentEvent, CancelTurn, Command, Event, EventName, RefusalCode, RefusalKind, SessionId,
@@ -11,8 +12,6 @@ use serde_json::{Value, json};
 use super::envelope::{Call, RpcError};
 use super::message::to_row;
 use super::send::key;
-use crate::choices::{ContextKind, ContextSection};
-use crate::http::HttpDoor;
 
 /// Tokens that a model of which nothing is known is taken to have room for, and those of them that are kept for
 /// its answer.
@@ -33,14 +32,19 @@ struct CancelParams {
 }
 
 /// Stops the turn of a request, or takes its message back while it waits.
-pub(super) async fn cancel(door: &HttpDoor, id: SessionId, call: &Call, by: &str) -> Result<Value, RpcError> {
+pub(super) async fn cancel(
+    context: &DoorContext,
+    id: SessionId,
+    call: &Call,
+    by: &str,
+) -> Result<Value, RpcError> {
     let CancelParams { request_id } = call.params(&["request_id"])?;
     let key = key(&request_id)?;
     for _ in 0..CATCHES {
-        let Some(submitted) = door.engine.submitted(id, &key).await? else { break };
+        let Some(submitted) = context.engine.submitted(id, &key).await? else { break };
         if submitted.is_queued {
             let message_id = submitted.message_id;
-            match door.engine.submit(id, Command::Withdraw { message_id, by: by.to_owned() }).await {
+            match context.engine.submit(id, Command::Withdraw { message_id, by: by.to_owned() }).await {
                 Ok(_) => return Ok(json!({"cancelled": true, "request_id": request_id})),
                 // Its turn has just begun.
                 Err(EngineError::Refused(refusal)) if refusal.kind == RefusalKind::NotFound => continue,
@@ -50,7 +54,7 @@ pub(super) async fn cancel(door: &HttpDoor, id: SessionId, call: &Call, by: &str
         let running = submitted.turn_id.filter(|_| submitted.is_running);
         let Some(turn_id) = running else { break };
         let cancel = Command::Cancel(CancelTurn { turn_id: Some(turn_id), by: by.to_owned(), reason: None });
-        if door.engine.submit(id, cancel).await? != Accepted::Unchanged {
+        if context.engine.submit(id, cancel).await? != Accepted::Unchanged {
             return Ok(json!({"cancelled": true, "request_id": request_id}));
         }
     }
@@ -62,18 +66,18 @@ pub(super) async fn cancel(door: &HttpDoor, id: SessionId, call: &Call, by: &str
 struct NoParams {}
 
 /// What the model's context holds, in tokens.
-pub(super) async fn get_tokens(door: &HttpDoor, id: SessionId, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn get_tokens(context: &DoorContext, id: SessionId, call: &Call) -> Result<Value, RpcError> {
     let NoParams {} = call.params(&[])?;
-    let messages = door.engine.context(id).await?;
-    let session = door.engine.view(id).await?.session;
-    let sections = door.settings.gauge.measure(&session, &messages);
+    let messages = context.engine.context(id).await?;
+    let session = context.engine.view(id).await?.session;
+    let sections = context.settings.gauge.measure(&session, &messages);
     let sum = |wanted: fn(ContextKind) -> bool| -> u64 {
         sections.iter().filter(|section| wanted(section.kind)).map(|section| section.tokens).sum()
     };
     let system = sum(|kind| kind == ContextKind::SystemPrompt);
     let tools = sum(|kind| kind == ContextKind::Tools);
     let total = sum(|_| true);
-    let model = door.settings.models.info(&session.model);
+    let model = context.settings.models.info(&session.model);
     let budget = model.context_window.unwrap_or(UNKNOWN_WINDOW);
     let reserve = model.max_output_tokens.unwrap_or(RESERVE).min(budget / 4);
     Ok(json!({
@@ -86,12 +90,16 @@ pub(super) async fn get_tokens(door: &HttpDoor, id: SessionId, call: &Call) -> R
     }))
 }
 
-pub(super) async fn get_context(door: &HttpDoor, id: SessionId, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn get_context(
+    context: &DoorContext,
+    id: SessionId,
+    call: &Call,
+) -> Result<Value, RpcError> {
     let NoParams {} = call.params(&[])?;
-    let messages = door.engine.context(id).await?;
-    let session = door.engine.view(id).await?.session;
+    let messages = context.engine.context(id).await?;
+    let session = context.engine.view(id).await?.session;
     let is_prompt = |section: &ContextSection| section.kind == ContextKind::SystemPrompt;
-    let system_prompt = door.settings.gauge.measure(&session, &messages).iter().any(is_prompt);
+    let system_prompt = context.settings.gauge.measure(&session, &messages).iter().any(is_prompt);
     Ok(json!({"message_count": messages.len(), "system_prompt": system_prompt}))
 }
 
@@ -106,7 +114,7 @@ struct PageParams {
 
 /// A page of the messages that the model is shown.
 pub(super) async fn get_messages(
-    door: &HttpDoor,
+    context: &DoorContext,
     id: SessionId,
     name: &str,
     call: &Call,
@@ -117,7 +125,7 @@ pub(super) async fn get_messages(
     let limit = number(&limit, PAGE)
         .filter(|limit| (1..=MAX_PAGE).contains(limit))
         .ok_or_else(|| RpcError::invalid_params("limit must be an integer between 1 and 2000"))?;
-    let messages = door.engine.context(id).await?;
+    let messages = context.engine.context(id).await?;
     let (skipped, taken) =
         (usize::try_from(offset).unwrap_or(usize::MAX), usize::try_from(limit).unwrap_or(0));
     let rows = messages.iter().enumerate().skip(skipped).take(taken);
@@ -139,15 +147,15 @@ struct CompactParams {
 }
 
 /// Makes the conversation shorter, after the turns that were there before.
-pub(super) async fn compact(door: &HttpDoor, id: SessionId, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn compact(context: &DoorContext, id: SessionId, call: &Call) -> Result<Value, RpcError> {
     let CompactParams { .. } = call.params(&[])?;
     let mut tries = 0;
     loop {
         tries += 1;
-        let after = door.engine.view(id).await?.last_seq;
-        let mut subscription = door.engine.subscribe(id, after).await?;
-        let turn_id = TurnId::new(door.engine.clock().uuid());
-        match door.engine.submit(id, Command::Compact { turn_id }).await {
+        let after = context.engine.view(id).await?.last_seq;
+        let mut subscription = context.engine.subscribe(id, after).await?;
+        let turn_id = TurnId::new(context.engine.clock().uuid());
+        match context.engine.submit(id, Command::Compact { turn_id }).await {
             Ok(_) => return compacted(subscription, turn_id).await,
             Err(EngineError::Refused(refusal))
                 if refusal.code == RefusalCode::TurnRunning && tries < TRIES =>
@@ -204,12 +212,12 @@ async fn until_turn_ends(subscription: &mut Subscription) -> Result<(), RpcError
 
 /// Ends the agent. The daemon goes on, since it is there for others too.
 pub(super) async fn shutdown(
-    door: &HttpDoor,
+    context: &DoorContext,
     id: SessionId,
     call: &Call,
     by: String,
 ) -> Result<Value, RpcError> {
     let NoParams {} = call.params(&[])?;
-    door.engine.submit(id, Command::Close { by }).await?;
+    context.engine.submit(id, Command::Close { by }).await?;
     Ok(json!({"success": true}))
 }

@@ -3,12 +3,11 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use ostler_door_kit::DoorError;
 use ostler_engine::EngineError;
 use ostler_types::{Failure, Refusal, RefusalKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-
-use crate::http::ApiError;
 
 /// A request, or a notification if it has no id.
 #[derive(Debug, PartialEq)]
@@ -144,13 +143,13 @@ impl From<EngineError> for RpcError {
     fn from(error: EngineError) -> RpcError {
         match error {
             EngineError::Refused(refusal) => refusal.into(),
-            other => ApiError::from(other).into(),
+            other => DoorError::from(other).into(),
         }
     }
 }
 
-impl From<ApiError> for RpcError {
-    fn from(error: ApiError) -> RpcError {
+impl From<DoorError> for RpcError {
+    fn from(error: DoorError) -> RpcError {
         let failure = error.body.error;
         match error.status {
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY | StatusCode::PAYLOAD_TOO_LARGE => {

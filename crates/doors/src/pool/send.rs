@@ -1,6 +1,7 @@
 //! `send`: a message to an agent, and its answer. A client that hangs up stops nothing; it may ask again under the
 //! same `request_id`, and gets the answer of the same turn.
 
+use ostler_door_kit::DoorContext;
 use ostler_engine::{EngineError, Item, Subscription};
 use ostler_types::{
     Accepted, Command, Delivery, Event, EventName, Failure, Message, MessageEvent, MessageId, Part, Role,
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 
 use super::envelope::{Call, RpcError};
 use super::message::content;
-use crate::http::HttpDoor;
 
 /// The longest id that a client may give its request.
 const MAX_REQUEST_ID: usize = 256;
@@ -46,7 +46,7 @@ pub(super) struct Waiting {
 
 /// Hands a message to an agent. When this returns, the message is on disk.
 pub(super) async fn submit(
-    door: &HttpDoor,
+    context: &DoorContext,
     id: SessionId,
     call: &Call,
     by: String,
@@ -55,7 +55,7 @@ pub(super) async fn submit(
     let Value::String(text) = content else {
         return Err(RpcError::invalid_params("content must be string"));
     };
-    let clock = door.engine.clock();
+    let clock = context.engine.clock();
     let message_id = MessageId::new(clock.uuid());
     let request_id = match request_id {
         Value::Null => format!("{:016x}", message_id.uuid().as_u128() & u128::from(u64::MAX)).into(),
@@ -63,8 +63,8 @@ pub(super) async fn submit(
     };
     let key = key(&request_id)?;
     // Followed before it is sent, so that nothing of its turn can be missed.
-    let after = door.engine.view(id).await?.last_seq;
-    let subscription = door.engine.subscribe(id, after).await?;
+    let after = context.engine.view(id).await?.last_seq;
+    let subscription = context.engine.subscribe(id, after).await?;
     let parts = vec![Part::text(text)];
     let command = Command::Submit(SubmitMessage {
         message: Message { id: message_id, role: Role::User, parts, created_at: clock.now() },
@@ -74,14 +74,14 @@ pub(super) async fn submit(
         idempotency_key: Some(key),
         by,
     });
-    let (message_id, turn_id, is_new) = match door.engine.submit(id, command).await? {
+    let (message_id, turn_id, is_new) = match context.engine.submit(id, command).await? {
         Accepted::Message { message_id: known, turn_id: Some(turn_id) } => {
             (known, turn_id, known == message_id)
         }
         _ => return Err(RpcError::internal("the message was taken, but no turn answers it")),
     };
     // What was sent before may be under way, or over.
-    let subscription = if is_new { subscription } else { door.engine.subscribe(id, 0).await? };
+    let subscription = if is_new { subscription } else { context.engine.subscribe(id, 0).await? };
     let subscription = Box::new(subscription);
     Ok(Waiting { subscription, turn_id, message_id, request_id, text: String::new() })
 }

@@ -9,14 +9,13 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
+use ostler_door_kit::{Framing, Pass};
 use ostler_engine::Item;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::envelope::{Call, RpcError, response};
 use super::send::Waiting;
-use crate::access::Pass;
-use crate::http::Framing;
 
 /// How often a silent stream shows that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);

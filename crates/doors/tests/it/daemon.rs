@@ -11,14 +11,15 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use ostler_agent::Agent;
 use ostler_documents::FileDocuments;
-use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
-use ostler_doors::http::{HttpDoor, HttpSettings};
-use ostler_doors::{
-    Access, Brought, ChangePreview, ContextGauge, ContextKind, ContextSection, Listeners, Logins,
-    ModelChoices, RefusalPace, Token, ToolServers, serve, serve_tcp,
+use ostler_door_kit::{
+    Access, Brought, ChangePreview, ContextGauge, ContextKind, ContextSection, DoorContext, DoorSettings,
+    Listeners, Logins, ModelChoices, RefusalPace, Token, ToolServers, serve, serve_tcp,
 };
+use ostler_doors::acp::AcpDoor;
+use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
+use ostler_http_api::HttpDoor;
 use ostler_index::SqliteIndex;
 use ostler_types::{
     Ability, Clock, FileChange, Message, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy,
@@ -37,7 +38,7 @@ use crate::wire::{Answer, Connection, Head, Request};
 pub(crate) struct Daemon {
     pub(crate) address: SocketAddr,
     pub(crate) engine: Engine,
-    pub(crate) door: HttpDoor,
+    pub(crate) context: DoorContext,
     /// Lets a turn go on that waits.
     pub(crate) gate: Arc<Semaphore>,
     pub(crate) gateway: GatewayDoor,
@@ -142,11 +143,16 @@ impl Daemon {
         let documents = Arc::new(FileDocuments::new(&data));
         let logins = Logins::open(documents, token.clone(), clock, Some(address)).await;
         let (logins, asked) = (Arc::new(logins), auth.then_some(token));
-        let door = HttpDoor::new(engine.clone(), settings(&dir))
-            .with_gateway(gateway.clone())
-            .with_page(crate::page::file, logins.clone());
-        let tcp = door.router(Access::tcp(address, asked.clone()));
-        let unix = door.router(Access::unix(asked.clone()));
+        let context = DoorContext::new(engine.clone(), settings(&dir));
+        let http = HttpDoor::new(context.clone()).with_page(crate::page::file, logins.clone());
+        let acp = AcpDoor::new(context.clone());
+        let router = |access: Access| {
+            let access = access.with_logins(logins.clone());
+            let foreign = ostler_doors::routes(&context, &acp, Some(&gateway), &access);
+            http.routes().merge(foreign).guarded(access)
+        };
+        let tcp = router(Access::tcp(address, asked.clone()));
+        let unix = router(Access::unix(asked.clone()));
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
         let listener = tokio::net::TcpListener::bind(any_port).await.unwrap();
@@ -156,7 +162,7 @@ impl Daemon {
         Daemon {
             address,
             engine,
-            door,
+            context,
             gate,
             gateway,
             gateway_address,
@@ -172,7 +178,7 @@ impl Daemon {
     pub(crate) async fn stop(self) -> TempDir {
         self.engine.stop().await;
         self.gateway.close().await;
-        self.door.upgraded_ended().await;
+        self.context.upgraded_ended().await;
         self.stop.cancel();
         self.served.await.unwrap();
         self.gateway_served.await.unwrap();
@@ -327,8 +333,8 @@ pub(crate) fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-fn settings(dir: &TempDir) -> HttpSettings {
-    HttpSettings {
+fn settings(dir: &TempDir) -> DoorSettings {
+    DoorSettings {
         policy: Policy::default(),
         fallback_models: Vec::new(),
         raw_log: false,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ostler_doors::http::openapi;
+use ostler_http_api::openapi;
 use serde_json::Value;
 
 use crate::daemon::Daemon;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{FutureExt, future};
-use ostler_doors::RefusalPace;
+use ostler_door_kit::RefusalPace;
 use ostler_doors::gateway::GatewayLimits;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! The routes of the door, taken from its own description so that a new one cannot be forgotten, and a
 //! scene in which each of them would do something.
 
-use ostler_doors::http::openapi;
+use ostler_http_api::openapi;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, said};

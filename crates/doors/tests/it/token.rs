@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ostler_doors::{Token, TokenError};
+use ostler_door_kit::{Token, TokenError};
 
 use crate::daemon::Daemon;
 

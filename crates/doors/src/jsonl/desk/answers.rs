@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use ostler_door_kit::lines::Closed;
 use ostler_index::Filter;
 use ostler_types::{Effort, Refusal};
 
 use super::super::files;
 use super::super::frames::{
-    ListedModel, ModelName, ModelProvider, RunningSession, SavedSession, ServerFrame, Stats,
+    ListedModel, ModelName, ModelProvider, RunningSession, SavedSession, ServerFrame, Stats, say,
 };
 use super::super::messages::{split_model, usage_of};
 use super::super::start::refusal;
 use super::Desk;
-use crate::lines::Closed;
 
 /// Sessions in one list.
 const LISTED: usize = 200;
@@ -21,9 +21,9 @@ impl Desk {
     pub(super) async fn stats(&mut self, id: Option<String>) -> Result<(), Closed> {
         let Some(id) = self.find(id).await? else { return Ok(()) };
         let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) else { return Ok(()) };
-        let counted = open.tally.count(&self.door.engine, id).await;
+        let counted = open.tally.count(&self.context.engine, id).await;
         let view = match counted {
-            Ok(()) => self.door.engine.view(id).await,
+            Ok(()) => self.context.engine.view(id).await,
             Err(error) => Err(error),
         };
         let view = match view {
@@ -43,7 +43,7 @@ impl Desk {
             queued: view.queue.len(),
             pending_approvals: view.pending_approvals.len(),
         };
-        self.outbox.say(&ServerFrame::Stats { session_id: id, stats }).await
+        say(&self.outbox, &ServerFrame::Stats { session_id: id, stats }).await
     }
 
     /// Everything is on disk already; a session with a file of its own is written there too.
@@ -51,31 +51,31 @@ impl Desk {
         let Some(session_id) = self.find(id).await? else { return Ok(()) };
         let file = self.sessions.iter().find(|open| open.id == session_id).and_then(|open| open.file.clone());
         let saved = match file {
-            Some(file) => files::write(&self.door.engine, session_id, &file).await.map(|()| file),
-            None => Ok(self.door.engine.log_path(session_id)),
+            Some(file) => files::write(&self.context.engine, session_id, &file).await.map(|()| file),
+            None => Ok(self.context.engine.log_path(session_id)),
         };
         let (path, error) = match saved {
             Ok(path) => (Some(path.display().to_string()), None),
             Err(Refusal { message, .. }) => (None, Some(message)),
         };
         let (ok, path, error) = (path.is_some(), path.as_deref(), error.as_deref());
-        self.outbox.say(&ServerFrame::SaveResult { ok, path, error, session_id }).await
+        say(&self.outbox, &ServerFrame::SaveResult { ok, path, error, session_id }).await
     }
 
     pub(super) async fn list_sessions(&self) -> Result<(), Closed> {
         let workspace = Some(self.options.cwd.clone());
         let filter = Filter { workspace, archived: Some(false), limit: LISTED, ..Filter::default() };
-        let listing = match self.door.engine.list(filter).await {
+        let listing = match self.context.engine.list(filter).await {
             Ok(listing) => listing,
             Err(error) => {
                 let Refusal { message, .. } = refusal(error);
                 let (sessions, error) = (Vec::new(), Some(message.as_str()));
-                return self.outbox.say(&ServerFrame::SessionsList { sessions, error }).await;
+                return say(&self.outbox, &ServerFrame::SessionsList { sessions, error }).await;
             }
         };
         let saved = |listed: ostler_index::Listed| {
             let session = listed.session;
-            let path = self.door.engine.log_path(session.id).display().to_string();
+            let path = self.context.engine.log_path(session.id).display().to_string();
             let timestamp = session.updated_at.as_millisecond();
             SavedSession {
                 path,
@@ -86,22 +86,22 @@ impl Desk {
             }
         };
         let sessions = listing.sessions.into_iter().map(saved).collect();
-        self.outbox.say(&ServerFrame::SessionsList { sessions, error: None }).await
+        say(&self.outbox, &ServerFrame::SessionsList { sessions, error: None }).await
     }
 
     pub(super) async fn list_running(&self) -> Result<(), Closed> {
         let mut sessions = Vec::new();
         for open in &self.sessions {
             let running = |view: ostler_types::SessionView| view.running_turn_id.is_some();
-            let is_streaming = self.door.engine.view(open.id).await.is_ok_and(running);
+            let is_streaming = self.context.engine.view(open.id).await.is_ok_and(running);
             sessions.push(RunningSession { session_id: open.id, cwd: open.cwd.clone(), is_streaming });
         }
-        self.outbox.say(&ServerFrame::RunningSessions { sessions, error: None }).await
+        say(&self.outbox, &ServerFrame::RunningSessions { sessions, error: None }).await
     }
 
     /// Providers may have to be asked, and meanwhile other commands are carried out.
     pub(super) fn list_models(&mut self) {
-        let (models, outbox) = (self.door.settings.models.clone(), self.outbox.clone());
+        let (models, outbox) = (self.context.settings.models.clone(), self.outbox.clone());
         self.followers.spawn(async move {
             let models = models.list(false).await;
             let mut providers: BTreeMap<&str, Vec<ListedModel<'_>>> = BTreeMap::new();
@@ -111,17 +111,17 @@ impl Desk {
             }
             let provider = |(id, models)| ModelProvider { id, models };
             let providers = providers.into_iter().map(provider).collect();
-            _ = outbox.say(&ServerFrame::ModelsList { providers }).await;
+            _ = say(&outbox, &ServerFrame::ModelsList { providers }).await;
         });
     }
 
     pub(super) async fn debug(&self) -> Result<(), Closed> {
-        let (sessions, awake) = (self.sessions.len(), self.door.engine.awake());
+        let (sessions, awake) = (self.sessions.len(), self.context.engine.awake());
         let message = format!(
             "ostler {}: {sessions} sessions of this client, {awake} awake in all",
             env!("CARGO_PKG_VERSION")
         );
-        self.outbox.say(&ServerFrame::Debug { message: &message, argv: Some(&self.options.argv) }).await
+        say(&self.outbox, &ServerFrame::Debug { message: &message, argv: Some(&self.options.argv) }).await
     }
 }
 

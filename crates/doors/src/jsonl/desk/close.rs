@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ostler_door_kit::lines::Closed;
 use ostler_engine::{Engine, EngineError, Item};
 use ostler_types::{
     CancelTurn, Command, CompactionTrigger, EventName, Message, MessageId, NewCompaction, Part, Queued,
@@ -10,11 +11,10 @@ use ostler_types::{
 use tokio::time::{Instant, timeout};
 
 use super::super::files;
-use super::super::frames::{CloseReason, ServerFrame};
+use super::super::frames::{CloseReason, ServerFrame, say};
 use super::super::start::refusal;
 use super::super::{BY, Ended};
 use super::{Desk, Open};
-use crate::lines::Closed;
 
 /// How long a client that has said its last has for reading what it is told of that.
 const GRACE: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ impl Desk {
     }
 
     async fn forget(&self, id: SessionId) -> Result<(), EngineError> {
-        let engine = &self.door.engine;
+        let engine = &self.context.engine;
         let by = || BY.to_owned();
         for queued in engine.view(id).await?.queue {
             engine.submit(id, Command::Withdraw { message_id: queued.message.id, by: by() }).await?;
@@ -77,7 +77,7 @@ impl Desk {
         let Some(id) = id else {
             let Some(given) = given else { return Ok(()) };
             let (session_id, reason) = (super::short(&given), CloseReason::NotFound);
-            return self.outbox.say(&ServerFrame::SessionClosed { session_id: &session_id, reason }).await;
+            return say(&self.outbox, &ServerFrame::SessionClosed { session_id: &session_id, reason }).await;
         };
         self.keep(id).await?;
         // That it is closed shows in its events, after all that came before.
@@ -88,7 +88,7 @@ impl Desk {
     async fn keep(&self, id: SessionId) -> Result<(), Closed> {
         let file = self.sessions.iter().find(|open| open.id == id).and_then(|open| open.file.clone());
         let Some(file) = file else { return Ok(()) };
-        match files::write(&self.door.engine, id, &file).await {
+        match files::write(&self.context.engine, id, &file).await {
             Ok(()) => Ok(()),
             Err(error) => self.refuse(&error, Some(id)).await,
         }
@@ -101,7 +101,7 @@ impl Desk {
             Ended::Quit | Ended::Stopped | Ended::ClientGone | Ended::NotAllowed => {}
         }
         // An engine that stops ends its turns itself, and its sessions' streams after that.
-        let stopping = *self.door.engine.stopping().borrow();
+        let stopping = *self.context.engine.stopping().borrow();
         if !stopping {
             self.stop_all().await;
         }
@@ -115,7 +115,7 @@ impl Desk {
         if stopping {
             let hint = Some("start it again, and go on with the session by its `session_file`");
             let error = ServerFrame::Error { message: "the daemon is shutting down", hint, session_id: None };
-            _ = timeout(GRACE, self.outbox.say(&error)).await;
+            _ = timeout(GRACE, say(&self.outbox, &error)).await;
             return how;
         }
         for open in &self.sessions {
@@ -127,13 +127,13 @@ impl Desk {
     /// Stops what this client has asked for, session by session, and lets each be followed as far as that.
     async fn stop_all(&self) {
         for open in &self.sessions {
-            if let Ok(view) = self.door.engine.view(open.id).await {
+            if let Ok(view) = self.context.engine.view(open.id).await {
                 self.stop_own(open, view).await;
             }
         }
         for open in &self.sessions {
             // A session that cannot say how far it is has ended.
-            let last = self.door.engine.view(open.id).await.map_or(0, |view| view.last_seq);
+            let last = self.context.engine.view(open.id).await.map_or(0, |view| view.last_seq);
             open.until.send_replace(Some(last));
         }
     }
@@ -173,7 +173,7 @@ impl Desk {
         let turn_id = view.running_turn_id;
         let cancel = Command::Cancel(CancelTurn { turn_id, by: BY.to_owned(), reason });
         for command in queued.map(withdraw).chain(runs.then_some(cancel)) {
-            if let Err(error) = self.door.engine.submit(open.id, command).await {
+            if let Err(error) = self.context.engine.submit(open.id, command).await {
                 tracing::warn!(id = %open.id, message = refusal(error).message, "a turn was not stopped");
             }
         }

@@ -1,5 +1,6 @@
 //! What the client is asked, and what it answers.
 
+use ostler_door_kit::lines::Closed;
 use ostler_types::Refusal;
 
 use super::super::commands::UiResponse;
@@ -7,7 +8,6 @@ use super::super::dialogs::{self, Response};
 use super::super::notes::Question;
 use super::super::start::refusal;
 use super::Desk;
-use crate::lines::Closed;
 
 impl Desk {
     /// Puts a question of a session to the client, or answers it where nobody is there to ask.
@@ -28,7 +28,7 @@ impl Desk {
     /// Takes an answer. One that does not count leaves the question as it is.
     pub(super) async fn respond(&mut self, response: &UiResponse) -> Result<(), Closed> {
         match self.dialogs.respond(response) {
-            Response::Submit(id, command) => match self.door.engine.submit(id, *command).await {
+            Response::Submit(id, command) => match self.context.engine.submit(id, *command).await {
                 Ok(_) => Ok(()),
                 Err(error) => {
                     self.dialogs.reopen(&response.id);

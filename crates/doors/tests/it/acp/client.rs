@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{RequestPermissionRequest, SessionNotification};
-use ostler_doors::acp::{AcpDoor, Ended, Options};
+use ostler_door_kit::lines::Ended;
+use ostler_doors::acp::{AcpDoor, Options};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
@@ -28,7 +29,7 @@ impl Editor {
     pub(crate) async fn start(daemon: &Daemon) -> Editor {
         let (near, far) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(far);
-        let door = AcpDoor::new(daemon.door.clone());
+        let door = AcpDoor::new(daemon.context.clone());
         let options = Options { cwd: daemon.workspace(), ..Options::default() };
         let served =
             tokio::spawn(async move { door.serve(options, reader, writer, CancellationToken::new()).await });

@@ -11,7 +11,8 @@ use agent_client_protocol::v1::schema::{
     ToolCallStatus,
 };
 use agent_client_protocol::{Agent, Client, Lines};
-use ostler_doors::acp::{AcpDoor, Ended, Options};
+use ostler_door_kit::lines::Ended;
+use ostler_doors::acp::{AcpDoor, Options};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +29,7 @@ async fn it_prompts_is_asked_and_loads() {
     let daemon = Daemon::start().await;
     let (near, far) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(far);
-    let door = AcpDoor::new(daemon.door.clone());
+    let door = AcpDoor::new(daemon.context.clone());
     let served = tokio::spawn(async move {
         door.serve(Options::default(), reader, writer, CancellationToken::new()).await
     });

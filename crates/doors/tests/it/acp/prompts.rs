@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ostler_doors::acp::Ended;
+use ostler_door_kit::lines::Ended;
 use serde_json::{Value, json};
 
 use super::client::Editor;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ostler_doors::RefusalPace;
+use ostler_door_kit::RefusalPace;
 use ostler_doors::gateway::GatewayLimits;
 use serde_json::json;
 
@@ -172,7 +172,7 @@ async fn a_token_that_was_replaced_opens_nothing_any_more() {
     let mut client = Client::open(&daemon).await;
     let path = daemon.data().join("token");
     std::fs::remove_file(&path).unwrap();
-    ostler_doors::Token::open(&path).unwrap();
+    ostler_door_kit::Token::open(&path).unwrap();
     client.send(&json!({"id": "1", "method": "health.check"})).await;
     assert_eq!(client.receive().await, Received::Close(4401, "unauthorized".to_owned()));
     Client::open(&daemon).await;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ostler_doors::jsonl::{Ended, JsonlDoor, Options, schema};
+use ostler_door_kit::lines::Ended;
+use ostler_doors::jsonl::{JsonlDoor, Options, schema};
 use ostler_types::Refusal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
@@ -52,7 +53,7 @@ impl Rpc {
     pub(crate) fn open(daemon: &Daemon, options: Options, pipe: usize) -> Rpc {
         let (input, door_input) = tokio::io::duplex(PIPE);
         let (door_output, output) = tokio::io::duplex(pipe);
-        let (door, stop) = (JsonlDoor::new(daemon.door.clone()), CancellationToken::new());
+        let (door, stop) = (JsonlDoor::new(daemon.context.clone()), CancellationToken::new());
         let token = stop.clone();
         let served = tokio::spawn(async move { door.serve(options, door_input, door_output, token).await });
         let output = BufReader::new(output).lines();

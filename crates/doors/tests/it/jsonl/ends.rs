@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use ostler_doors::jsonl::{Ended, Options};
+use ostler_door_kit::lines::Ended;
+use ostler_doors::jsonl::Options;
 use serde_json::{Value, json};
 
 use super::client::{Rpc, options, text};

@@ -1,6 +1,6 @@
 //! Lines over a connection that was HTTP: who is let in, the options, and that each end is closed by itself.
 
-use ostler_doors::jsonl::END_OF_LINES;
+use ostler_door_kit::lines::END_OF_LINES;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};

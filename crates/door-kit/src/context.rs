@@ -1,0 +1,83 @@
+//! What every door works with: the engine, what sessions get where a client does not say, the agents that others
+//! wrote, and the room for connections that leave HTTP.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ostler_engine::Engine;
+use ostler_types::{Policy, ToolKind, ToolSpec};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::agents::AgentLinks;
+use crate::choices::{ChangePreview, ContextGauge, ModelChoices, ToolServers};
+use crate::upgraded::Upgraded;
+
+/// What every door works with. Cheap to clone; clones share the room for upgraded connections.
+#[derive(Clone)]
+pub struct DoorContext {
+    /// The engine.
+    pub engine: Engine,
+    /// What sessions get where a client does not say.
+    pub settings: Arc<DoorSettings>,
+    /// The third-party agents, if there are some.
+    pub agents: Option<Arc<dyn AgentLinks>>,
+    upgraded: Upgraded,
+}
+
+/// What sessions get when a client does not say.
+pub struct DoorSettings {
+    /// The policy of a session that brings none.
+    pub policy: Policy,
+    /// Models that take the place of one that cannot answer, where a session names none.
+    pub fallback_models: Vec<String>,
+    /// Whether sessions keep the traffic with providers.
+    pub raw_log: bool,
+    /// Whether sessions keep thinking, times and tokens.
+    pub verbose_log: bool,
+    /// The directory of sessions that are made at a door where none has to be named.
+    pub workspace: PathBuf,
+    /// Measures what models are shown.
+    pub gauge: Arc<dyn ContextGauge>,
+    /// Tells what calls would change.
+    pub previews: Arc<dyn ChangePreview>,
+    /// The models that can be chosen.
+    pub models: Arc<dyn ModelChoices>,
+    /// The tools that the native agent always has.
+    pub tools: Vec<(ToolSpec, ToolKind)>,
+    /// Those that it has besides, by workspace.
+    pub servers: Arc<dyn ToolServers>,
+}
+
+impl DoorContext {
+    /// The context of doors to this engine.
+    pub fn new(engine: Engine, settings: DoorSettings) -> DoorContext {
+        DoorContext { engine, settings: Arc::new(settings), agents: None, upgraded: Upgraded::new() }
+    }
+
+    /// The same, with third-party agents.
+    #[must_use]
+    pub fn with_agents(self, agents: Arc<dyn AgentLinks>) -> DoorContext {
+        DoorContext { agents: Some(agents), ..self }
+    }
+
+    /// Room for a connection that leaves HTTP, if there is some.
+    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.upgraded.places().try_acquire_owned().ok()
+    }
+
+    /// Runs such a connection until its end.
+    pub fn attend(&self, connection: impl Future<Output = ()> + Send + 'static) {
+        self.upgraded.spawn(connection);
+    }
+
+    /// Waits until all upgraded connections have closed.
+    pub async fn upgraded_left(&self) {
+        self.upgraded.left().await;
+    }
+
+    /// Waits until all upgraded connections have closed, for a limited time. To be called once the engine has
+    /// stopped, which ends them.
+    pub async fn upgraded_ended(&self) {
+        self.upgraded.ended().await;
+    }
+}

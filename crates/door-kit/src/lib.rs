@@ -1,0 +1,48 @@
+//! What all doors share: who may come in, listeners and connections, lines and WebSockets, and making sessions. A
+//! door translates a wire into the engine's words and back; no wire is known here, neither the native nor a foreign one.
+
+mod access;
+mod agents;
+mod choices;
+mod context;
+mod directories;
+mod error;
+mod event_framing;
+mod guard;
+mod imported;
+pub mod lines;
+mod login;
+mod new_session;
+mod places;
+mod refusals;
+mod request;
+mod serve;
+mod third_party;
+mod token;
+mod upgrade;
+mod upgraded;
+pub mod websocket;
+
+pub use access::{Access, Denied, Pages, Pass, TOKEN_PROTOCOL};
+pub use agents::{
+    AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
+};
+pub use choices::{
+    Brought, BroughtRule, BroughtServer, ChangePreview, ContextGauge, ContextKind, ContextSection,
+    ModelChoices, ToolServers,
+};
+pub use context::{DoorContext, DoorSettings};
+pub use directories::{existing_directory, refuse_own_data};
+pub use error::{DoorError, ErrorBody, failure, wrong_method};
+pub use event_framing::Framing;
+pub use guard::{Admission, GuardedRouter, OpenFiles, Routes, too_many_refusals};
+pub use imported::imported_records;
+pub use login::{Invitation, Logins};
+pub use new_session::{SessionMode, SessionRequest, check_name, make_session};
+pub use places::{Occupied, Places};
+pub use refusals::{RefusalPace, TooMany};
+pub use request::{MAX_BODY, is_json, late, read_body, requester, too_large, unreadable};
+pub use serve::{Listeners, ServeError, serve, serve_tcp};
+pub use third_party::{NATIVE, changed_settings, kept_sessions};
+pub use token::{Digest, Token, TokenError, hex};
+pub use upgrade::{Switched, switch};

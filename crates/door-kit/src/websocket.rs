@@ -1,0 +1,11 @@
+//! WebSockets: how one begins, its frames, and its bytes in both directions. What the messages mean is for the doors
+//! that speak through one.
+
+pub mod connection;
+pub mod framing;
+pub mod handshake;
+mod outgoing;
+
+pub use connection::{Connection, Happened};
+pub use framing::Incoming;
+pub use outgoing::Outgoing;

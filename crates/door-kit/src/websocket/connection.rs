@@ -1,0 +1,116 @@
+//! The bytes of one socket: reads messages, writes frames. An idle one holds no buffer.
+
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::framing::{Decoder, Incoming, Violation};
+use super::outgoing::Outgoing;
+
+/// Bytes that are read at a time.
+const READ: usize = 4096;
+/// Frames that are written at a time.
+const SLICES: usize = 64;
+
+/// One socket's bytes.
+pub struct Connection {
+    stream: TokioIo<Upgraded>,
+    decoder: Decoder,
+    /// What is about to be written.
+    pub outgoing: Outgoing,
+}
+
+/// What happened on a socket.
+#[derive(Debug)]
+pub enum Happened {
+    /// The client sent something.
+    Received(Incoming),
+    /// The client does not speak the protocol.
+    Broken(Violation),
+    /// All that was to be written is written.
+    Flushed,
+    /// The connection is gone.
+    Gone,
+}
+
+impl Connection {
+    /// Takes messages of at most `limit` bytes.
+    pub fn new(stream: Upgraded, limit: usize) -> Connection {
+        Connection {
+            stream: TokioIo::new(stream),
+            decoder: Decoder::new(limit),
+            outgoing: Outgoing::default(),
+        }
+    }
+
+    /// Takes messages of at most so many bytes from now on.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.decoder.set_limit(limit);
+    }
+
+    /// The next thing that happens. Reads only if `reading`; writes whatever there is to write.
+    pub async fn happens(&mut self, reading: bool) -> Happened {
+        std::future::poll_fn(|context| self.poll(context, reading)).await
+    }
+
+    /// Sends a frame and waits until it and all before it are written; false when the connection is gone.
+    pub async fn send(&mut self, frame: Bytes) -> bool {
+        self.outgoing.push(frame);
+        matches!(self.happens(false).await, Happened::Flushed)
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>, reading: bool) -> Poll<Happened> {
+        if !self.outgoing.is_empty() {
+            match self.poll_write(context) {
+                Poll::Ready(true) => return Poll::Ready(Happened::Flushed),
+                Poll::Ready(false) => return Poll::Ready(Happened::Gone),
+                Poll::Pending => {}
+            }
+        }
+        if reading { self.poll_read(context) } else { Poll::Pending }
+    }
+
+    /// Ready when everything is written, or never will be.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<bool> {
+        while !self.outgoing.is_empty() {
+            let stream = Pin::new(&mut self.stream);
+            let written = match self.outgoing.only() {
+                Some(frame) => stream.poll_write(context, frame),
+                None => {
+                    let mut slices = [IoSlice::new(&[]); SLICES];
+                    let count = self.outgoing.slices(&mut slices);
+                    stream.poll_write_vectored(context, &slices[..count])
+                }
+            };
+            match ready!(written) {
+                Ok(0) | Err(_) => return Poll::Ready(false),
+                Ok(written) => self.outgoing.advance(written),
+            }
+        }
+        Poll::Ready(true)
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Happened> {
+        loop {
+            match self.decoder.next() {
+                Ok(Some(incoming)) => return Poll::Ready(Happened::Received(incoming)),
+                Ok(None) => {}
+                Err(violation) => return Poll::Ready(Happened::Broken(violation)),
+            }
+            // On the stack, so that ten thousand sockets that wait share a few of them.
+            let mut bytes = [MaybeUninit::uninit(); READ];
+            let mut buffer = ReadBuf::uninit(&mut bytes);
+            match ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer)) {
+                Ok(()) if buffer.filled().is_empty() => return Poll::Ready(Happened::Gone),
+                Ok(()) => self.decoder.feed(buffer.filled()),
+                Err(_) => return Poll::Ready(Happened::Gone),
+            }
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! WebSocket frames (RFC 6455), as a server reads and writes them. What is in a message is the business of
+//! others.
+//!
+//! Written here and not taken from a library for two reasons. A server's frames are not masked, so one frame
+//! can be made once and be handed to any number of sockets. And a message that is too large is passed over
+//! instead of ending the connection, as the contract of every door wants it.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use serde::Serialize;
+
+/// The most that a frame's head takes when a server writes it.
+const HEAD: usize = 10;
+/// Bytes that most frames have.
+const USUAL: usize = 256;
+/// The most that a control frame may carry.
+const CONTROL: usize = 125;
+/// Of a message that is too large, this many times the limit is passed over; more is an attack.
+const PATIENCE: u64 = 64;
+
+const CONTINUATION: u8 = 0;
+const TEXT: u8 = 1;
+const BINARY: u8 = 2;
+const CLOSE: u8 = 8;
+const PING: u8 = 9;
+const PONG: u8 = 10;
+
+/// What a client sent.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// A whole message, text or binary.
+    Message(Vec<u8>),
+    /// A message that was too large, and is gone.
+    TooLarge,
+    /// It wants to know whether we are there.
+    Ping(Bytes),
+    /// It is there.
+    Pong,
+    /// It wants to end.
+    Close,
+}
+
+/// Why a connection cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Violation {
+    /// The code to close with.
+    pub code: u16,
+    /// What was wrong.
+    pub reason: &'static str,
+}
+
+/// Takes bytes in pieces of any size and gives out messages. Holds at most one message of the allowed size.
+#[derive(Debug)]
+pub struct Decoder {
+    limit: usize,
+    /// Read, not looked at yet.
+    bytes: BytesMut,
+    frame: Option<Frame>,
+    /// The message that is being put together.
+    message: Vec<u8>,
+    /// Whether a message has begun, of which more frames are to come.
+    begun: bool,
+    /// Whether the message is too large, so that nothing of it is kept.
+    passing_over: bool,
+    control: Vec<u8>,
+}
+
+/// A frame whose content is still to come, in part.
+#[derive(Debug)]
+struct Frame {
+    opcode: u8,
+    last: bool,
+    remaining: u64,
+    mask: [u8; 4],
+    at: usize,
+}
+
+impl Decoder {
+    /// Takes messages of at most `limit` bytes.
+    pub fn new(limit: usize) -> Decoder {
+        Decoder {
+            limit,
+            bytes: BytesMut::new(),
+            frame: None,
+            message: Vec::new(),
+            begun: false,
+            passing_over: false,
+            control: Vec::new(),
+        }
+    }
+
+    /// Takes messages of at most so many bytes from the next one on.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Takes what was read.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next thing that is whole; none when more bytes are needed.
+    pub fn next(&mut self) -> Result<Option<Incoming>, Violation> {
+        loop {
+            if self.frame.is_none() {
+                let Some(frame) = self.head()? else {
+                    self.rest();
+                    return Ok(None);
+                };
+                self.begin(&frame)?;
+                self.frame = Some(frame);
+            }
+            let Some(frame) = &mut self.frame else { continue };
+            let ready = self.bytes.len().min(usize::try_from(frame.remaining).unwrap_or(usize::MAX));
+            let content = self.bytes.split_to(ready);
+            let into = if frame.opcode >= CLOSE { &mut self.control } else { &mut self.message };
+            if frame.opcode >= CLOSE || !self.passing_over {
+                let unmask = |(index, byte): (usize, &u8)| byte ^ frame.mask[(frame.at + index) % 4];
+                into.extend(content.iter().enumerate().map(unmask));
+            }
+            frame.at = (frame.at + ready) % 4;
+            frame.remaining -= ready as u64;
+            if frame.remaining > 0 {
+                self.rest();
+                return Ok(None);
+            }
+            let (opcode, last) = (frame.opcode, frame.last);
+            self.frame = None;
+            if let Some(incoming) = self.end(opcode, last) {
+                return Ok(Some(incoming));
+            }
+        }
+    }
+
+    /// Reads the head of a frame, if all of it is there.
+    fn head(&mut self) -> Result<Option<Frame>, Violation> {
+        let [first, second, ..] = self.bytes[..] else { return Ok(None) };
+        if first & 0x70 != 0 {
+            return Err(broken("a frame uses an extension that was not agreed on"));
+        }
+        if second & 0x80 == 0 {
+            return Err(broken("a client must mask its frames"));
+        }
+        let (extra, short) = match second & 0x7f {
+            126 => (2, 0),
+            127 => (8, 0),
+            short => (0, u64::from(short)),
+        };
+        if self.bytes.len() < 2 + extra + 4 {
+            return Ok(None);
+        }
+        let digits = &self.bytes[2..2 + extra];
+        let long = digits.iter().fold(0_u64, |length, byte| (length << 8) | u64::from(*byte));
+        let remaining = if extra == 0 { short } else { long };
+        if remaining >> 63 != 0 {
+            return Err(broken("a frame's length has its highest bit set"));
+        }
+        let mut mask = [0; 4];
+        mask.copy_from_slice(&self.bytes[2 + extra..2 + extra + 4]);
+        _ = self.bytes.split_to(2 + extra + 4);
+        Ok(Some(Frame { opcode: first & 0x0f, last: first & 0x80 != 0, remaining, mask, at: 0 }))
+    }
+
+    /// Checks that a frame may come now, and whether there is room for it.
+    fn begin(&mut self, frame: &Frame) -> Result<(), Violation> {
+        match frame.opcode {
+            CONTINUATION if !self.begun => return Err(broken("a message continues that never began")),
+            TEXT | BINARY if self.begun => return Err(broken("a message begins before the last one ended")),
+            CONTINUATION | TEXT | BINARY => {
+                self.begun = true;
+                self.passing_over |= self.message.len() as u64 + frame.remaining > self.limit as u64;
+                if frame.remaining > self.limit as u64 * PATIENCE {
+                    return Err(Violation { code: 1009, reason: "the message is far too large" });
+                }
+                if self.passing_over {
+                    self.message = Vec::new();
+                }
+            }
+            CLOSE | PING | PONG => {
+                if !frame.last || frame.remaining > CONTROL as u64 {
+                    return Err(broken("a control frame is too long or in pieces"));
+                }
+                self.control.clear();
+            }
+            _ => return Err(broken("a frame is of an unknown kind")),
+        }
+        Ok(())
+    }
+
+    /// What a frame comes to, now that it is whole.
+    fn end(&mut self, opcode: u8, last: bool) -> Option<Incoming> {
+        match opcode {
+            CLOSE => Some(Incoming::Close),
+            PING => Some(Incoming::Ping(std::mem::take(&mut self.control).into())),
+            PONG => Some(Incoming::Pong),
+            _ if !last => None,
+            _ => {
+                self.begun = false;
+                let message = std::mem::take(&mut self.message);
+                let too_large = std::mem::take(&mut self.passing_over);
+                Some(if too_large { Incoming::TooLarge } else { Incoming::Message(message) })
+            }
+        }
+    }
+
+    /// Gives memory back while nothing is there to be read.
+    fn rest(&mut self) {
+        if self.bytes.is_empty() {
+            self.bytes = BytesMut::new();
+        }
+    }
+}
+
+fn broken(reason: &'static str) -> Violation {
+    Violation { code: 1002, reason }
+}
+
+/// A value as one text frame, ready to be sent to any number of sockets.
+pub fn text<T: Serialize>(value: &T) -> Bytes {
+    let mut bytes = Vec::with_capacity(USUAL);
+    bytes.resize(HEAD, 0);
+    serde_json::to_writer(&mut bytes, value).expect("our frames are plain data");
+    let length = bytes.len() - HEAD;
+    let mut head = [0; HEAD];
+    let mut room = &mut head[..];
+    put_head(&mut room, TEXT, length);
+    let start = room.len();
+    bytes[start..HEAD].copy_from_slice(&head[..HEAD - start]);
+    let mut frame = Bytes::from(bytes);
+    frame.advance(start);
+    frame
+}
+
+/// Asks whether a client is there.
+pub fn ping() -> Bytes {
+    Bytes::from_static(&[0x80 | PING, 0])
+}
+
+/// Answers a ping.
+pub fn pong(content: &[u8]) -> Bytes {
+    control(PONG, content)
+}
+
+/// Ends a connection.
+pub fn close(code: u16, reason: &str) -> Bytes {
+    let mut content = code.to_be_bytes().to_vec();
+    content.extend_from_slice(&reason.as_bytes()[..reason.len().min(CONTROL - 2)]);
+    control(CLOSE, &content)
+}
+
+fn control(opcode: u8, content: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(2 + content.len());
+    put_head(&mut frame, opcode, content.len());
+    frame.extend_from_slice(content);
+    frame.freeze()
+}
+
+fn put_head(frame: &mut impl BufMut, opcode: u8, length: usize) {
+    frame.put_u8(0x80 | opcode);
+    match (u8::try_from(length), u16::try_from(length)) {
+        (Ok(short @ 0..=125), _) => frame.put_u8(short),
+        (_, Ok(medium)) => {
+            frame.put_u8(126);
+            frame.put_u16(medium);
+        }
+        (_, Err(_)) => {
+            frame.put_u8(127);
+            frame.put_u64(length as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::{Decoder, Incoming, text};
+
+    fn masked(first: u8, content: &[u8]) -> Vec<u8> {
+        let mask = [7, 77, 177, 255];
+        let mut frame = vec![first];
+        match content.len() {
+            short @ 0..=125 => frame.push(0x80 | u8::try_from(short).unwrap()),
+            long => {
+                frame.push(0x80 | 126);
+                frame.extend(u16::try_from(long).unwrap().to_be_bytes());
+            }
+        }
+        frame.extend(mask);
+        frame.extend(content.iter().enumerate().map(|(index, byte)| byte ^ mask[index % 4]));
+        frame
+    }
+
+    fn decode(limit: usize, pieces: &[&[u8]]) -> Result<Vec<Incoming>, u16> {
+        let mut decoder = Decoder::new(limit);
+        let mut seen = Vec::new();
+        for piece in pieces {
+            decoder.feed(piece);
+            while let Some(incoming) = decoder.next().map_err(|violation| violation.code)? {
+                seen.push(incoming);
+            }
+        }
+        Ok(seen)
+    }
+
+    #[test]
+    fn messages_are_found_wherever_the_bytes_are_cut() {
+        let mut bytes = masked(0x01, "hä".as_bytes());
+        bytes.extend(masked(0x89, b"are you there"));
+        bytes.extend(masked(0x80, b"llo"));
+        bytes.extend(masked(0x82, &[b'x'; 300]));
+        bytes.extend(masked(0x8a, b""));
+        bytes.extend(masked(0x88, b""));
+        let expected = vec![
+            Incoming::Ping(Bytes::from_static(b"are you there")),
+            Incoming::Message("hällo".as_bytes().to_vec()),
+            Incoming::Message(vec![b'x'; 300]),
+            Incoming::Pong,
+            Incoming::Close,
+        ];
+        for cut in 0..bytes.len() {
+            assert_eq!(decode(1000, &[&bytes[..cut], &bytes[cut..]]).as_ref(), Ok(&expected), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_is_passed_over_whole() {
+        let mut bytes = masked(0x01, &[b'a'; 8]);
+        bytes.extend(masked(0x00, &[b'b'; 8]));
+        bytes.extend(masked(0x80, &[b'c'; 8]));
+        bytes.extend(masked(0x81, b"small"));
+        let expected = vec![Incoming::TooLarge, Incoming::Message(b"small".to_vec())];
+        assert_eq!(decode(10, &[&bytes]), Ok(expected));
+        assert_eq!(
+            decode(24, &[&bytes]).unwrap()[0],
+            Incoming::Message([[b'a'; 8], [b'b'; 8], [b'c'; 8]].concat())
+        );
+    }
+
+    #[test]
+    fn what_breaks_the_protocol_ends_the_connection() {
+        let long_ping = masked(0x89, &[b'x'; 126]);
+        let huge = [&[0x81, 0xff][..], &(1_u64 << 40).to_be_bytes(), &[0; 4]].concat();
+        let impossible = [&[0x81, 0xff][..], &u64::MAX.to_be_bytes(), &[0; 4]].concat();
+        let twice = [masked(0x01, b"a"), masked(0x81, b"b")].concat();
+        for (bytes, code) in [
+            (&[0x81, 0x01, b'x'][..], 1002),
+            (&masked(0xc1, b"x")[..], 1002),
+            (&masked(0x83, b"x")[..], 1002),
+            (&masked(0x09, b"x")[..], 1002),
+            (&masked(0x80, b"x")[..], 1002),
+            (&long_ping[..], 1002),
+            (&twice[..], 1002),
+            (&impossible[..], 1002),
+            (&huge[..], 1009),
+        ] {
+            assert_eq!(decode(1000, &[bytes]), Err(code), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_frame_says_its_length_in_the_shortest_way() {
+        for (length, head) in [
+            (125, vec![0x81, 125]),
+            (126, vec![0x81, 126, 0, 126]),
+            (65_535, vec![0x81, 126, 255, 255]),
+            (65_536, vec![0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]),
+        ] {
+            let value = "x".repeat(length - 2);
+            let frame = text(&value);
+            assert_eq!(frame[..head.len()], head);
+            assert_eq!(frame.len(), head.len() + length);
+            assert_eq!(frame[head.len()..], *format!("\"{value}\"").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Artifacts: what turns made and keep beside the log, such as the whole of a long output.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use ostler_door_kit::{DoorContext, DoorError};
+use ostler_types::{SessionId, TurnId};
+
+use super::attachments::Files;
+use super::download::download;
+use super::extract::Ids;
+
+pub(super) async fn list(
+    State(context): State<DoorContext>,
+    Ids((id, turn)): Ids<(SessionId, TurnId)>,
+) -> Result<Json<Files>, DoorError> {
+    Ok(Json(context.engine.artifacts(id, turn).await?.into()))
+}
+
+pub(super) async fn show(
+    State(context): State<DoorContext>,
+    Ids((id, turn, name)): Ids<(SessionId, TurnId, String)>,
+) -> Result<Response, DoorError> {
+    Ok(download(context.engine.get_artifact(id, turn, &name).await?))
+}

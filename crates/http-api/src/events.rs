@@ -1,0 +1,283 @@
+//! Event streams: one session's, or everybody's. A chunk holds all that is ready, so a burst costs
+//! one write; between two chunks nothing is held but the subscription's bounded queue.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use ostler_door_kit::{DoorContext, DoorError, Framing, Pass};
+use ostler_engine::{EngineError, FeedItem, FeedSubscription, Item, Subscription};
+use ostler_eventlog::FeedPosition;
+use ostler_types::SessionId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::extract::{Ids, Params};
+
+/// How often a silent stream shows that it is alive. As data, since page code cannot see comments.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How often a stream asks whether its client may still be there.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
+/// Bytes that are put into one chunk.
+const CHUNK: usize = 64 * 1024;
+
+/// Where to start, and what to show.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionParams {
+    /// Go on after this seq.
+    after: Option<u64>,
+    /// Whether to stay for what is to come; true when absent.
+    follow: Option<bool>,
+    /// Only events of these names, separated by commas.
+    types: Option<String>,
+}
+
+/// Where to start, and what to show.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AllParams {
+    /// Go on after this cursor; `start` is the very beginning. Without it, only what is to come.
+    after: Option<String>,
+    /// Only events of these names, separated by commas.
+    types: Option<String>,
+}
+
+pub(super) async fn session(
+    State(context): State<DoorContext>,
+    Ids(id): Ids<SessionId>,
+    Params(params): Params<SessionParams>,
+    Extension(pass): Extension<Pass>,
+    headers: HeaderMap,
+) -> Result<Response, DoorError> {
+    let after = last_event_id(&headers)?.or(params.after).unwrap_or(0);
+    let subscription = context.engine.subscribe(id, after).await?;
+    let follow = params.follow.unwrap_or(true);
+    let source = Source::Session { id, subscription: Box::new(subscription), follow };
+    Ok(respond(&context, source, pass, params.types.as_deref(), &headers))
+}
+
+pub(super) async fn all(
+    State(context): State<DoorContext>,
+    Params(params): Params<AllParams>,
+    Extension(pass): Extension<Pass>,
+    headers: HeaderMap,
+) -> Result<Response, DoorError> {
+    let after = match (last_event_id(&headers)?, params.after.as_deref()) {
+        (Some(position), _) => Some(FeedPosition(position)),
+        (None, Some("start")) => Some(FeedPosition(0)),
+        (None, Some(cursor)) => Some(FeedPosition(number(cursor)?)),
+        (None, None) => None,
+    };
+    let subscription = context.engine.subscribe_all(after)?;
+    Ok(respond(&context, Source::All(Box::new(subscription)), pass, params.types.as_deref(), &headers))
+}
+
+/// A stream in the making.
+struct Events {
+    source: Source,
+    framing: Framing,
+    types: Option<HashSet<String>>,
+    stopping: watch::Receiver<bool>,
+    /// What the client was let in with, and when that was last looked at.
+    pass: Pass,
+    checked: Instant,
+    /// When the client last got something.
+    sent: Instant,
+    /// The first chunk goes out at once, so that the client knows that it is connected.
+    greeted: bool,
+    done: bool,
+}
+
+enum Source {
+    Session { id: SessionId, subscription: Box<Subscription>, follow: bool },
+    All(Box<FeedSubscription>),
+}
+
+/// Something to put into a chunk.
+struct Frame {
+    id: Option<u64>,
+    name: String,
+    data: Bytes,
+}
+
+fn respond(
+    context: &DoorContext,
+    source: Source,
+    pass: Pass,
+    types: Option<&str>,
+    headers: &HeaderMap,
+) -> Response {
+    let framing = Framing::wanted(headers);
+    let types = types.map(|types| types.split(',').map(|name| name.trim().to_owned()).collect());
+    let stopping = context.engine.stopping();
+    let now = Instant::now();
+    let events = Events {
+        source,
+        framing,
+        types,
+        stopping,
+        pass,
+        checked: now,
+        sent: now,
+        greeted: false,
+        done: false,
+    };
+    let chunks = stream::unfold(events, |mut events| async move {
+        let chunk = events.chunk().await?;
+        Some((Ok::<Bytes, Infallible>(chunk), events))
+    });
+    let mut response = Response::new(Body::from_stream(chunks));
+    let kind = header::HeaderValue::from_static(framing.content_type());
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response.headers_mut().insert("x-accel-buffering", header::HeaderValue::from_static("no"));
+    response
+}
+
+impl Events {
+    /// All that is ready, or the next thing that comes; `None` when the stream is over.
+    async fn chunk(&mut self) -> Option<Bytes> {
+        let mut chunk = BytesMut::new();
+        self.check_pass();
+        while !self.done && chunk.len() < CHUNK {
+            match self.source.ready().await {
+                Ok(Some(frame)) => self.put(&mut chunk, &frame),
+                Ok(None) if self.source.is_over() => self.done = true,
+                Ok(None) if !chunk.is_empty() => break,
+                Ok(None) if !self.greeted => self.put(&mut chunk, &self.source.heartbeat()),
+                Ok(None) => self.wait(&mut chunk).await,
+                Err(error) => self.fail(&mut chunk, error),
+            }
+            self.greeted |= !chunk.is_empty();
+        }
+        self.sent = Instant::now();
+        (!chunk.is_empty()).then(|| chunk.freeze())
+    }
+
+    /// Ends the stream of a client whose token was replaced.
+    fn check_pass(&mut self) {
+        if self.checked.elapsed() >= CHECK_EVERY {
+            self.checked = Instant::now();
+            self.done |= !self.pass.holds();
+        }
+    }
+
+    /// Waits for something to happen; too long a silence is broken by a heartbeat.
+    async fn wait(&mut self, chunk: &mut BytesMut) {
+        let frame = tokio::select! {
+            frame = self.source.next() => frame,
+            () = tokio::time::sleep_until(self.sent + HEARTBEAT) => Ok(Some(self.source.heartbeat())),
+            // A session's own stream ends with its actor, so that it shows how the turn ended.
+            _ = self.stopping.wait_for(|stopping| *stopping), if self.source.is_all() => Ok(None),
+        };
+        match frame {
+            Ok(Some(frame)) => self.put(chunk, &frame),
+            Ok(None) => self.done = true,
+            Err(error) => self.fail(chunk, error),
+        }
+    }
+
+    fn put(&self, chunk: &mut BytesMut, frame: &Frame) {
+        let wanted = self.types.as_ref().is_none_or(|types| types.contains(&frame.name));
+        if wanted || matches!(frame.name.as_str(), "heartbeat" | "error") {
+            self.framing.put(chunk, frame.id, &frame.name, &frame.data);
+        }
+    }
+
+    /// Says why the stream ends, in the stream.
+    fn fail(&mut self, chunk: &mut BytesMut, error: EngineError) {
+        let body = DoorError::from(error).body;
+        let data = json!({"type": "error", "data": body}).to_string().into();
+        self.put(chunk, &Frame { id: None, name: "error".to_owned(), data });
+        self.done = true;
+    }
+}
+
+impl Source {
+    async fn next(&mut self) -> Result<Option<Frame>, EngineError> {
+        match self {
+            Source::Session { subscription, .. } => Ok(subscription.next().await?.map(from_item)),
+            Source::All(subscription) => subscription.next().await.map(|item| Some(from_feed(item))),
+        }
+    }
+
+    async fn ready(&mut self) -> Result<Option<Frame>, EngineError> {
+        match self {
+            Source::Session { subscription, .. } => Ok(subscription.ready().await?.map(from_item)),
+            Source::All(subscription) => Ok(subscription.ready().await?.map(from_feed)),
+        }
+    }
+
+    /// Whether the client asked for history only, and has it.
+    fn is_over(&self) -> bool {
+        match self {
+            Source::Session { subscription, follow, .. } => !follow && subscription.is_live(),
+            Source::All(_) => false,
+        }
+    }
+
+    fn is_all(&self) -> bool {
+        match self {
+            Source::Session { .. } => false,
+            Source::All(_) => true,
+        }
+    }
+
+    fn heartbeat(&self) -> Frame {
+        let data = match self {
+            Source::Session { id, subscription, .. } => {
+                json!({"type": "heartbeat", "session_id": id, "data": {"last_seq": subscription.seen()}})
+            }
+            Source::All(subscription) => {
+                json!({"type": "heartbeat", "data": {"cursor": subscription.position().0.to_string()}})
+            }
+        };
+        Frame { id: None, name: "heartbeat".to_owned(), data: data.to_string().into() }
+    }
+}
+
+fn from_item(item: Item) -> Frame {
+    match item {
+        Item::Record(line) => {
+            Frame { id: Some(line.seq), name: line.event_type().to_owned(), data: line.bytes }
+        }
+        Item::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },
+    }
+}
+
+fn from_feed(item: FeedItem) -> Frame {
+    match item {
+        FeedItem::Record(record) => {
+            let name = record.line.event_type().to_owned();
+            Frame { id: Some(record.next.0), name, data: record.line.bytes }
+        }
+        FeedItem::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },
+    }
+}
+
+/// The cursor of a browser that reconnects. It is newer than the one in the address.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, DoorError> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let text = value.to_str().map_err(|_| bad_cursor())?;
+    if text.is_empty() { Ok(None) } else { number(text).map(Some) }
+}
+
+fn number(text: &str) -> Result<u64, DoorError> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or_else(bad_cursor)
+}
+
+fn bad_cursor() -> DoorError {
+    DoorError::bad_request("bad_cursor", "the cursor is not one that this daemon gave out")
+        .hint("start again without a cursor")
+}

@@ -1,0 +1,115 @@
+//! The http door: the native API, with events over SSE and NDJSON, and the page. `docs/http.md` describes it for
+//! the people who write clients; the OpenAPI document is made from the same table as the routes.
+
+mod agents;
+mod api;
+mod approvals;
+mod artifacts;
+mod attachments;
+mod branch;
+mod built_page;
+mod changes;
+mod choices;
+mod context;
+mod create;
+mod directories;
+mod download;
+mod events;
+mod export;
+mod extract;
+mod files;
+mod import;
+mod login;
+mod messages;
+mod multipart;
+mod openapi;
+mod page;
+mod policy;
+mod projects;
+mod scratch;
+mod sessions;
+mod settings;
+mod trust;
+mod undo;
+mod usage;
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use ostler_door_kit::{Admission, DoorContext, Logins, Routes};
+use tokio::sync::Semaphore;
+
+use api::{HEALTH, LOGIN};
+pub use built_page::file as built_page;
+use export::Exports;
+use files::FileLists;
+pub use page::PageFiles;
+use scratch::Scratch;
+pub use settings::{Configured, ConfiguredProvider};
+
+/// The http door. Cheap to clone.
+#[derive(Clone)]
+pub struct HttpDoor {
+    context: DoorContext,
+    /// The page and who is logged in there, if there is one.
+    page: Option<PageFiles>,
+    logins: Option<Arc<Logins>>,
+    exports: Exports,
+    /// Lets in one import at a time.
+    imports: Arc<Semaphore>,
+    scratch: Scratch,
+    file_lists: FileLists,
+    configured: Option<Arc<Configured>>,
+}
+
+/// Most routes need no more than any door does.
+impl FromRef<HttpDoor> for DoorContext {
+    fn from_ref(door: &HttpDoor) -> DoorContext {
+        door.context.clone()
+    }
+}
+
+impl HttpDoor {
+    /// A door to the engine of this context.
+    pub fn new(context: DoorContext) -> HttpDoor {
+        let scratch = Scratch::new(context.engine.data_dir());
+        HttpDoor {
+            context,
+            page: None,
+            logins: None,
+            exports: Exports::new(),
+            imports: Arc::new(Semaphore::new(1)),
+            scratch,
+            file_lists: FileLists::new(),
+            configured: None,
+        }
+    }
+
+    /// The same door, which serves a page and logs browsers in.
+    #[must_use]
+    pub fn with_page(self, page: PageFiles, logins: Arc<Logins>) -> HttpDoor {
+        HttpDoor { page: Some(page), logins: Some(logins), ..self }
+    }
+
+    /// The same door, which tells how the daemon is set up.
+    #[must_use]
+    pub fn with_configured(self, configured: Configured) -> HttpDoor {
+        HttpDoor { configured: Some(Arc::new(configured)), ..self }
+    }
+
+    /// All routes of this door.
+    pub fn routes(&self) -> Routes {
+        let routes = Routes::new(api::api().into_router(self.clone()))
+            .admit(HEALTH, Admission::Public)
+            .admit(LOGIN, Admission::Public);
+        match self.page {
+            Some(files) => routes.with_open_files(Arc::new(move |request| page::answer(files, request))),
+            None => routes,
+        }
+    }
+}
+
+/// The OpenAPI document.
+pub fn openapi() -> serde_json::Value {
+    api::api().into_document()
+}

@@ -1,0 +1,69 @@
+//! Trust of workspaces: whether what lies in one may start processes and change what is asked.
+
+use std::path::PathBuf;
+
+use axum::Json;
+use axum::extract::State;
+use ostler_door_kit::{Brought, DoorContext, DoorError, existing_directory};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::extract::{Body, Params};
+
+/// Which workspace.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TrustParams {
+    /// An existing directory, as an absolute path.
+    workspace_path: String,
+}
+
+/// Whether to trust it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TrustBody {
+    /// An existing directory, as an absolute path.
+    workspace_path: String,
+    /// Whether what lies in it may start processes and change what is asked.
+    trusted: bool,
+}
+
+/// Whether a workspace is trusted.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Trusted {
+    workspace_path: String,
+    trusted: bool,
+    /// What its own files say, which counts only while it is trusted.
+    brings: Brought,
+}
+
+pub(super) async fn show(
+    State(context): State<DoorContext>,
+    Params(params): Params<TrustParams>,
+) -> Result<Json<Trusted>, DoorError> {
+    let workspace_path = existing_directory("workspace_path", &params.workspace_path).await?;
+    let trusted = context.engine.is_trusted(&workspace_path);
+    Ok(Json(stands(&context, workspace_path, trusted).await))
+}
+
+pub(super) async fn set(
+    State(context): State<DoorContext>,
+    Body(body): Body<TrustBody>,
+) -> Result<Json<Trusted>, DoorError> {
+    let workspace_path = existing_directory("workspace_path", &body.workspace_path).await?;
+    let (servers, trusted) = (&context.settings.servers, body.trusted);
+    // What counts with trust is settled before it is given, and ended after it is taken.
+    if trusted {
+        servers.trust(PathBuf::from(&workspace_path), true).await?;
+    }
+    context.engine.trust(workspace_path.clone(), trusted).await?;
+    if !trusted {
+        servers.trust(PathBuf::from(&workspace_path), false).await?;
+    }
+    Ok(Json(stands(&context, workspace_path, trusted).await))
+}
+
+async fn stands(context: &DoorContext, workspace_path: String, trusted: bool) -> Trusted {
+    let brings = context.settings.servers.brought(PathBuf::from(&workspace_path), trusted).await;
+    Trusted { workspace_path, trusted, brings }
+}
