@@ -12,7 +12,7 @@ use ostler_types::{
     Usage,
 };
 
-use crate::record::{TEXT_BYTES, head_and_tail};
+use crate::tool_result::{TEXT_BYTES, head_and_tail};
 
 /// A session that was taken over.
 #[derive(Debug, Clone, PartialEq)]

@@ -30,6 +30,9 @@ pub struct AgentProgram {
     /// A setting and the choice of it by which it asks a person before it acts. Chosen in new sessions where it
     /// offers that; what a session says itself counts more.
     pub asking: Option<(String, String)>,
+    /// Whether it announces a call as in progress before it asks for permission to make it, against the protocol.
+    /// Such an announcement is not recorded as the start of the call.
+    pub announces_before_asking: bool,
     /// What to do where the program is missing.
     pub install: Option<String>,
     /// What to do where it is not logged in.
@@ -51,6 +54,7 @@ impl AgentProgram {
             pass_env: Vec::new(),
             mcp_servers: Vec::new(),
             asking: None,
+            announces_before_asking: false,
             install: None,
             login: None,
         }

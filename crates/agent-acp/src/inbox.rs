@@ -77,10 +77,6 @@ impl Inbox {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue().is_empty()
-    }
-
     /// Takes nothing any more, and forgets what is in it.
     pub(crate) fn close(&self) {
         self.0.is_closed.store(true, Ordering::Release);

@@ -1,36 +1,38 @@
 //! Someone else's agent in a child process, as an [`Agent`].
 //!
-//! One process per agent and workspace serves all sessions there: `process` starts and stops it for
-//! the supervisor. `connection` carries lines, in bounded queues. A turn
-//! (`turn`) opens the session in the agent (`open`), sends the prompt (`prompt`) and records what comes back:
-//! `draft` is the message that is being written, `calls` the calls that are open, `question` what a person is
-//! asked, `serve` what the agent has us do (`files`, `terminals`), `stop` how it ends. That the work is
-//! captured, checked and reviewed is left to `turn-care`. Beside turns an agent can be asked what it has (`known`), and a session that was begun elsewhere can
-//! be taken over with what was said in it (`adopt`).
+//! One process per agent and workspace serves all sessions there: `process` starts and stops it for the supervisor, and
+//! `connection` carries lines, in bounded queues. A turn (`turn`) opens the session in the agent (`open`) and sends
+//! prompts (`prompt`). `prompt_loop` waits for what comes, passes it to the `recorder`, and carries out the recorder's
+//! actions: reports, questions to people (`permission`), and what the agent requests of the daemon (`client_requests`,
+//! `effect`, `files`, `terminals`). The recorder alone decides what is recorded and in which order, and it is pure.
+//! `stop` ends it all. That the work is captured, checked and reviewed is left to `turn-care`. Beside turns an agent can
+//! be asked what it has (`known`), and a session that was begun elsewhere can be taken over with what was said in it
+//! (`adopt`).
 //!
 //! What the agent does in its own process is not ours to allow: it is recorded as the agent tells it. What it
 //! asks for is put to a person, and what it has us do goes by the session's policy.
 
 mod adopt;
-mod calls;
+mod client_requests;
 mod config;
 mod connection;
-mod draft;
+mod effect;
 mod failure;
 mod files;
 mod inbox;
 mod known;
 mod link;
 mod open;
+mod permission;
 mod presets;
 mod process;
 mod prompt;
-mod question;
-mod record;
-mod serve;
+mod prompt_loop;
+mod recorder;
 mod status;
 mod stop;
 mod terminals;
+mod tool_result;
 mod turn;
 
 use std::collections::BTreeMap;

@@ -22,6 +22,8 @@ pub struct Preset {
     pub pass_env: &'static [&'static str],
     /// A setting and its choice by which it asks a person, where it would not by itself.
     pub asking: Option<(&'static str, &'static str)>,
+    /// Whether it announces calls as in progress before it asks for permission to make them.
+    pub announces_before_asking: bool,
     /// Where it keeps its login and its state, which it has to write.
     pub state: &'static [StatePlace],
     /// Variables that name a file that it reads.
@@ -107,6 +109,7 @@ const PRESETS: [Preset; 6] = [
             "CLAUDE_CONFIG_DIR",
         ],
         asking: None,
+        announces_before_asking: false,
         state: &[
             StatePlace::moved_by("CLAUDE_CONFIG_DIR", ".claude"),
             StatePlace {
@@ -127,6 +130,8 @@ const PRESETS: [Preset; 6] = [
         pass_env: &["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME"],
         // One of the two adapters begins in a mode in which a model decides.
         asking: Some(("mode", "workspace-write")),
+        // The adapter that is maintained with the protocol does.
+        announces_before_asking: true,
         state: &[StatePlace::moved_by("CODEX_HOME", ".codex")],
         reads: &["NODE_EXTRA_CA_CERTS"],
     },
@@ -145,6 +150,7 @@ const PRESETS: [Preset; 6] = [
             "GEMINI_CLI_HOME",
         ],
         asking: None,
+        announces_before_asking: false,
         state: &[StatePlace::below("GEMINI_CLI_HOME", "", ".gemini")],
         reads: &["NODE_EXTRA_CA_CERTS"],
     },
@@ -156,6 +162,7 @@ const PRESETS: [Preset; 6] = [
         login: "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL for the daemon, or run `qwen` once and log in",
         pass_env: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"],
         asking: None,
+        announces_before_asking: false,
         state: &[StatePlace::directory(".qwen")],
         reads: &["NODE_EXTRA_CA_CERTS"],
     },
@@ -167,6 +174,7 @@ const PRESETS: [Preset; 6] = [
         login: "run `opencode auth login` once in a terminal, or set the key of its provider for the daemon",
         pass_env: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_CONFIG"],
         asking: None,
+        announces_before_asking: true,
         state: &[
             StatePlace::below("XDG_CONFIG_HOME", ".config", "opencode"),
             StatePlace::below("XDG_DATA_HOME", ".local/share", "opencode"),
@@ -190,6 +198,7 @@ const PRESETS: [Preset; 6] = [
             "GOOGLE_API_KEY",
         ],
         asking: None,
+        announces_before_asking: false,
         state: &[
             StatePlace::below("XDG_CONFIG_HOME", ".config", "goose"),
             StatePlace::below("XDG_DATA_HOME", ".local/share", "goose"),
@@ -226,6 +235,7 @@ impl Preset {
         made.pass_env = self.pass_env.iter().map(|name| (*name).to_owned()).collect();
         made = made.with_network();
         made.asking = self.asking.map(|(name, choice)| (name.to_owned(), choice.to_owned()));
+        made.announces_before_asking = self.announces_before_asking;
         made.install = Some(format!("install it: {}", self.install));
         made.login = Some(self.login.to_owned());
         made

@@ -2,7 +2,9 @@
 
 use ostler_types::{ApprovalEvent, CallEvent, Event, OptionKind, Policy, ToolKind, Verdict};
 
-use crate::fixture::{check, until, within, world, world_with};
+use crate::fixture::{
+    World, agent_of, check, directory, host, program, settings, until, within, world, world_with,
+};
 
 #[tokio::test]
 async fn a_question_waits_for_a_person_and_the_agent_hears_its_own_option() {
@@ -48,6 +50,15 @@ async fn two_questions_at_once_are_both_answered() {
 }
 
 #[tokio::test]
+async fn two_questions_about_calls_in_progress_are_both_answered() {
+    let world = announcing_world().answering(Verdict::Approve);
+    world.ask("open:a open:b asks:a,b say:both").await.unwrap();
+    assert_eq!(world.notes("answer").len(), 2);
+    assert!(world.results().iter().all(|result| result.ok));
+    assert_eq!(world.answers(), ["both"]);
+}
+
+#[tokio::test]
 async fn a_question_of_a_call_within_a_call_does_not_wait_for_the_outer_one() {
     let world = world_with(Policy::default(), &[]).answering(Verdict::Approve);
     world.ask("open:outer ask:inner done:outer say:end").await.unwrap();
@@ -57,10 +68,19 @@ async fn a_question_of_a_call_within_a_call_does_not_wait_for_the_outer_one() {
     assert!(world.result("inner").ok);
 }
 
+/// A world whose agent announces calls as in progress and asks about them afterwards.
+fn announcing_world() -> World {
+    let directory = directory();
+    let mut program = program(&directory, &[]);
+    program.announces_before_asking = true;
+    let (host, agent) = (host(&directory, Policy::default()), agent_of(program, settings()));
+    World { host, agent, directory }
+}
+
 #[tokio::test]
-async fn a_call_that_is_said_to_be_at_work_before_its_question_is_one_call() {
+async fn a_call_that_is_announced_in_progress_before_its_question_is_one_call() {
     for (verdict, ok) in [(Verdict::Approve, true), (Verdict::Deny, false)] {
-        let world = world_with(Policy::default(), &[]).answering(verdict);
+        let world = announcing_world().answering(verdict);
         world.ask("open:q ask:q say:end").await.unwrap();
         assert_eq!(world.result("q").ok, ok);
         let events = world.host.events();
@@ -73,12 +93,14 @@ async fn a_call_that_is_said_to_be_at_work_before_its_question_is_one_call() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_at_work_is_said_to_be_so_although_nobody_asks() {
-    let world = world(&[]);
-    let running = world.begin("open:q wait");
-    within(world.host.recorded("tool_call_started", 1)).await;
-    world.host.cancel();
-    assert_eq!(running.await.unwrap().unwrap_err().reason, "turn_over");
+async fn a_call_in_progress_is_recorded_as_started_although_nobody_asks() {
+    let (plain, announcing) = (world(&[]), announcing_world());
+    for (world, prompt) in [(plain, "open:q wait"), (announcing, "open:q work:q wait")] {
+        let running = world.begin(prompt);
+        within(world.host.recorded("tool_call_started", 1)).await;
+        world.host.cancel();
+        assert_eq!(running.await.unwrap().unwrap_err().reason, "turn_over");
+    }
 }
 
 #[tokio::test]
@@ -116,7 +138,7 @@ async fn an_agent_that_stops_while_it_asks_fails_its_turn() {
     assert_eq!(world.host.state().pending_approvals().count(), 0);
 }
 
-impl crate::fixture::World {
+impl World {
     fn answering(mut self, verdict: Verdict) -> Self {
         let reason = (verdict == Verdict::Deny).then(|| "not today".to_owned());
         self.host = self.host.answering(move |_| Some((verdict, reason.clone())));

@@ -1,0 +1,259 @@
+//! The agent's requests to the daemon: permissions, files of the workspace, and commands in the sandbox. Each effect
+//! goes by the session's policy, and by the policy alone: that the agent says it is harmless counts for nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent_client_protocol::v1::schema::{
+    CLIENT_METHOD_NAMES, CreateTerminalRequest, Error, ReadTextFileRequest, RequestId, TerminalExitStatus,
+    TerminalOutputResponse, WriteTextFileRequest,
+};
+use futures_util::{FutureExt, StreamExt};
+use ostler_agent::Failed;
+use ostler_tools::{ToolContext, ToolOutcome};
+use ostler_types::{Delta, DeltaKind, ToolCall, ToolCallId};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::effect::Effect;
+use crate::files;
+use crate::prompt_loop::PromptLoop;
+use crate::recorder::action::{EffectPolicy, Input};
+use crate::terminals::{Exit, Shown, command_line};
+
+/// How many requests of an agent may be open at once.
+const MAX_REQUESTS: usize = 256;
+
+/// Work for the agent that is finished, or has got as far as a response.
+pub(crate) struct FinishedWork {
+    /// The call of the daemon's own that has ended, and how.
+    ended: Option<(ToolCallId, ToolOutcome)>,
+    response: Option<(RequestId, Result<Value, Error>)>,
+}
+
+impl PromptLoop<'_> {
+    /// Takes a request of the agent.
+    pub(crate) async fn take_request(
+        &mut self,
+        id: RequestId,
+        method: &str,
+        params: Value,
+    ) -> Result<(), Failed> {
+        let names = &CLIENT_METHOD_NAMES;
+        if self.open_requests.len() >= MAX_REQUESTS {
+            let error = Error::internal_error().data(Value::from("too many requests are open"));
+            self.lease.handle.connection.respond(&id, Err(error)).await;
+            return Ok(());
+        }
+        self.open_requests.push((id.clone(), method.to_owned()));
+        if method == names.session_request_permission {
+            return self.take_permission_request(id, params).await;
+        }
+        if !self.agent.settings.serves {
+            self.respond(&id, Err(Error::method_not_found())).await;
+            return Ok(());
+        }
+        let effect = if method == names.fs_read_text_file {
+            parsed(params).map(|ReadTextFileRequest { path, line, limit, .. }| Effect::Read {
+                path: path.to_string_lossy().into_owned(),
+                line,
+                limit,
+            })
+        } else if method == names.fs_write_text_file {
+            parsed(params).map(|WriteTextFileRequest { path, content, .. }| Effect::Write {
+                path: path.to_string_lossy().into_owned(),
+                content,
+            })
+        } else if method == names.terminal_create {
+            parsed(params).and_then(|request| self.run_effect(&request))
+        } else {
+            self.take_terminal_request(&id, method, &params).await;
+            return Ok(());
+        };
+        match effect {
+            Ok(effect) => self.request_effect(id, effect).await,
+            Err(error) => {
+                self.respond(&id, Err(error)).await;
+                Ok(())
+            }
+        }
+    }
+
+    fn run_effect(&self, request: &CreateTerminalRequest) -> Result<Effect, Error> {
+        let workspace = Path::new(&self.context.session.workspace_path);
+        let line =
+            command_line(request, workspace).map_err(|why| Error::invalid_params().data(Value::from(why)))?;
+        Ok(Effect::Run { line, limit: request.output_byte_limit })
+    }
+
+    /// Looks up what the policy says of an effect, and has the recorder decide.
+    async fn request_effect(&mut self, request: RequestId, effect: Effect) -> Result<(), Failed> {
+        let (name, input, kind) = effect.tool_call();
+        let Some(tool) = self.agent.tools.get(name) else {
+            self.respond(&request, Err(Error::method_not_found())).await;
+            return Ok(());
+        };
+        let is_risky = tool.warning(&input).is_some();
+        let call = ToolCall { id: ToolCallId(String::new()), name: name.to_owned(), input };
+        let workspace = Path::new(&self.context.session.workspace_path);
+        let proof = tool.read_proof(&call.input, workspace).await;
+        let asks = self.context.session.policy.approval.asks(&call, kind, self.context.trusted, &proof);
+        self.record(Input::Effect { request, effect, policy: EffectPolicy { asks, is_risky } }).await
+    }
+
+    /// Begins to carry out an effect, and shows its output with the call. Where the call is the daemon's own, it ends
+    /// with the effect.
+    pub(crate) fn carry_out_effect(
+        &mut self,
+        request: RequestId,
+        effect: Effect,
+        call: Option<ToolCallId>,
+        is_own: bool,
+    ) {
+        let context = self.tool_context(call.clone());
+        let own = call.filter(|_| is_own);
+        let tools = Arc::clone(&self.agent.tools);
+        let work = match effect {
+            Effect::Read { path, line, limit } => async move {
+                let read = files::read(&tools, context, &path, line, limit).await;
+                let outcome = match &read {
+                    Ok(text) => {
+                        ToolOutcome::done(format!("Read {} bytes of {path}.", text.len()), Value::Null)
+                    }
+                    Err(why) => ToolOutcome::failed(why.clone()),
+                };
+                let response = read.map(|content| json!({"content": content})).map_err(refused);
+                FinishedWork { ended: own.map(|own| (own, outcome)), response: Some((request, response)) }
+            }
+            .boxed(),
+            Effect::Write { path, content } => async move {
+                let outcome = match tools.get("write_file") {
+                    Some(tool) => tool.run(json!({"path": path, "content": content}), context).await,
+                    None => ToolOutcome::failed("files cannot be written here"),
+                };
+                let response = if outcome.ok { Ok(json!({})) } else { Err(refused(outcome.text.clone())) };
+                FinishedWork { ended: own.map(|own| (own, outcome)), response: Some((request, response)) }
+            }
+            .boxed(),
+            Effect::Run { line, limit } => match self.terminals.start(tools, context, line, limit) {
+                Err(why) => {
+                    let ended = own.map(|own| (own, ToolOutcome::failed("it was not started")));
+                    let response = Some((request, Err(refused(why))));
+                    async move { FinishedWork { ended, response } }.boxed()
+                }
+                Ok((id, exit)) => {
+                    // The agent gets the terminal's name at once, and the call ends with the command.
+                    let response = Some((request, Ok(json!({"terminalId": id}))));
+                    self.work.push(async move { FinishedWork { ended: None, response } }.boxed());
+                    async move {
+                        let outcome = exit.outcome().await;
+                        FinishedWork { ended: own.map(|own| (own, outcome)), response: None }
+                    }
+                    .boxed()
+                }
+            },
+        };
+        self.work.push(work);
+    }
+
+    /// Records the end of a call of the daemon's own, and responds to the agent.
+    pub(crate) async fn take_finished_work(&mut self, finished: FinishedWork) -> Result<(), Failed> {
+        let FinishedWork { ended, response } = finished;
+        if let Some((call, outcome)) = ended {
+            self.record(Input::OwnCallEnded { call, outcome }).await?;
+        }
+        if let Some((request, response)) = response {
+            self.respond(&request, response).await;
+        }
+        Ok(())
+    }
+
+    /// Ends the work that is still being done when the agent has stopped.
+    pub(crate) async fn end_work(&mut self) -> Result<(), Failed> {
+        self.terminals.end_all();
+        while let Some(finished) = self.work.next().await {
+            self.take_finished_work(finished).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a request about a terminal.
+    async fn take_terminal_request(&mut self, id: &RequestId, method: &str, params: &Value) {
+        let names = &CLIENT_METHOD_NAMES;
+        let terminal = params.get("terminalId").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let known = [
+            names.terminal_output,
+            names.terminal_wait_for_exit,
+            names.terminal_kill,
+            names.terminal_release,
+        ];
+        if !known.contains(&method) {
+            return self.respond(id, Err(Error::method_not_found())).await;
+        }
+        let Some((shown, exit)) = self.terminals.get(&terminal) else {
+            let error = Error::resource_not_found(Some(terminal));
+            return self.respond(id, Err(error)).await;
+        };
+        if method == names.terminal_wait_for_exit {
+            let request = id.clone();
+            let waiting = async move {
+                let status = serde_json::to_value(status(&exit.wait().await)).unwrap_or_default();
+                FinishedWork { ended: None, response: Some((request, Ok(status))) }
+            };
+            return self.work.push(waiting.boxed());
+        }
+        let answer = if method == names.terminal_output {
+            output(&shown, exit.now().as_ref())
+        } else {
+            self.terminals.end(&terminal, method == names.terminal_release);
+            json!({})
+        };
+        self.respond(id, Ok(answer)).await;
+    }
+
+    /// Responds to a request of the agent, once.
+    pub(crate) async fn respond(&mut self, id: &RequestId, response: Result<Value, Error>) {
+        if let Some(at) = self.open_requests.iter().position(|(open, _)| open == id) {
+            self.open_requests.swap_remove(at);
+            self.lease.handle.connection.respond(id, response).await;
+        }
+    }
+
+    /// Where our tools run, and where their output is shown.
+    fn tool_context(&self, call: Option<ToolCallId>) -> ToolContext {
+        let context = self.context.clone();
+        let offset = std::sync::atomic::AtomicU64::new(0);
+        let shown = move |stream: &'static str, text: &str| {
+            let Some(tool_call_id) = call.clone() else { return };
+            // Both streams go to one terminal, in the order in which they come.
+            let _ = stream;
+            let offset = offset.fetch_add(text.len() as u64, std::sync::atomic::Ordering::Relaxed);
+            let kind = DeltaKind::ToolOutput { tool_call_id, stream: "stdout".to_owned() };
+            context.delta(Delta { kind, offset, text: text.to_owned() });
+        };
+        let workspace = PathBuf::from(&self.context.session.workspace_path);
+        let mut made = ToolContext::new(workspace, self.context.session.id, Arc::new(shown));
+        // Where nothing confines, a person was asked whatever the policy says, and has said yes.
+        made.unconfined = true;
+        made
+    }
+}
+
+fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
+    serde_json::from_value(params)
+        .map_err(|error| Error::invalid_params().data(Value::from(error.to_string())))
+}
+
+fn refused(why: String) -> Error {
+    Error::new(-32603, why)
+}
+
+fn status(exit: &Exit) -> TerminalExitStatus {
+    TerminalExitStatus::new().exit_code(exit.code).signal(exit.signal.clone())
+}
+
+fn output(shown: &Shown, exit: Option<&Exit>) -> Value {
+    let (text, is_cut) = shown.text();
+    let answer = TerminalOutputResponse::new(text, is_cut).exit_status(exit.map(status));
+    serde_json::to_value(answer).unwrap_or_default()
+}

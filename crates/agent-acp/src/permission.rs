@@ -1,0 +1,71 @@
+//! Questions to people: the agent's requests for permission, and calls that the daemon makes for the agent.
+
+use std::path::Path;
+
+use agent_client_protocol::v1::schema::{Error, RequestId, RequestPermissionRequest};
+use futures_util::FutureExt;
+use ostler_acp::from_options;
+use ostler_agent::{Failed, ReportError};
+use ostler_types::{Accepted, ProposedCall, ReadProof, Report, ToolCall, ToolCallId, ToolKind};
+use serde_json::Value;
+
+use crate::prompt_loop::PromptLoop;
+use crate::recorder::action::{Asker, Input};
+
+/// A question that was answered, or cannot be any more.
+pub(crate) struct Answered {
+    call: ToolCallId,
+    answer: Result<Accepted, ReportError>,
+}
+
+impl PromptLoop<'_> {
+    /// Takes the agent's question whether it may make a call.
+    pub(crate) async fn take_permission_request(
+        &mut self,
+        request: RequestId,
+        params: Value,
+    ) -> Result<(), Failed> {
+        match serde_json::from_value(params) {
+            Ok(RequestPermissionRequest { tool_call, options, .. }) => {
+                let (call, options) = (Box::new(tool_call), from_options(&options));
+                self.record(Input::Permission { request, call, options }).await
+            }
+            Err(error) => {
+                let error = Error::invalid_params().data(Value::String(error.to_string()));
+                self.respond(&request, Err(error)).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins to ask a person about a call. The question is put when the loop next waits, before it takes anything
+    /// else.
+    pub(crate) async fn ask(&mut self, tool_call: ToolCall, kind: ToolKind, asker: Asker) {
+        let (context, call) = (self.context.clone(), tool_call.id.clone());
+        let (summary, risk, proof, options) = match asker {
+            Asker::Agent { summary, options } => (summary, None, ReadProof::Missing, options),
+            Asker::Daemon => {
+                let tool = self.agent.tools.get(&tool_call.name);
+                let summary = tool.map(|tool| tool.summary(&tool_call.input)).unwrap_or_default();
+                let summary = format!("{summary}\nThe agent {} wants this done.", self.agent.program.name);
+                let risk = tool.and_then(|tool| tool.warning(&tool_call.input));
+                let workspace = Path::new(&context.session.workspace_path);
+                let proof = match tool {
+                    Some(tool) => tool.read_proof(&tool_call.input, workspace).await,
+                    None => ReadProof::Missing,
+                };
+                (summary, risk, proof, Vec::new())
+            }
+        };
+        let trusted = context.trusted;
+        let proposed = ProposedCall { tool_call, kind, summary, risk, trusted, proof, options };
+        let asking =
+            async move { Answered { call, answer: context.report(Report::CallProposed(proposed)).await } };
+        self.questions.push(asking.boxed());
+    }
+
+    /// Takes the answer to a question.
+    pub(crate) async fn take_answer(&mut self, Answered { call, answer }: Answered) -> Result<(), Failed> {
+        self.record(Input::Answer { call, accepted: answer? }).await
+    }
+}

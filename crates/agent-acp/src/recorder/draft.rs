@@ -1,0 +1,116 @@
+//! The message that the agent is writing: pieces of text and reasoning as they come, and calls in their places.
+
+use ostler_agent::Failed;
+use ostler_types::{Delta, DeltaKind, Limits, MessageId, Part, ToolCallId};
+
+use crate::failure::failed;
+
+/// A message that is not recorded yet.
+#[derive(Default)]
+pub(crate) struct Draft {
+    id: Option<MessageId>,
+    /// The agent's own name of the message, where it has one.
+    pub(crate) agent_name: Option<String>,
+    places: Vec<Place>,
+    bytes: usize,
+}
+
+enum Place {
+    Part(Part),
+    Call(ToolCallId),
+}
+
+/// What a piece of text belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextKind {
+    Answer,
+    Reasoning,
+}
+
+impl Draft {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Whether the message has room for so many more bytes of text.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.is_empty() || self.bytes + bytes <= Limits::MESSAGE_BYTES / 2
+    }
+
+    /// The failure of a turn whose message grows while a question keeps it from being recorded.
+    pub(crate) fn too_long(&self) -> Option<Failed> {
+        let message = "the agent said too much while a question of its was open, and was stopped".to_owned();
+        let is_too_long = self.bytes > 4 * Limits::MESSAGE_BYTES;
+        is_too_long.then(|| failed("answer_too_long", message, Some("retry the turn".to_owned())))
+    }
+
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &ToolCallId> {
+        self.places.iter().filter_map(|place| match place {
+            Place::Call(id) => Some(id),
+            Place::Part(_) => None,
+        })
+    }
+
+    /// Adds text, and returns the delta that shows it.
+    pub(crate) fn add_text(
+        &mut self,
+        kind: TextKind,
+        text: String,
+        new_id: impl FnOnce() -> MessageId,
+    ) -> Delta {
+        let message_id = *self.id.get_or_insert_with(new_id);
+        let continues = matches!(
+            (self.places.last(), kind),
+            (Some(Place::Part(Part::Text { .. })), TextKind::Answer)
+                | (Some(Place::Part(Part::Reasoning { .. })), TextKind::Reasoning)
+        );
+        if !continues {
+            self.places.push(Place::Part(match kind {
+                TextKind::Answer => Part::text(""),
+                TextKind::Reasoning => Part::Reasoning { text: String::new(), opaque: None },
+            }));
+        }
+        let part = u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX);
+        let mut offset = 0;
+        if let Some(Place::Part(Part::Text { text: said } | Part::Reasoning { text: said, .. })) =
+            self.places.last_mut()
+        {
+            offset = said.len() as u64;
+            said.push_str(&text);
+        }
+        self.bytes += text.len();
+        let kind = match kind {
+            TextKind::Answer => DeltaKind::Text { message_id, part },
+            TextKind::Reasoning => DeltaKind::Reasoning { message_id, part },
+        };
+        Delta { kind, offset, text }
+    }
+
+    /// Adds a part that is no text.
+    pub(crate) fn add_part(&mut self, part: Part) {
+        self.places.push(Place::Part(part));
+    }
+
+    pub(crate) fn add_call(&mut self, id: ToolCallId) {
+        self.places.push(Place::Call(id));
+    }
+
+    /// Ends the message: its id, its parts, and the calls among them.
+    pub(crate) fn finish(
+        self,
+        new_id: impl FnOnce() -> MessageId,
+        mut call_part: impl FnMut(&ToolCallId) -> Part,
+    ) -> (MessageId, Vec<Part>, Vec<ToolCallId>) {
+        let mut calls = Vec::new();
+        let parts = self.places.into_iter().map(|place| match place {
+            Place::Part(part) => part,
+            Place::Call(id) => {
+                let part = call_part(&id);
+                calls.push(id);
+                part
+            }
+        });
+        let parts = parts.collect();
+        (self.id.unwrap_or_else(new_id), parts, calls)
+    }
+}
