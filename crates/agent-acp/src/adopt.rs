@@ -35,11 +35,11 @@ impl Adopted {
     ) -> Adopted {
         let model = model_of(agent, &state);
         let (said, is_cut) = replay.finish();
-        let mut told = Teller::new(agent, workspace, clock, model);
-        told.record(None, Event::Agent(AgentEvent::Updated { agent: state.clone() }));
+        let mut history = HistoryWriter::new(agent, workspace, clock, model);
+        history.record(None, Event::Agent(AgentEvent::Updated { agent: state.clone() }));
         let is_silent = said.is_empty();
-        said.into_iter().for_each(|said| told.tell(said));
-        told.end_turn();
+        said.into_iter().for_each(|said| history.write(said));
+        history.end_turn();
         if is_silent || is_cut {
             let note = if is_silent {
                 "This session was begun elsewhere. Its agent knows what was said there, and does not tell it."
@@ -47,9 +47,9 @@ impl Adopted {
                 "This session was begun elsewhere. What was said there at the end is too long to be kept here; its \
                  agent knows it."
             };
-            told.say(Role::System, vec![Part::text(note)]);
+            history.add_message(Role::System, vec![Part::text(note)]);
         }
-        Adopted { state, records: told.records, files: told.files }
+        Adopted { state, records: history.records, files: history.files }
     }
 }
 
@@ -61,7 +61,7 @@ fn model_of(agent: &str, state: &AgentState) -> String {
 }
 
 /// Puts what was said into the order of the log.
-struct Teller<'a> {
+struct HistoryWriter<'a> {
     agent: &'a str,
     workspace: &'a Path,
     clock: &'a dyn Clock,
@@ -76,9 +76,9 @@ struct Teller<'a> {
     used: HashSet<ToolCallId>,
 }
 
-impl<'a> Teller<'a> {
-    fn new(agent: &'a str, workspace: &'a Path, clock: &'a dyn Clock, model: String) -> Teller<'a> {
-        Teller {
+impl<'a> HistoryWriter<'a> {
+    fn new(agent: &'a str, workspace: &'a Path, clock: &'a dyn Clock, model: String) -> HistoryWriter<'a> {
+        HistoryWriter {
             agent,
             workspace,
             clock,
@@ -93,12 +93,12 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn tell(&mut self, said: Said) {
+    fn write(&mut self, said: Said) {
         match said {
             Said::User(pieces) => {
                 self.end_turn();
                 let parts: Vec<Part> = pieces.into_iter().flat_map(|piece| self.parts_of(piece)).collect();
-                let id = self.say(Role::User, parts);
+                let id = self.add_message(Role::User, parts);
                 self.begin_turn(vec![id]);
             }
             Said::Answer(piece) => {
@@ -246,7 +246,7 @@ impl<'a> Teller<'a> {
         reference
     }
 
-    fn say(&mut self, role: Role, parts: Vec<Part>) -> MessageId {
+    fn add_message(&mut self, role: Role, parts: Vec<Part>) -> MessageId {
         let message = self.message(role, parts);
         let id = message.id;
         self.record(None, Event::Message(MessageEvent::Added { message, idempotency_key: None }));

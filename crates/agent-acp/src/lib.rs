@@ -6,7 +6,7 @@
 //! actions: reports, questions to people (`permission`), and what the agent requests of the daemon (`client_requests`,
 //! `effect`, `files`, `terminals`). The recorder alone decides what is recorded and in which order, and it is pure.
 //! `stop` ends it all. That the work is captured, checked and reviewed is left to `turn-care`. Beside turns an agent can
-//! be asked what it has (`known`), and a session that was begun elsewhere can be taken over with what was said in it
+//! be asked what it has (`outside_turns`), and a session that was begun elsewhere can be taken over with what was said in it
 //! (`adopt`).
 //!
 //! What the agent does in its own process is not ours to allow: it is recorded as the agent tells it. What it
@@ -20,15 +20,15 @@ mod effect;
 mod failure;
 mod files;
 mod inbox;
-mod known;
-mod link;
 mod open;
+mod outside_turns;
 mod permission;
 mod presets;
 mod process;
 mod prompt;
 mod prompt_loop;
 mod recorder;
+mod running_agent;
 mod status;
 mod stop;
 mod terminals;
@@ -133,11 +133,11 @@ impl AcpAgent {
         settings: &BTreeMap<String, String>,
     ) -> Result<AgentState, Failed> {
         let lease = self.lease(workspace).await?;
-        let opening = Opening { program: &self.program, link: &lease.handle, workspace, raw: None };
+        let opening = Opening { program: &self.program, running: &lease.handle, workspace, raw: None };
         let mut opened = opening.begin(Memory::Nothing).await?;
         opening.choose(&mut opened, settings).await?;
-        lease.handle.put(session, opened.live.clone());
-        Ok(opened.live.state)
+        lease.handle.keep_session(session, opened.agent_session.clone());
+        Ok(opened.agent_session.state)
     }
 
     /// Takes over a session that was begun elsewhere, under this id, with what the agent tells of what was said.
@@ -149,24 +149,24 @@ impl AcpAgent {
         clock: &dyn Clock,
     ) -> Result<Adopted, Failed> {
         let lease = self.lease(workspace).await?;
-        let opening = Opening { program: &self.program, link: &lease.handle, workspace, raw: None };
+        let opening = Opening { program: &self.program, running: &lease.handle, workspace, raw: None };
         let mut replay = Replay::default();
         let opened = opening.adopt(known, &mut replay).await?;
-        lease.handle.put(session, opened.live.clone());
-        Ok(Adopted::new(&self.program.name, workspace, opened.live.state, replay, clock))
+        lease.handle.keep_session(session, opened.agent_session.clone());
+        Ok(Adopted::new(&self.program.name, workspace, opened.agent_session.state, replay, clock))
     }
 
     /// The sessions of a workspace that the agent itself knows of, the newest first as it lists them. Empty
     /// where it keeps no list.
     pub async fn sessions(&self, workspace: &Path) -> Result<Vec<AgentSession>, Failed> {
         let lease = self.lease(workspace).await?;
-        known::list(&self.program.name, &lease.handle, workspace).await
+        outside_turns::list(&self.program.name, &lease.handle, workspace).await
     }
 
     /// Has the agent log in by one of its methods, which may open a browser and take as long as a person does.
     pub async fn login(&self, workspace: &Path, method: &str) -> Result<(), Failed> {
         let lease = self.lease(workspace).await?;
-        known::login(&self.program.name, &lease.handle, method).await
+        outside_turns::login(&self.program.name, &lease.handle, method).await
     }
 
     /// Ends all its processes, and waits until they are gone. To be called when the daemon stops.

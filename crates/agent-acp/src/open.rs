@@ -19,14 +19,14 @@ use crate::config::AgentProgram;
 use crate::connection::{NoAnswer, Route, nobody_there};
 use crate::failure::{LOGIN_REQUIRED, failed, login_required, no_answer, wants_login, words};
 use crate::inbox::{Inbox, Item};
-use crate::link::{Link, Live};
+use crate::running_agent::{OpenSession, RunningAgent};
 
 /// How long an agent may take to refuse a request that it does not know.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 
 /// A session that is open in its agent.
 pub(crate) struct Opened {
-    pub(crate) live: Live,
+    pub(crate) agent_session: OpenSession,
     pub(crate) route: Route,
     pub(crate) memory: Memory,
 }
@@ -45,15 +45,17 @@ pub(crate) enum Memory {
 /// Opens the session of a turn, and has it set as the session wants it.
 pub(crate) async fn open(
     program: &AgentProgram,
-    link: &Link,
+    running: &RunningAgent,
     context: &TurnContext,
 ) -> Result<Opened, Failed> {
     let session = &context.session;
     let workspace = Path::new(&session.workspace_path);
-    let opening = Opening { program, link, workspace, raw: context.raw() };
+    let opening = Opening { program, running, workspace, raw: context.raw() };
     let known = session.agent_session_id.as_deref();
-    let mut opened = match link.take(session.id, known) {
-        Some(live) => Opened { route: opening.route(&live.id), live, memory: Memory::Whole },
+    let mut opened = match running.take_session(session.id, known) {
+        Some(agent_session) => {
+            Opened { route: opening.route(&agent_session.id), agent_session, memory: Memory::Whole }
+        }
         None => match opening.open(known, has_begun(context)).await {
             Ok(opened) => opened,
             Err(error) => return Err(opening.tell(context, error).await),
@@ -65,7 +67,7 @@ pub(crate) async fn open(
     }
     if opened.memory != Memory::Whole {
         // By what the agent calls it the session is found again, whatever comes of the turn.
-        context.report(Report::AgentUpdated(Box::new(opened.live.state.clone()))).await?;
+        context.report(Report::AgentUpdated(Box::new(opened.agent_session.state.clone()))).await?;
     }
     opening.choose(&mut opened, &session.agent_settings).await?;
     Ok(opened)
@@ -79,7 +81,7 @@ fn has_begun(context: &TurnContext) -> bool {
 /// Opens sessions of one workspace in an agent.
 pub(crate) struct Opening<'a> {
     pub(crate) program: &'a AgentProgram,
-    pub(crate) link: &'a Link,
+    pub(crate) running: &'a RunningAgent,
     pub(crate) workspace: &'a Path,
     pub(crate) raw: Option<RawSink>,
 }
@@ -88,7 +90,7 @@ impl Opening<'_> {
     /// Opens the session that the agent calls so, or a new one where it has lost it or never had it.
     async fn open(&self, known: Option<&str>, has_begun: bool) -> Result<Opened, Failed> {
         let Some(known) = known else { return self.begin(Memory::Nothing).await };
-        match self.take_up(known, None).await {
+        match self.load_or_resume(known, None).await {
             Ok(opened) => Ok(opened),
             Err(NoAnswer::Refused(error)) if wants_login(&error) => Err(self.login_required()),
             // Many agents do not keep a session in which nothing was said.
@@ -100,7 +102,7 @@ impl Opening<'_> {
 
     /// Takes up a session that was begun elsewhere, and hears what was said in it where the agent tells.
     pub(crate) async fn adopt(&self, known: &str, replay: &mut Replay) -> Result<Opened, Failed> {
-        match self.take_up(known, Some(replay)).await {
+        match self.load_or_resume(known, Some(replay)).await {
             Ok(opened) => Ok(opened),
             Err(NoAnswer::Refused(error)) if wants_login(&error) => Err(self.login_required()),
             Err(error) => Err(self.failed("take up the session", error).await),
@@ -108,15 +110,15 @@ impl Opening<'_> {
     }
 
     /// Takes up a session that the agent kept.
-    async fn take_up(&self, known: &str, mut replay: Option<&mut Replay>) -> Result<Opened, NoAnswer> {
-        let abilities = &self.link.can.agent_capabilities;
+    async fn load_or_resume(&self, known: &str, mut replay: Option<&mut Replay>) -> Result<Opened, NoAnswer> {
+        let abilities = &self.running.initialized.agent_capabilities;
         let (loads, resumes) = (abilities.load_session, abilities.session_capabilities.resume.is_some());
         if !loads && !resumes {
             let why = Value::String("it does not keep sessions".to_owned());
             return Err(NoAnswer::Refused(Error::method_not_found().data(why)));
         }
         let mut opened = Opened {
-            live: self.live(known, Offered::default()),
+            agent_session: self.new_session(known, Offered::default()),
             route: self.route(known),
             memory: Memory::Whole,
         };
@@ -137,18 +139,18 @@ impl Opening<'_> {
         }
         // Agents may answer with nothing at all.
         let answer: LoadSessionResponse = serde_json::from_value(answer?).unwrap_or_default();
-        self.let_it_finish(&mut opened, replay).await;
+        self.await_replay_end(&mut opened, replay).await;
         if answer.modes.is_some() || answer.config_options.is_some() {
-            opened.live.offered = Offered::new(answer.modes, answer.config_options);
+            opened.agent_session.offered = Offered::new(answer.modes, answer.config_options);
         }
-        opened.live.state.settings = opened.live.offered.settings();
-        self.have_it_ask(&mut opened).await;
+        opened.agent_session.state.settings = opened.agent_session.offered.settings();
+        self.choose_to_ask(&mut opened).await;
         Ok(opened)
     }
 
     /// Some agents go on with their replay after they have said that it is over. One more question, which no
     /// agent knows, is answered after that; whether it is known does not matter.
-    async fn let_it_finish(&self, opened: &mut Opened, replay: Option<&mut Replay>) {
+    async fn await_replay_end(&self, opened: &mut Opened, replay: Option<&mut Replay>) {
         let nothing = serde_json::json!({});
         if timeout(SETTLE_TIME, self.ask(opened, "_ostler/settled", &nothing, replay)).await.is_err() {
             tracing::debug!(agent = self.program.name, "the agent does not answer what it does not know");
@@ -159,7 +161,7 @@ impl Opening<'_> {
     pub(crate) async fn begin(&self, memory: Memory) -> Result<Opened, Failed> {
         let request = NewSessionRequest::new(self.workspace).mcp_servers(self.servers());
         let method = AGENT_METHOD_NAMES.session_new;
-        let answer = match self.link.connection.request(method, &request, self.link.patience).await {
+        let answer = match self.running.connection.request(method, &request, self.running.patience).await {
             Ok(answer) => answer,
             Err(NoAnswer::Refused(error)) if wants_login(&error) => return Err(self.login_required()),
             Err(error) => return Err(self.failed("begin a session", error).await),
@@ -174,18 +176,18 @@ impl Opening<'_> {
                 format!("the agent {} named its session in a way that cannot be kept", self.program.name);
             return Err(failed("agent_error", message, None));
         }
-        let live = self.live(&id, Offered::new(answer.modes, answer.config_options));
+        let agent_session = self.new_session(&id, Offered::new(answer.modes, answer.config_options));
         let route = self.route(&id);
-        let mut opened = Opened { live, route, memory };
-        self.have_it_ask(&mut opened).await;
+        let mut opened = Opened { agent_session, route, memory };
+        self.choose_to_ask(&mut opened).await;
         Ok(opened)
     }
 
     /// Has the agent ask a person before it acts, where it offers that and would not by itself.
-    async fn have_it_ask(&self, opened: &mut Opened) {
+    async fn choose_to_ask(&self, opened: &mut Opened) {
         let Some((name, choice)) = &self.program.asking else { return };
         let is_it = |setting: &&ostler_types::AgentSetting| setting.id == *name;
-        let offered = opened.live.state.settings.iter().find(is_it);
+        let offered = opened.agent_session.state.settings.iter().find(is_it);
         if !offered.is_some_and(|setting| setting.choices.iter().any(|offered| offered.id == *choice)) {
             return;
         }
@@ -208,11 +210,12 @@ impl Opening<'_> {
     ) -> Result<(), Failed> {
         for (name, choice) in wanted {
             let current = |setting: &&ostler_types::AgentSetting| setting.id == *name;
-            let offered = opened.live.state.settings.iter().find(current);
+            let offered = opened.agent_session.state.settings.iter().find(current);
             if offered.is_some_and(|setting| setting.current.as_deref() == Some(choice)) {
                 continue;
             }
-            let Some(request) = opened.live.offered.request(&opened.live.id, name, choice) else {
+            let Some(request) = opened.agent_session.offered.request(&opened.agent_session.id, name, choice)
+            else {
                 tracing::warn!(agent = self.program.name, setting = name, "the agent has no such setting");
                 continue;
             };
@@ -225,21 +228,21 @@ impl Opening<'_> {
                 }
             };
             match (request, answered) {
-                (SettingRequest::Mode(_), Ok(_)) => opened.live.offered.set_mode(choice),
+                (SettingRequest::Mode(_), Ok(_)) => opened.agent_session.offered.set_mode(choice),
                 (SettingRequest::Option(_), Ok(answer)) => {
                     if let Ok(answer) = serde_json::from_value::<SetSessionConfigOptionResponse>(answer) {
-                        opened.live.offered.set_options(answer.config_options);
+                        opened.agent_session.offered.set_options(answer.config_options);
                     }
                 }
                 (_, Err(error)) => {
                     let what = format!("set {} to {}", plain(name, 100), plain(choice, 100));
                     let mut failed = self.failed(&what, error).await;
-                    let choices = offered_choices(&opened.live.state, name);
+                    let choices = offered_choices(&opened.agent_session.state, name);
                     failed.error.hint = Some(format!("choose another one for the session: {choices}"));
                     return Err(failed);
                 }
             }
-            opened.live.state.settings = opened.live.offered.settings();
+            opened.agent_session.state.settings = opened.agent_session.offered.settings();
         }
         Ok(())
     }
@@ -248,12 +251,12 @@ impl Opening<'_> {
     /// before the answer is a replay.
     async fn ask(
         &self,
-        Opened { live, route, .. }: &mut Opened,
+        Opened { agent_session, route, .. }: &mut Opened,
         method: &str,
         params: &impl Serialize,
         mut replay: Option<&mut Replay>,
     ) -> Result<Value, NoAnswer> {
-        let ticket = self.link.connection.request_to(&route.inbox, method, params).await?;
+        let ticket = self.running.connection.request_to(&route.inbox, method, params).await?;
         let answered = async {
             loop {
                 match route.inbox.pop().await {
@@ -261,10 +264,10 @@ impl Opening<'_> {
                         if let Some(replay) = &mut replay {
                             replay.hear(&update);
                         }
-                        _ = hear(&mut live.state, &mut live.offered, &update);
+                        _ = hear(&mut agent_session.state, &mut agent_session.offered, &update);
                     }
                     Item::Request { id, method, .. } => {
-                        self.link.connection.respond(&id, nobody_there(&method)).await;
+                        self.running.connection.respond(&id, nobody_there(&method)).await;
                     }
                     Item::Answer { ticket: answered, outcome } if answered == ticket => {
                         return outcome.map_err(NoAnswer::Refused);
@@ -274,27 +277,29 @@ impl Opening<'_> {
                 }
             }
         };
-        timeout(self.link.patience, answered).await.unwrap_or(Err(NoAnswer::TooLate(self.link.patience)))
+        timeout(self.running.patience, answered)
+            .await
+            .unwrap_or(Err(NoAnswer::TooLate(self.running.patience)))
     }
 
     /// Has what comes for a session delivered.
     fn route(&self, id: &str) -> Route {
-        self.link.connection.route(id, &Inbox::new(self.raw.clone()))
+        self.running.connection.route(id, &Inbox::new(self.raw.clone()))
     }
 
-    fn live(&self, id: &str, offered: Offered) -> Live {
+    fn new_session(&self, id: &str, offered: Offered) -> OpenSession {
         let settings = offered.settings();
         let state = AgentState { agent_session_id: Some(id.to_owned()), settings, ..AgentState::default() };
-        Live { id: id.to_owned(), state, offered }
+        OpenSession { id: id.to_owned(), state, offered }
     }
 
     fn servers(&self) -> Vec<McpServer> {
-        let abilities = &self.link.can.agent_capabilities.mcp_capabilities;
+        let abilities = &self.running.initialized.agent_capabilities.mcp_capabilities;
         self.program.mcp_servers.iter().filter_map(|server| to_mcp_server(server, abilities)).collect()
     }
 
     fn login_required(&self) -> Failed {
-        login_required(self.program, &from_login_methods(&self.link.can.auth_methods))
+        login_required(self.program, &from_login_methods(&self.running.initialized.auth_methods))
     }
 
     /// Says in the session how to log in, where that is what is missing.
@@ -302,7 +307,7 @@ impl Opening<'_> {
         if error.reason != LOGIN_REQUIRED {
             return error;
         }
-        let login = from_login_methods(&self.link.can.auth_methods);
+        let login = from_login_methods(&self.running.initialized.auth_methods);
         let agent_session_id = context.session.agent_session_id.clone();
         let state = AgentState { agent_session_id, login, ..AgentState::default() };
         match context.report(Report::AgentUpdated(Box::new(state))).await {
@@ -313,7 +318,7 @@ impl Opening<'_> {
 
     async fn failed(&self, what: &str, error: NoAnswer) -> Failed {
         match error {
-            NoAnswer::Closed => crate::failure::crashed(self.program, &self.link.over().await),
+            NoAnswer::Closed => crate::failure::crashed(self.program, &self.running.ended().await),
             error => no_answer(&self.program.name, what, &error),
         }
     }

@@ -18,7 +18,7 @@ use ostler_types::Failure;
 use crate::config::{AgentProgram, AgentSettings, Launch, SpawnFn};
 use crate::connection::{Connection, NoAnswer};
 use crate::failure::{QUOTED_BYTES, failure};
-use crate::link::Link;
+use crate::running_agent::RunningAgent;
 use crate::status::{AgentStatus, ProcessState};
 
 /// Time limit for reading the remaining output of an exited process.
@@ -37,7 +37,7 @@ pub(crate) struct AgentProcess {
 
 /// A process, and what carries its lines.
 pub(crate) struct Running {
-    link: Arc<Link>,
+    agent: Arc<RunningAgent>,
     child: Child,
     pump: Pump,
     /// Exit reason, if the process exited by itself.
@@ -84,15 +84,16 @@ impl AgentProcess {
                 return Err(StartFailure::Transient(self.not_started(&how)));
             }
         };
-        let can: InitializeResponse = serde_json::from_value(said).map_err(|error| {
+        let initialized: InitializeResponse = serde_json::from_value(said).map_err(|error| {
             let how = format!("it does not speak the protocol: {error}");
             StartFailure::Permanent(self.not_started(&how))
         })?;
-        if can.protocol_version != ProtocolVersion::V1 {
-            let how = format!("it speaks version {} of the protocol, not version 1", can.protocol_version);
+        if initialized.protocol_version != ProtocolVersion::V1 {
+            let how =
+                format!("it speaks version {} of the protocol, not version 1", initialized.protocol_version);
             return Err(StartFailure::Permanent(self.not_started(&how)));
         }
-        Ok(can)
+        Ok(initialized)
     }
 
     /// A process that did not get as far as agreeing on the protocol.
@@ -114,7 +115,7 @@ impl AgentProcess {
 impl Supervised for AgentProcess {
     /// The workspace.
     type Key = PathBuf;
-    type Handle = Arc<Link>;
+    type Handle = Arc<RunningAgent>;
     type Running = Running;
     type Failure = Failure;
 
@@ -139,16 +140,16 @@ impl Supervised for AgentProcess {
         })?;
         let (connection, pump) = Connection::new(stdout, stdin, self.settings.line_bytes);
         let mut pump: Pump = Box::pin(pump.run());
-        let can = self.initialize(&connection, &mut child, &mut pump).await?;
-        let link = Arc::new(Link::new(connection, can, self.settings.patience));
-        Ok((Arc::clone(&link), Running { link, child, pump, end: None }))
+        let initialized = self.initialize(&connection, &mut child, &mut pump).await?;
+        let agent = Arc::new(RunningAgent::new(connection, initialized, self.settings.patience));
+        Ok((Arc::clone(&agent), Running { agent, child, pump, end: None }))
     }
 
     async fn watch(&self, running: &mut Running) -> Failure {
-        let Running { link, child, pump, end } = running;
+        let Running { agent, child, pump, end } = running;
         let how = tokio::select! {
             biased;
-            () = &mut *pump => closed(&link.connection, child).await,
+            () = &mut *pump => closed(&agent.connection, child).await,
             how = child.ended() => {
                 // What it said last is still to be read; whatever it started may hold its output open for ever.
                 let _ = tokio::time::timeout(LAST_OUTPUT_TIME, pump).await;
@@ -160,18 +161,18 @@ impl Supervised for AgentProcess {
     }
 
     async fn stop(&self, running: Running) {
-        let Running { link, child, pump, end } = running;
+        let Running { agent, child, pump, end } = running;
         let end = end.unwrap_or_else(|| "it was stopped".to_owned());
-        link.set_over(with_last_words(end, &self.stderr.last(QUOTED_BYTES)));
+        agent.set_ended(with_last_words(end, &self.stderr.last(QUOTED_BYTES)));
         // Dropping the pump closes the agent's input.
         drop(pump);
-        link.connection.close();
+        agent.connection.close();
         child.stop().await;
     }
 
     /// A process that has done its work starts the count anew.
-    fn is_proven(&self, link: &Arc<Link>, _uptime: Duration) -> bool {
-        link.has_worked()
+    fn is_proven(&self, agent: &Arc<RunningAgent>, _uptime: Duration) -> bool {
+        agent.has_answered()
     }
 
     fn log_failure(&self, failure: &Failure, failures: u32) {

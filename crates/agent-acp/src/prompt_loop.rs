@@ -23,12 +23,12 @@ use crate::client_requests::FinishedWork;
 use crate::connection::Route;
 use crate::failure::{failed, login_required, wants_login, words};
 use crate::inbox::Item;
-use crate::link::Live;
 use crate::open::{Memory, Opened};
 use crate::permission::Answered;
 use crate::process::AgentProcess;
 use crate::recorder::action::{Action, Input};
 use crate::recorder::{Recorder, RecorderSettings, TextKind};
+use crate::running_agent::OpenSession;
 use crate::terminals::Terminals;
 use crate::tool_result;
 
@@ -37,7 +37,7 @@ pub(crate) struct PromptLoop<'a> {
     pub(crate) agent: &'a AcpAgent,
     pub(crate) context: &'a TurnContext,
     pub(crate) lease: Lease<AgentProcess>,
-    pub(crate) live: Live,
+    pub(crate) agent_session: OpenSession,
     pub(crate) route: Route,
     recorder: Recorder,
     /// Questions that people have not answered.
@@ -70,7 +70,7 @@ impl<'a> PromptLoop<'a> {
         agent: &'a AcpAgent,
         context: &'a TurnContext,
         lease: Lease<AgentProcess>,
-        Opened { live, route, memory }: Opened,
+        Opened { agent_session, route, memory }: Opened,
     ) -> Result<PromptLoop<'a>, Failed> {
         let settings = RecorderSettings {
             agent: agent.program.name.clone(),
@@ -84,7 +84,7 @@ impl<'a> PromptLoop<'a> {
             agent,
             context,
             lease,
-            live,
+            agent_session,
             route,
             recorder: Recorder::new(settings, new_id, context.history.iter().map(Arc::as_ref)),
             questions: FuturesUnordered::new(),
@@ -109,7 +109,7 @@ impl<'a> PromptLoop<'a> {
 
     /// Sends a prompt, and records what comes back until the agent has stopped. Returns the reason why it stopped.
     pub(crate) async fn run(&mut self, blocks: Vec<ContentBlock>) -> Result<String, Failed> {
-        let request = PromptRequest::new(self.live.id.clone(), blocks);
+        let request = PromptRequest::new(self.agent_session.id.clone(), blocks);
         if let Some(raw) = self.context.raw() {
             let payload = serde_json::to_value(&request).unwrap_or_default();
             raw(RawLine::Request { endpoint: format!("acp:{}", self.agent.program.name), payload });
@@ -206,7 +206,7 @@ impl<'a> PromptLoop<'a> {
     }
 
     async fn take_update(&mut self, update: Update) -> Result<(), Failed> {
-        match hear(&mut self.live.state, &mut self.live.offered, &update) {
+        match hear(&mut self.agent_session.state, &mut self.agent_session.offered, &update) {
             Heard::Something => {
                 self.has_new_counts = false;
                 self.record_agent().await?;
@@ -260,7 +260,7 @@ impl<'a> PromptLoop<'a> {
 
     /// Records what the agent says of itself. The engine passes over what it has recorded before.
     async fn record_agent(&mut self) -> Result<(), Failed> {
-        self.context.report(Report::AgentUpdated(Box::new(self.live.state.clone()))).await?;
+        self.context.report(Report::AgentUpdated(Box::new(self.agent_session.state.clone()))).await?;
         Ok(())
     }
 
@@ -311,7 +311,7 @@ impl<'a> PromptLoop<'a> {
 
     fn refused(&self, error: &Error) -> Failed {
         if wants_login(error) {
-            let login = ostler_acp::from_login_methods(&self.lease.handle.can.auth_methods);
+            let login = ostler_acp::from_login_methods(&self.lease.handle.initialized.auth_methods);
             return login_required(&self.agent.program, &login);
         }
         let name = &self.agent.program.name;

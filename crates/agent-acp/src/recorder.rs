@@ -102,7 +102,7 @@ impl Recorder {
     pub(crate) fn take(&mut self, input: Input, at: Instant) -> Vec<Action> {
         let is_last = matches!(input, Input::PromptEnded | Input::PromptFailed);
         match input {
-            Input::Text { kind, text, message } => self.add_text(kind, &text, message),
+            Input::Text { kind, text, message } => self.add_text(kind, &text, message.as_ref()),
             Input::Part { part, bytes } => self.add_part(part, bytes),
             Input::Call(update) => self.update_call(*update, at),
             Input::Permission { request, call, options } => self.permission(request, *call, options, at),
@@ -149,11 +149,12 @@ impl Recorder {
     }
 
     /// Adds text to the draft. Text after calls begins the next message, and so does text of another message.
-    fn add_text(&mut self, kind: TextKind, text: &str, message: Option<String>) {
+    fn add_text(&mut self, kind: TextKind, text: &str, message: Option<&String>) {
         if text.is_empty() || !self.has_budget(text.len()) {
             return;
         }
-        let is_other = !self.draft.is_empty() && message.is_some() && self.draft.agent_name != message;
+        let is_named = message.is_some() && self.draft.agent_name.as_ref() != message;
+        let is_other = is_named && !self.draft.is_empty();
         if is_other || self.draft.calls().next().is_some() {
             self.begin_message();
         }
@@ -168,7 +169,7 @@ impl Recorder {
                     return self.actions.push(Action::Fail(failure));
                 }
             }
-            self.draft.agent_name.clone_from(&message);
+            self.draft.agent_name = message.cloned();
             let delta = self.draft.add_text(kind, piece.to_owned(), &self.new_id);
             self.actions.push(Action::Show(delta));
         }

@@ -14,7 +14,7 @@ impl PromptLoop<'_> {
     /// The agent has ended under the turn.
     pub(crate) async fn crashed(&mut self) -> Failed {
         self.state = PromptState::Gone;
-        crashed(&self.agent.program, &self.lease.handle.over().await)
+        crashed(&self.agent.program, &self.lease.handle.ended().await)
     }
 
     /// Ends a turn that failed: what is half written is recorded as far as it can be, and the agent is stopped if it
@@ -55,7 +55,7 @@ impl PromptLoop<'_> {
                     Item::Answer { .. } => {}
                     Item::Closed => return PromptState::Gone,
                     Item::Update(update) => {
-                        _ = hear(&mut self.live.state, &mut self.live.offered, &update);
+                        _ = hear(&mut self.agent_session.state, &mut self.agent_session.offered, &update);
                     }
                 }
             }
@@ -70,11 +70,11 @@ impl PromptLoop<'_> {
 
     /// The session stays open for the next turn.
     pub(crate) fn keep_session(&self) {
-        self.lease.handle.put_back(self.context.session.id, self.live.clone());
+        self.lease.handle.return_session(self.context.session.id, self.agent_session.clone());
     }
 
     fn send_cancel(&self) {
-        let cancel = CancelNotification::new(self.live.id.clone());
+        let cancel = CancelNotification::new(self.agent_session.id.clone());
         self.lease.handle.connection.notify_now(AGENT_METHOD_NAMES.session_cancel, &cancel);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) async fn run(
     let setting_up = async {
         let lease = agent.lease(Path::new(&context.session.workspace_path)).await?;
         let opened = open(&agent.program, &lease.handle, context).await?;
-        let accepts = Accepts::from(&lease.handle.can.agent_capabilities.prompt_capabilities);
+        let accepts = Accepts::from(&lease.handle.initialized.agent_capabilities.prompt_capabilities);
         let prompt = first_prompt(context, &opened.memory, accepts).await;
         // An agent may write whenever it likes and need not say so.
         checkpoints.before_change(context).await?;

@@ -7,8 +7,8 @@ use std::time::Instant;
 use ostler_acp::Outcome;
 use ostler_testing::host::TurnHost;
 use ostler_types::{
-    AgentState, CallEvent, Delivery, Event, Message, Policy, ProposedCall, ReadProof, Report, Role,
-    StepEvent, ToolCallId, ToolResult, Usage, Verdict,
+    CallEvent, Delivery, Event, Message, Policy, ProposedCall, ReadProof, Report, Role, StepEvent,
+    ToolCallId, ToolResult, Usage, Verdict,
 };
 
 use super::super::Recorder;
@@ -16,7 +16,7 @@ use super::super::action::{Action, Asker, Input};
 use super::{ANNOUNCING, PLAIN, read, recorder};
 
 /// How many prompts are tried of each kind of agent.
-const SEEDS: u64 = 1_500;
+const SEEDS: u64 = 400;
 /// How many inputs one has.
 const INPUTS: u64 = 40;
 const WORDS: [&str; 16] = [
@@ -68,7 +68,7 @@ impl Play {
     fn new(announces_before_asking: bool) -> Play {
         let host = TurnHost::new("/work", Policy::default());
         host.submit("begin", Delivery::Queue);
-        host.report(Report::AgentUpdated(Box::new(AgentState::default()))).unwrap();
+        host.report(Report::AgentUpdated(Box::default())).unwrap();
         let (asked, own, said, played) = (Vec::new(), Vec::new(), String::new(), Vec::new());
         Play { recorder: recorder(announces_before_asking), host, asked, own, said, played }
     }

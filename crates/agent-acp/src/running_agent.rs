@@ -16,36 +16,41 @@ use crate::status::AgentInfo;
 const SESSIONS: usize = 500;
 
 /// A process that takes turns.
-pub(crate) struct Link {
+pub(crate) struct RunningAgent {
     pub(crate) connection: Connection,
-    pub(crate) can: InitializeResponse,
+    /// Its answer to `initialize`.
+    pub(crate) initialized: InitializeResponse,
     /// How long anything but a turn may take.
     pub(crate) patience: Duration,
-    sessions: Mutex<VecDeque<(SessionId, Live)>>,
+    sessions: Mutex<VecDeque<(SessionId, OpenSession)>>,
     /// How it ended, once it has.
-    over: watch::Sender<Option<String>>,
+    ended: watch::Sender<Option<String>>,
     /// Whether it has brought a prompt to its end.
-    worked: std::sync::atomic::AtomicBool,
+    has_answered: std::sync::atomic::AtomicBool,
 }
 
 /// A session that the process has open.
 #[derive(Debug, Clone)]
-pub(crate) struct Live {
+pub(crate) struct OpenSession {
     /// What the agent calls it.
     pub(crate) id: String,
     pub(crate) state: AgentState,
     pub(crate) offered: Offered,
 }
 
-impl Link {
-    pub(crate) fn new(connection: Connection, can: InitializeResponse, patience: Duration) -> Link {
-        let (over, worked) = (watch::Sender::new(None), std::sync::atomic::AtomicBool::new(false));
-        Link { connection, can, patience, sessions: Mutex::default(), over, worked }
+impl RunningAgent {
+    pub(crate) fn new(
+        connection: Connection,
+        initialized: InitializeResponse,
+        patience: Duration,
+    ) -> RunningAgent {
+        let (ended, has_answered) = (watch::Sender::new(None), std::sync::atomic::AtomicBool::new(false));
+        RunningAgent { connection, initialized, patience, sessions: Mutex::default(), ended, has_answered }
     }
 
     pub(crate) fn info(&self) -> AgentInfo {
-        let abilities = &self.can.agent_capabilities;
-        let said = self.can.agent_info.as_ref();
+        let abilities = &self.initialized.agent_capabilities;
+        let said = self.initialized.agent_info.as_ref();
         AgentInfo {
             name: said.map(|info| plain(info.title.as_ref().unwrap_or(&info.name), 200)).unwrap_or_default(),
             version: said.map(|info| plain(&info.version, 100)).unwrap_or_default(),
@@ -54,45 +59,45 @@ impl Link {
             lists_sessions: abilities.session_capabilities.list.is_some(),
             accepts: Accepts::from(&abilities.prompt_capabilities),
             mcp_over_http: abilities.mcp_capabilities.http,
-            login: from_login_methods(&self.can.auth_methods),
+            login: from_login_methods(&self.initialized.auth_methods),
         }
     }
 
     /// Takes a session out for a turn, if it is open and is still the one that is meant.
-    pub(crate) fn take(&self, session: SessionId, agent_session: Option<&str>) -> Option<Live> {
+    pub(crate) fn take_session(&self, session: SessionId, agent_id: Option<&str>) -> Option<OpenSession> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let index = sessions.iter().position(|(id, _)| *id == session)?;
-        let (_, live) = sessions.remove(index)?;
-        Some(live).filter(|live| Some(live.id.as_str()) == agent_session)
+        let (_, agent_session) = sessions.remove(index)?;
+        (Some(agent_session.id.as_str()) == agent_id).then_some(agent_session)
     }
 
-    /// Puts it back when the turn is over and the agent agrees that it is.
-    pub(crate) fn put_back(&self, session: SessionId, live: Live) {
-        self.worked.store(true, std::sync::atomic::Ordering::Relaxed);
-        self.put(session, live);
+    /// Keeps a session after a turn that the agent has ended too.
+    pub(crate) fn return_session(&self, session: SessionId, agent_session: OpenSession) {
+        self.has_answered.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.keep_session(session, agent_session);
     }
 
     /// Keeps a session that was opened for a turn that is to come.
-    pub(crate) fn put(&self, session: SessionId, live: Live) {
+    pub(crate) fn keep_session(&self, session: SessionId, agent_session: OpenSession) {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.push_back((session, live));
+        sessions.push_back((session, agent_session));
         if sessions.len() > SESSIONS {
             sessions.pop_front();
         }
     }
 
-    pub(crate) fn has_worked(&self) -> bool {
-        self.worked.load(std::sync::atomic::Ordering::Relaxed)
+    pub(crate) fn has_answered(&self) -> bool {
+        self.has_answered.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    pub(crate) fn set_over(&self, how: String) {
-        self.over.send_replace(Some(how));
+    pub(crate) fn set_ended(&self, how: String) {
+        self.ended.send_replace(Some(how));
     }
 
     /// Waits until it is known how it ended, which takes a moment after the connection is over.
-    pub(crate) async fn over(&self) -> String {
-        let mut over = self.over.subscribe();
-        let known = over.wait_for(Option::is_some).await;
+    pub(crate) async fn ended(&self) -> String {
+        let mut ended = self.ended.subscribe();
+        let known = ended.wait_for(Option::is_some).await;
         known.ok().and_then(|how| how.clone()).unwrap_or_else(|| "it ended".to_owned())
     }
 }

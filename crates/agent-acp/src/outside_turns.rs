@@ -10,7 +10,7 @@ use ostler_agent::Failed;
 use tokio::time::Duration;
 
 use crate::failure::{failed, no_answer};
-use crate::link::Link;
+use crate::running_agent::RunningAgent;
 use crate::status::AgentSession;
 
 /// How many pages of sessions are asked for, and how many sessions are kept.
@@ -19,15 +19,20 @@ const LISTED: (usize, usize) = (20, 1_000);
 const LOGIN_TIME: Duration = Duration::from_secs(600);
 
 /// The sessions of a workspace that an agent knows of.
-pub(crate) async fn list(agent: &str, link: &Link, workspace: &Path) -> Result<Vec<AgentSession>, Failed> {
+pub(crate) async fn list(
+    agent: &str,
+    running: &RunningAgent,
+    workspace: &Path,
+) -> Result<Vec<AgentSession>, Failed> {
     let mut found = Vec::new();
-    if !link.info().lists_sessions {
+    if !running.info().lists_sessions {
         return Ok(found);
     }
     let mut cursor = None;
     for _ in 0..LISTED.0 {
         let request = ListSessionsRequest::new().cwd(workspace.to_owned()).cursor(cursor.take());
-        let answer = link.connection.request(AGENT_METHOD_NAMES.session_list, &request, link.patience).await;
+        let answer =
+            running.connection.request(AGENT_METHOD_NAMES.session_list, &request, running.patience).await;
         let answer = answer.map_err(|error| no_answer(agent, "list its sessions", &error))?;
         let answer: ListSessionsResponse = serde_json::from_value(answer).map_err(|error| {
             failed(
@@ -54,8 +59,8 @@ pub(crate) async fn list(agent: &str, link: &Link, workspace: &Path) -> Result<V
 }
 
 /// Has an agent log in.
-pub(crate) async fn login(agent: &str, link: &Link, method: &str) -> Result<(), Failed> {
+pub(crate) async fn login(agent: &str, running: &RunningAgent, method: &str) -> Result<(), Failed> {
     let request = AuthenticateRequest::new(method.to_owned());
-    let answer = link.connection.request(AGENT_METHOD_NAMES.authenticate, &request, LOGIN_TIME).await;
+    let answer = running.connection.request(AGENT_METHOD_NAMES.authenticate, &request, LOGIN_TIME).await;
     answer.map(drop).map_err(|error| no_answer(agent, "log in", &error))
 }
