@@ -191,13 +191,6 @@ impl Call {
         }
     }
 
-    /// Merges the description that comes with a question. It is no sign that the call runs.
-    pub(crate) fn merge_question(&mut self, fields: ToolCallUpdateFields) {
-        if let Some(described) = &mut self.described {
-            described.update(fields);
-        }
-    }
-
     /// Takes over what the agent's description says by now: agents announce calls before their arguments.
     pub(crate) fn refresh(&mut self, agent: &str) {
         if let Some(described) = &self.described {

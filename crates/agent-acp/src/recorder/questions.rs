@@ -43,7 +43,7 @@ impl Recorder {
         let call = self.calls.get_mut(&id);
         match call.state {
             CallState::Drafted | CallState::Recorded if call.question.is_none() => {
-                call.merge_question(update.fields);
+                call.merge(update.fields);
                 id
             }
             CallState::Drafted
