@@ -11,7 +11,7 @@ use agent_client_protocol::v1::schema::{
 use futures_util::{FutureExt, StreamExt};
 use ostler_agent::Failed;
 use ostler_tools::{ToolContext, ToolOutcome};
-use ostler_types::{Delta, DeltaKind, ToolCall, ToolCallId};
+use ostler_types::{Delta, DeltaKind, JudgedCall, ToolCall, ToolCallId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -96,8 +96,9 @@ impl PromptLoop<'_> {
         let is_risky = tool.warning(&input).is_some();
         let call = ToolCall { id: ToolCallId(String::new()), name: name.to_owned(), input };
         let workspace = Path::new(&self.context.session.workspace_path);
-        let proof = tool.read_proof(&call.input, workspace).await;
-        let asks = self.context.session.policy.approval.asks(&call, kind, self.context.trusted, &proof);
+        let subject = tool.subject(&call.input, workspace).await;
+        let judged = JudgedCall { call: &call, kind, subject: &subject, trusted: self.context.trusted };
+        let asks = self.context.session.policy.approval.asks(&judged);
         self.record(Input::Effect { request, effect, policy: EffectPolicy { asks, is_risky } }).await
     }
 

@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{Error, RequestId, RequestPermissionReque
 use futures_util::FutureExt;
 use ostler_acp::from_options;
 use ostler_agent::{Failed, ReportError};
-use ostler_types::{Accepted, ProposedCall, ReadProof, Report, ToolCall, ToolCallId, ToolKind};
+use ostler_types::{Accepted, ProposedCall, Report, Subject, ToolCall, ToolCallId, ToolKind};
 use serde_json::Value;
 
 use crate::prompt_loop::PromptLoop;
@@ -42,23 +42,23 @@ impl PromptLoop<'_> {
     /// else.
     pub(crate) async fn ask(&mut self, tool_call: ToolCall, kind: ToolKind, asker: Asker) {
         let (context, call) = (self.context.clone(), tool_call.id.clone());
-        let (summary, risk, proof, options) = match asker {
-            Asker::Agent { summary, options } => (summary, None, ReadProof::Missing, options),
+        let (summary, risk, subject, options) = match asker {
+            Asker::Agent { summary, options } => (summary, None, Subject::Input, options),
             Asker::Daemon => {
                 let tool = self.agent.tools.get(&tool_call.name);
                 let summary = tool.map(|tool| tool.summary(&tool_call.input)).unwrap_or_default();
                 let summary = format!("{summary}\nThe agent {} wants this done.", self.agent.program.name);
                 let risk = tool.and_then(|tool| tool.warning(&tool_call.input));
                 let workspace = Path::new(&context.session.workspace_path);
-                let proof = match tool {
-                    Some(tool) => tool.read_proof(&tool_call.input, workspace).await,
-                    None => ReadProof::Missing,
+                let subject = match tool {
+                    Some(tool) => tool.subject(&tool_call.input, workspace).await,
+                    None => Subject::Input,
                 };
-                (summary, risk, proof, Vec::new())
+                (summary, risk, subject, Vec::new())
             }
         };
         let trusted = context.trusted;
-        let proposed = ProposedCall { tool_call, kind, summary, risk, trusted, proof, options };
+        let proposed = ProposedCall { tool_call, kind, summary, risk, trusted, subject, options };
         let asking =
             async move { Answered { call, answer: context.report(Report::CallProposed(proposed)).await } };
         self.questions.push(asking.boxed());

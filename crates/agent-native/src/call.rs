@@ -10,8 +10,8 @@ use futures_util::FutureExt;
 use ostler_agent::{Failed, ReportError, TurnContext};
 use ostler_tools::{OutputSink, Tool, ToolContext, ToolOutcome, Tools};
 use ostler_types::{
-    Delta, DeltaKind, MessageId, Part, ReadProof, RefusalCode, Report, Secrets, ToolCall, ToolCallId,
-    ToolKind, ToolResult, Verdict,
+    Delta, DeltaKind, MessageId, Part, RefusalCode, Report, Secrets, Subject, ToolCall, ToolCallId, ToolKind,
+    ToolResult, Verdict,
 };
 use serde_json::Value;
 
@@ -98,10 +98,10 @@ impl Runner {
         }
     }
 
-    async fn read_proof(&self, input: &Value, workspace: &str) -> ReadProof {
+    async fn subject(&self, input: &Value, workspace: &str) -> Subject {
         match self {
-            Runner::Tool(tool) => tool.read_proof(input, Path::new(workspace)).await,
-            Runner::Own(_) => ReadProof::Missing,
+            Runner::Tool(tool) => tool.subject(input, Path::new(workspace)).await,
+            Runner::Own(_) => Subject::Input,
         }
     }
 
@@ -190,8 +190,8 @@ async fn start(
 ) -> Result<Option<ToolResult>, Failed> {
     loop {
         let summary = runner.summary(turn, &call.input).await;
-        let proof = runner.read_proof(&call.input, &turn.context.session.workspace_path).await;
-        let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone(), proof).await?;
+        let subject = runner.subject(&call.input, &turn.context.session.workspace_path).await;
+        let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone(), subject).await?;
         if verdict == Verdict::Deny {
             let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let denied = ToolResult::failed(call.id.clone(), format!("The user denied this call{why}"));

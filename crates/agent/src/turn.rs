@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use bytes::Bytes;
 use ostler_types::{
     Accepted, ApprovalOption, Clock, Delta, Message, MessageId, OpenTurn, Patch, ProposedCall, RawLine,
-    ReadProof, Refusal, Report, Reviewed, Session, ToolCall, ToolKind, Verdict,
+    Refusal, Report, Reviewed, Session, Subject, ToolCall, ToolKind, Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -126,14 +126,15 @@ impl TurnContext {
     }
 
     /// Asks whether a call may run, and waits for the answer however long it takes. A `risk` is put to a
-    /// person whatever the policy says; the `proof` counts for a policy that lets commands run that only read.
+    /// person whatever the policy says; the `subject` is what the policy
+    /// judges, and what a rule would remember.
     pub async fn ask(
         &self,
         call: ToolCall,
         kind: ToolKind,
         summary: String,
         risk: Option<String>,
-        proof: ReadProof,
+        subject: Subject,
     ) -> Result<(Verdict, Option<String>), ReportError> {
         let report = Report::CallProposed(ProposedCall {
             tool_call: call,
@@ -141,7 +142,7 @@ impl TurnContext {
             summary,
             risk,
             trusted: self.trusted,
-            proof,
+            subject,
             options: Vec::new(),
         });
         match self.report(report).await? {
@@ -166,7 +167,7 @@ impl TurnContext {
             summary,
             risk: None,
             trusted,
-            proof: ReadProof::Missing,
+            subject: Subject::Input,
             options,
         });
         match self.report(report).await? {

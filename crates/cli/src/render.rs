@@ -286,7 +286,7 @@ impl Renderer {
     }
 
     fn call(&mut self, call: &ToolCall, out: &mut String) {
-        let what = in_one_line(&Rule::of(call).subject, LINE_WIDTH);
+        let what = in_one_line(&lines::subject(call), LINE_WIDTH);
         self.line(Paint::Tool, format!("● {}  {what}", in_one_line(&call.name, LINE_WIDTH)).trim_end(), out);
         self.last_call = Some(call.id.clone());
     }

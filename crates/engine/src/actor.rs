@@ -172,6 +172,7 @@ impl Actor {
         }
         self.follow_turn().await;
         if consequences.changes_policy {
+            self.running.iter_mut().for_each(Running::judge_again);
             self.tighten_children();
         }
     }
@@ -237,19 +238,29 @@ impl Actor {
                 {
                     self.session.shared.secrets.mask_value(&mut tool_call.input);
                 }
+                if let Report::CallProposed(ProposedCall { subject, .. }) = &mut report {
+                    subject.mask(&self.session.shared.secrets);
+                }
                 let reviews = matches!(report, Report::ReviewRequested { .. });
-                let asked = if let Report::CallProposed(proposed) = &report {
-                    Some(proposed.tool_call.id.clone())
+                let proposed = if let Report::CallProposed(proposed) = &report {
+                    Some(proposed.tool_call.clone())
                 } else {
                     None
                 };
                 let answer = self.decide_and_record(Command::Report { turn_id, report }, &facts).await;
                 let open = || self.session.state.turn.as_ref()?.review.as_ref();
                 let review = || open().map(|review| review.approval.tool_call_id.clone());
-                let asked = if reviews { review() } else { asked };
+                let asked = if reviews { review() } else { proposed.as_ref().map(|call| call.id.clone()) };
                 match (answer, asked, &mut self.running) {
                     (Ok(Accepted::Waiting), Some(id), Some(running)) => running.wait_for(id, reply),
-                    (answer, ..) => _ = reply.send(answer.map_err(report_error)),
+                    (answer, _, running) => {
+                        if let (Ok(Accepted::Allowed), Some(call), Some(running)) =
+                            (&answer, proposed, running)
+                        {
+                            running.let_call_through(call, self.session.state.turn.as_ref());
+                        }
+                        _ = reply.send(answer.map_err(report_error));
+                    }
                 }
             }
             TurnRequest::GetFile { reference, reply } => {
@@ -272,14 +283,15 @@ impl Actor {
     }
 
     /// The facts that the engine adds to an agent's report.
-    async fn facts_for(&self, report: &Report) -> Facts {
+    async fn facts_for(&mut self, report: &Report) -> Facts {
         let mut facts = Facts::default();
-        if let Report::CallProposed(ProposedCall { tool_call, kind, trusted, proof, .. }) = report {
+        if let Report::CallProposed(ProposedCall { tool_call, trusted, .. }) = report {
             let (shared, session) = (&self.session.shared, &self.session.state.session);
             let trusted = *trusted && shared.trust.is_trusted(&session.workspace_path);
-            let stands = shared.rules.stands(session, (tool_call, *kind), trusted, proof).await;
-            facts.allowed_by_rule = stands.is_allowed;
-            facts.asked_because = stands.asked_because;
+            facts.standing = shared.rules.standing(session, &tool_call.name, trusted).await;
+        }
+        if let (Report::CallStarted { tool_call, .. }, Some(running)) = (report, &mut self.running) {
+            facts.let_through = running.take_let_through(&tool_call.id);
         }
         if let Report::Compacted(compaction) = report {
             facts.first_kept_seq = self.session.seq_after(compaction.to_message_id);

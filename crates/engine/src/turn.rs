@@ -9,7 +9,8 @@ use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink,
 use ostler_eventlog::Epoch;
 use ostler_recorder::RawWriter;
 use ostler_types::{
-    Accepted, CallStatus, Command, Delta, Facts, Failure, OpenTurn, Refusal, Report, ToolCallId, TurnId,
+    Accepted, CallStatus, Command, Delta, Facts, Failure, OpenTurn, Refusal, Report, ToolCall, ToolCallId,
+    TurnId,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -42,6 +43,8 @@ pub(crate) struct Running {
     children_tokens: Arc<AtomicU64>,
     /// Agents that wait for an approval.
     waiters: HashMap<ToolCallId, Reply>,
+    /// Calls that the policy let through unasked and that have not started.
+    let_through: HashMap<ToolCallId, ToolCall>,
     /// Takes the traffic with providers for as long as the agent works.
     raw: Option<RawWriter>,
 }
@@ -156,8 +159,8 @@ impl Running {
         let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas, raw: sink });
         let children_tokens = context.children_tokens.clone();
         let task = tokio::spawn(async move { agent.run_turn(context).await });
-        let (deadline, waiters) = (None, HashMap::new());
-        Running { turn_id, canceled, requests, task, deadline, children_tokens, waiters, raw }
+        let (deadline, waiters, let_through) = (None, HashMap::new(), HashMap::new());
+        Running { turn_id, canceled, requests, task, deadline, children_tokens, waiters, let_through, raw }
     }
 
     /// What the agent has to say next; for ever silent when there is none.
@@ -184,6 +187,23 @@ impl Running {
     /// Lets the agent wait until somebody answers.
     pub(crate) fn wait_for(&mut self, id: ToolCallId, reply: Reply) {
         self.waiters.insert(id, reply);
+    }
+
+    /// Remembers that the policy let a call through, until it starts. Nothing records that: a turn that is picked up
+    /// after a crash proposes its calls again.
+    pub(crate) fn let_call_through(&mut self, call: ToolCall, turn: Option<&OpenTurn>) {
+        self.let_through.retain(|id, _| turn.is_some_and(|turn| turn.call(id).is_some()));
+        self.let_through.insert(call.id.clone(), call);
+    }
+
+    /// Has every call proposed again, because another policy holds now.
+    pub(crate) fn judge_again(&mut self) {
+        self.let_through.clear();
+    }
+
+    /// The call of this id as it was when the policy let it through.
+    pub(crate) fn take_let_through(&mut self, id: &ToolCallId) -> Option<ToolCall> {
+        self.let_through.remove(id)
     }
 
     /// Wakes the waiters whose approvals have been answered.

@@ -8,8 +8,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
 use ostler_types::{
-    Delta, DeltaKind, Failure, Message, MessageId, Part, ReadProof, Report, Role, ToolCall, ToolCallId,
-    ToolKind, ToolResult, TurnId, Usage, Verdict,
+    CommandLine, Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, Subject, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnId, Usage, Verdict,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -145,11 +145,32 @@ pub async fn propose(
     Ok(call)
 }
 
+/// What a call of ours acts on, where all that could only read does: the tools themselves are not here.
+pub fn subject(call: &ToolCall) -> Subject {
+    let argument = match call.name.as_str() {
+        "shell" => "command",
+        "read_file" | "write_file" | "edit_file" => "path",
+        "web_fetch" => "url",
+        _ => return Subject::Input,
+    };
+    let Some(text) = call.input.get(argument).and_then(Value::as_str) else { return Subject::Input };
+    let is_line = call.input.as_object().is_some_and(|input| input.len() == 1);
+    match call.name.as_str() {
+        "shell" if is_line => {
+            let reading = ostler_command_line::parse(text);
+            let only_reads = vec![true; reading.commands.len()];
+            Subject::CommandLine(CommandLine::new(text.to_owned(), reading, only_reads))
+        }
+        "shell" => Subject::Input,
+        _ => Subject::Argument(text.to_owned()),
+    }
+}
+
 /// Waits for leave to run a call, then starts it and ends it with a result that says `ran`, or that
 /// it was denied. Returns whether it ran.
 pub async fn run_call(turn: &TurnContext, call: &ToolCall, kind: ToolKind) -> Result<bool, ReportError> {
     let (verdict, _) =
-        turn.ask(call.clone(), kind, format!("run {}", call.name), None, ReadProof::Earlier).await?;
+        turn.ask(call.clone(), kind, format!("run {}", call.name), None, subject(call)).await?;
     let ran = verdict == Verdict::Approve;
     if ran {
         turn.report(Report::CallStarted { tool_call: call.clone(), kind }).await?;

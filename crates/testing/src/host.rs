@@ -12,7 +12,7 @@ use ostler_types::{
     Accepted, AnswerApproval, CancelTurn, Change, Clock, Command, Conversation, Delivery, Delta, DeltaKind,
     Event, EventFor, Facts, Message, MessageId, NewSession, Part, PendingApproval, Plan, Policy,
     ProposedCall, RawLine, Record, Refusal, RefusalCode, Report, ReviewAnswer, Role, Scope, SessionId, State,
-    SubmitMessage, ToolCallId, TurnId, Verdict, create, decide,
+    SubmitMessage, ToolCall, ToolCallId, TurnId, Verdict, create, decide,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,7 @@ struct Held {
     files: HashMap<String, Bytes>,
     raw: Vec<RawLine>,
     waiters: Vec<(ToolCallId, Reply)>,
+    let_through: HashMap<ToolCallId, ToolCall>,
     answerer: Option<Answerer>,
     canceled: CancellationToken,
     refuses: bool,
@@ -70,6 +71,7 @@ impl TurnHost {
             files: HashMap::new(),
             raw: Vec::new(),
             waiters: Vec::new(),
+            let_through: HashMap::new(),
             answerer: None,
             canceled: CancellationToken::new(),
             refuses: false,
@@ -330,12 +332,21 @@ impl TurnHost {
     }
 
     fn take_report(&self, turn_id: TurnId, report: Report, reply: Reply) {
+        let mut facts = Facts::default();
         let (proposed, reviews) = match &report {
-            Report::CallProposed(ProposedCall { tool_call, .. }) => (Some(tool_call.id.clone()), false),
+            Report::CallProposed(ProposedCall { tool_call, .. }) => (Some(tool_call.clone()), false),
+            Report::CallStarted { tool_call, .. } => {
+                facts.let_through = self.held().let_through.remove(&tool_call.id);
+                (None, false)
+            }
             Report::ReviewRequested { .. } => (None, true),
             _ => (None, false),
         };
-        let answer = self.command(Command::Report { turn_id, report });
+        let answer = self.decide_and_record(Command::Report { turn_id, report }, &facts);
+        if let (Ok(Accepted::Allowed), Some(call)) = (&answer, &proposed) {
+            self.held().let_through.insert(call.id.clone(), call.clone());
+        }
+        let proposed = proposed.map(|call| call.id);
         let review = || self.state().own_approvals().next().map(|a| a.tool_call_id.clone());
         let proposed = if reviews { review() } else { proposed };
         let (Ok(Accepted::Waiting), Some(id)) = (&answer, proposed) else {

@@ -2,11 +2,12 @@
 //! not there says what came nearest; how the file is written is left to `change`.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{FileChange, ToolKind, ToolSpec};
+use ostler_types::{FileChange, Subject, ToolKind, ToolSpec};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -71,6 +72,10 @@ impl Tool for EditFile {
 
     fn kind(&self) -> ToolKind {
         ToolKind::Write
+    }
+
+    fn subject(&self, input: &Value, _workspace: &Path) -> BoxFuture<'_, Subject> {
+        std::future::ready(input::argument(input, "path")).boxed()
     }
 
     fn summary(&self, input: &Value) -> String {

@@ -3,6 +3,7 @@
 //! The check reads the schema that the model was shown, so the two cannot differ. It knows what the
 //! built-in tools use (flat objects of strings, numbers and booleans) and leaves the rest to serde.
 
+use ostler_types::Subject;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -28,6 +29,12 @@ pub(crate) fn schema<T: JsonSchema>() -> Value {
         properties.values_mut().filter_map(Value::as_object_mut).for_each(simplify);
     }
     schema
+}
+
+/// What a call acts on where one argument says it all.
+pub(crate) fn argument(input: &Value, name: &str) -> Subject {
+    let text = input.get(name).and_then(Value::as_str);
+    text.map_or(Subject::Input, |text| Subject::Argument(text.to_owned()))
 }
 
 /// Checks an input and reads it. The error names the field and what was expected.

@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{FileChange, ReadProof, SessionId, ToolKind, ToolSpec};
+use ostler_types::{FileChange, SessionId, Subject, ToolKind, ToolSpec};
 use serde_json::Value;
 
 /// Does one thing in a workspace.
@@ -83,10 +83,10 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    /// Which commands of a call only read, for tools that run shell commands: by the state of the disk as it
-    /// is, so to be asked just before the call is decided on.
-    fn read_proof(&self, _input: &Value, _workspace: &Path) -> BoxFuture<'_, ReadProof> {
-        std::future::ready(ReadProof::Missing).boxed()
+    /// What a call acts on, for the policy and for rules that remember it. Which commands of a line only read depends on
+    /// the state of the disk, so that this is to be asked just before the call is judged.
+    fn subject(&self, _input: &Value, _workspace: &Path) -> BoxFuture<'_, Subject> {
+        std::future::ready(Subject::Input).boxed()
     }
 
     /// The files that a call would change as things are, for the person who approves it; none where that cannot be told.

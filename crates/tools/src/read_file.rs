@@ -6,12 +6,13 @@ mod lines;
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
+use std::path::Path;
 
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_types::{Subject, ToolKind, ToolSpec};
 use ostler_workspace_fs::{TextEncoding, Utf16Reader};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -75,6 +76,10 @@ impl Tool for ReadFile {
 
     fn kind(&self) -> ToolKind {
         ToolKind::Read
+    }
+
+    fn subject(&self, input: &Value, _workspace: &Path) -> BoxFuture<'_, Subject> {
+        std::future::ready(input::argument(input, "path")).boxed()
     }
 
     fn summary(&self, input: &Value) -> String {

@@ -11,7 +11,7 @@ mod scope;
 use std::path::{Component, Path, PathBuf};
 
 use ostler_command_line::{Extent, Place, Reading, Reads, Spelling, Word, parse, reads};
-use ostler_types::ReadProof;
+use ostler_types::CommandLine;
 
 use crate::confine::Confines;
 use glob::Glob;
@@ -22,21 +22,27 @@ use scope::Scope;
 const MAX_DIRECTORIES: usize = 16;
 
 /// Proves what can be proven of a line. Bounded in what it looks at; starts nothing.
-pub(crate) fn prove(line: &str, workspace: &Path, confines: &Confines) -> ReadProof {
-    let reading = parse(line);
+pub(crate) fn prove(line: String, workspace: &Path, confines: &Confines) -> CommandLine {
+    let reading = parse(&line);
+    let only_reads = only_reads(&reading, workspace, confines).unwrap_or_default();
+    CommandLine::new(line, reading, only_reads)
+}
+
+/// Which commands were found to only read; none where nothing can be found out.
+fn only_reads(reading: &Reading, workspace: &Path, confines: &Confines) -> Option<Vec<bool>> {
     if reading.unclear.is_some() {
-        return ReadProof::Missing;
+        return None;
     }
-    let all = reads(&reading);
+    let all = reads(reading);
     if all.iter().all(Option::is_none) {
-        return ReadProof::Missing;
+        return None;
     }
-    let Some(mut scope) = Scope::of(workspace, confines) else { return ReadProof::Missing };
-    let Some(directories) = directories(&reading, &all, &scope) else { return ReadProof::Missing };
+    let mut scope = Scope::of(workspace, confines)?;
+    let directories = directories(reading, &all, &scope)?;
     let is_proven = |reads: &Option<Reads>| {
         reads.as_ref().is_some_and(|reads| is_public(reads, &directories, &mut scope))
     };
-    ReadProof::Commands(all.iter().map(is_proven).collect())
+    Some(all.iter().map(is_proven).collect())
 }
 
 fn is_public(reads: &Reads, directories: &[PathBuf], scope: &mut Scope) -> bool {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{ReadProof, ToolKind, ToolSpec};
+use ostler_types::{Subject, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -120,13 +120,13 @@ impl Tool for Shell {
         self.confines.warning()
     }
 
-    fn read_proof(&self, input: &Value, workspace: &Path) -> BoxFuture<'_, ReadProof> {
-        let Some(line) = input.get("command").and_then(Value::as_str).map(str::to_owned) else {
-            return std::future::ready(ReadProof::Missing).boxed();
+    fn subject(&self, input: &Value, workspace: &Path) -> BoxFuture<'_, Subject> {
+        let Some(line) = plain_line(input).map(str::to_owned) else {
+            return std::future::ready(Subject::Input).boxed();
         };
         let (confines, workspace) = (Arc::clone(&self.confines), workspace.to_owned());
         async move {
-            let looking = move || read_proof::prove(&line, &workspace, &confines);
+            let looking = move || Subject::CommandLine(read_proof::prove(line, &workspace, &confines));
             tokio::task::spawn_blocking(looking).await.unwrap_or_default()
         }
         .boxed()
@@ -135,6 +135,16 @@ impl Tool for Shell {
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
         async move { self.run_command(input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
     }
+}
+
+/// The command line of a call that does nothing but run it in the workspace. A directory or a terminal changes what a
+/// command means, so that such a call counts by its whole input.
+fn plain_line(input: &Value) -> Option<&str> {
+    let fields = input.as_object()?;
+    let plain = fields
+        .keys()
+        .all(|name| matches!(name.as_str(), "command" | "timeout_seconds") || name.starts_with('_'));
+    fields.get("command").and_then(Value::as_str).filter(|_| plain)
 }
 
 fn outcome(command: CommandOutcome) -> ToolOutcome {

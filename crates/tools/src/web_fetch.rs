@@ -6,9 +6,11 @@ mod fetch;
 mod html_to_markdown;
 mod tags;
 
+use std::path::Path;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{ToolKind, ToolSpec};
+use ostler_types::{Subject, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -73,6 +75,10 @@ impl Tool for WebFetch {
 
     fn kind(&self) -> ToolKind {
         ToolKind::Network
+    }
+
+    fn subject(&self, input: &Value, _workspace: &Path) -> BoxFuture<'_, Subject> {
+        std::future::ready(input::argument(input, "url")).boxed()
     }
 
     fn summary(&self, input: &Value) -> String {

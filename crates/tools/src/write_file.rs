@@ -1,10 +1,11 @@
 //! The tool that writes a whole file. How it is put there is left to `change`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_types::{FileChange, ToolKind, ToolSpec};
+use ostler_types::{FileChange, Subject, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -61,6 +62,10 @@ impl Tool for WriteFile {
 
     fn kind(&self) -> ToolKind {
         ToolKind::Write
+    }
+
+    fn subject(&self, input: &Value, _workspace: &Path) -> BoxFuture<'_, Subject> {
+        std::future::ready(input::argument(input, "path")).boxed()
     }
 
     fn summary(&self, input: &Value) -> String {

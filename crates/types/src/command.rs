@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentState, ApprovalOption, ChildNews, CommandResult, Effort, Event, Failure, Message, MessageId, Moment,
-    NewCompaction, Part, Patch, Plan, Policy, ReadProof, Resolution, ReviewAnswer, Reviewed, Scope,
-    SessionId, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    NewCompaction, Part, Patch, Plan, Policy, Resolution, ReviewAnswer, Reviewed, Scope, SessionId, Standing,
+    Subject, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
 };
 
 /// What can be asked of a session.
@@ -172,8 +172,8 @@ pub struct ProposedCall {
     pub risk: Option<String>,
     /// Whether the workspace was trusted when the turn began.
     pub trusted: bool,
-    /// Which commands of a shell call only read.
-    pub proof: ReadProof,
+    /// What it acts on, as the tool says.
+    pub subject: Subject,
     /// The answers that the call's agent offers. One that offers some wants to be answered by a person.
     pub options: Vec<ApprovalOption>,
 }
@@ -183,10 +183,10 @@ pub struct ProposedCall {
 pub struct Facts {
     /// The text that the model has written of its current message, for a command that ends the turn.
     pub partial: Option<Message>,
-    /// Whether a rule outside this session allows the proposed call.
-    pub allowed_by_rule: bool,
-    /// Why a rule outside this session wants a person to be asked about the proposed call.
-    pub asked_because: Option<String>,
+    /// What counts for a proposed call beside the session's policy.
+    pub standing: Standing,
+    /// The call that starts, as it was when the policy let it through unasked.
+    pub let_through: Option<ToolCall>,
     /// The first record that is still shown to the model beside the summary of a compaction.
     pub first_kept_seq: u64,
 }

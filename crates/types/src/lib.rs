@@ -31,6 +31,7 @@ mod review;
 mod secrets;
 mod session;
 mod state;
+mod subject;
 mod tool;
 mod view;
 mod work_mode;
@@ -61,8 +62,8 @@ pub use message::{Message, Part, Picture, Role};
 pub use model::{Ability, Cost, Effort, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution, ResolvedBy};
 pub use object::{object, optional_object};
 pub use policy::{
-    ApprovalPolicy, CommandPattern, PatchReview, PatchReviewMode, Policy, ReadProof, Rule, Scope,
-    VerifyPolicy,
+    ApprovalPolicy, CommandPattern, JudgedCall, Judgement, PatchReview, PatchReviewMode, Policy, Rule, Scope,
+    Standing, VerifyPolicy,
 };
 pub use printable::{in_one_line, is_printable, printable, shell_word};
 pub use raw::RawLine;
@@ -77,6 +78,7 @@ pub use state::{
     Answered, Batch, CallStatus, ContextUse, Limits, OpenCall, OpenReview, OpenTurn, PendingApproval, Queued,
     State, TurnStatus, TurnSummary,
 };
+pub use subject::{CommandLine, Subject};
 pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};
 pub use view::View;
 pub use work_mode::{WORK_MODES, WorkMode};

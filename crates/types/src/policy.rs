@@ -1,14 +1,12 @@
 //! What a session may do by itself, and what it must ask or check.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use ostler_command_line::{Circumstances, Pattern, Reading, allowed_with, parse, suggest_with};
+use ostler_command_line::Pattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::{ModelPolicy, ToolCall, ToolKind};
+use crate::{ModelPolicy, Subject, ToolCall, ToolKind};
 
 /// The policies of one session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,13 +52,44 @@ impl Default for ApprovalPolicy {
 }
 
 impl ApprovalPolicy {
-    /// Whether this call has to wait for an answer. Git starts programs that a repository's settings name,
-    /// so it only counts as reading where the workspace is trusted; any other command counts as reading where
-    /// it was proven to.
-    pub fn asks(&self, call: &ToolCall, kind: ToolKind, trusted: bool, proof: &ReadProof) -> bool {
-        let by_name = self.require_for_tools.contains(&call.name);
-        let named = by_name || self.require_for_kinds.contains(&kind);
-        named && !self.lets_through(call, trusted, proof, std::iter::empty())
+    /// Judges a call, once: by this policy, and by what counts beside it.
+    pub fn judge(&self, judged: &JudgedCall<'_>, standing: &Standing) -> Judgement {
+        let asks = self.asks(judged);
+        let Some(own) = &standing.workspace else {
+            return match asks {
+                false => Judgement::Unasked,
+                true if self.lets_through(judged, &standing.rules) => Judgement::AllowedByRule,
+                true => Judgement::Asks { because: None },
+            };
+        };
+        // A workspace can have more asked about, and allow what the policy does not name by its tool.
+        let stricter = self.with_demands_of(own);
+        let is_named = self.require_for_tools.contains(&judged.call.name);
+        let own_rules = if is_named { &[] } else { own.rules.as_slice() };
+        let is_allowed = stricter.lets_through(judged, standing.rules.iter().chain(own_rules));
+        match (asks, is_allowed) {
+            (false, false) if stricter.asks(judged) => {
+                Judgement::Asks { because: Some("The settings of this workspace ask for it.".to_owned()) }
+            }
+            (false, true | false) => Judgement::Unasked,
+            (true, true) => Judgement::AllowedByRule,
+            (true, false) => Judgement::Asks { because: None },
+        }
+    }
+
+    /// Whether this policy alone has the call wait for an answer.
+    pub fn asks(&self, judged: &JudgedCall<'_>) -> bool {
+        self.concerns(&judged.call.name, judged.kind) && !self.lets_through(judged, &[])
+    }
+
+    /// Whether calls of this tool and kind are asked about at all. Any other may run without a question.
+    pub fn concerns(&self, tool: &str, kind: ToolKind) -> bool {
+        self.require_for_kinds.contains(&kind) || self.require_for_tools.iter().any(|named| named == tool)
+    }
+
+    /// A policy that asks for all that either asks for, with the rules of the first.
+    fn with_demands_of(&self, other: &ApprovalPolicy) -> ApprovalPolicy {
+        self.clone().tightened(other, &[])
     }
 
     /// The same with no more rights than another policy gives: what asks there asks here too, and the rules
@@ -84,52 +113,61 @@ impl ApprovalPolicy {
 
     /// Whether this call is let through by a rule of this policy or one of these, or because all that it
     /// runs is known to only read. Each command of a line may be covered by another rule.
-    pub fn lets_through<'a>(
+    fn lets_through<'a>(
         &'a self,
-        call: &ToolCall,
-        trusted: bool,
-        proof: &ReadProof,
-        others: impl Iterator<Item = &'a Rule>,
+        JudgedCall { call, subject, trusted, .. }: &JudgedCall<'_>,
+        others: impl IntoIterator<Item = &'a Rule>,
     ) -> bool {
         let rules: Vec<&Rule> = self.rules.iter().chain(others).collect();
-        let (subject, whole) = subject(call);
-        if rules.iter().any(|rule| rule.names(call, &subject, whole)) {
+        if rules.iter().any(|rule| rule.allows(call, subject)) {
             return true;
         }
-        let Some(line) = shell_line(call) else { return false };
+        let Subject::CommandLine(command) = subject else { return false };
         if !self.safe_commands || self.require_for_tools.contains(&call.name) {
             return false;
         }
         let of_tool = rules.iter().filter(|rule| rule.tool == call.name);
         let patterns: Vec<Pattern> = of_tool.flat_map(|rule| &rule.commands).map(Into::into).collect();
-        let reading = parse(line);
-        let proven = proof.of(&reading);
-        allowed_with(&reading, &patterns, Circumstances { git_is_safe: trusted, proven: &proven })
+        command.is_allowed(&patterns, *trusted)
     }
 }
 
-/// Which commands of a shell call were found to read nothing but files of the workspace and public files of
-/// the system, by programs of the system. To be found out by somebody with a file system, just before the
-/// call is decided on: no record keeps it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ReadProof {
-    /// Nobody has looked.
-    #[default]
-    Missing,
-    /// For each command, in the order in which the call's line is read.
-    Commands(Vec<bool>),
-    /// It was looked at when the call was proposed.
-    Earlier,
+/// A call as a policy judges it.
+#[derive(Debug, Clone, Copy)]
+pub struct JudgedCall<'a> {
+    /// The call.
+    pub call: &'a ToolCall,
+    /// What it touches.
+    pub kind: ToolKind,
+    /// What it acts on.
+    pub subject: &'a Subject,
+    /// Whether the workspace is trusted, so that git counts as reading.
+    pub trusted: bool,
 }
 
-impl ReadProof {
-    fn of(&self, reading: &Reading) -> Vec<bool> {
-        match self {
-            ReadProof::Missing => Vec::new(),
-            ReadProof::Commands(proven) => proven.clone(),
-            ReadProof::Earlier => vec![true; reading.commands.len()],
-        }
-    }
+/// What counts beside a session's own policy.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Standing {
+    /// Rules for every session that hold in this workspace.
+    pub rules: Vec<Rule>,
+    /// What the workspace itself says, if it is trusted.
+    pub workspace: Option<ApprovalPolicy>,
+    /// Whether the workspace is no longer trusted, although it was when the turn began.
+    pub trust_withdrawn: bool,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// The session's policy does not ask about it.
+    Unasked,
+    /// A rule beside the session's policy allows it.
+    AllowedByRule,
+    /// A person is asked.
+    Asks {
+        /// Why, when the session's own policy would not.
+        because: Option<String>,
+    },
 }
 
 /// Allows one exact call: the same tool with the same subject. For a command line it also allows its
@@ -178,25 +216,6 @@ impl From<&CommandPattern> for Pattern {
 }
 
 impl Rule {
-    /// The rule that allows exactly this call, in any workspace.
-    pub fn of(call: &ToolCall) -> Rule {
-        Rule::beyond(call, &ReadProof::Earlier)
-    }
-
-    /// The same where it is known which commands only read. Each of the others is allowed by the rule.
-    pub fn beyond(call: &ToolCall, proof: &ReadProof) -> Rule {
-        let (subject, whole) = subject(call);
-        let suggested = shell_line(call).and_then(|line| {
-            let reading = parse(line);
-            let proven = proof.of(&reading);
-            suggest_with(&reading, Circumstances { git_is_safe: false, proven: &proven })
-        });
-        let suggested = suggested.unwrap_or_default();
-        let pattern = |Pattern { argv, open }| CommandPattern { argv, open };
-        let commands = suggested.into_iter().map(pattern).collect();
-        Rule { tool: call.name.clone(), subject, whole, workspace: None, commands }
-    }
-
     /// The same rule, in one workspace only.
     #[must_use]
     pub fn within(self, workspace: &str) -> Rule {
@@ -204,13 +223,9 @@ impl Rule {
     }
 
     /// Whether this call is the one that the rule names.
-    pub fn allows(&self, call: &ToolCall) -> bool {
-        let (subject, whole) = subject(call);
-        self.names(call, &subject, whole)
-    }
-
-    fn names(&self, call: &ToolCall, subject: &str, whole: bool) -> bool {
-        self.tool == call.name && self.subject == subject && self.whole == whole
+    pub fn allows(&self, call: &ToolCall, subject: &Subject) -> bool {
+        let names = || subject.named(&call.input) == (self.subject.clone(), self.whole);
+        self.tool == call.name && names()
     }
 }
 
@@ -236,44 +251,6 @@ impl fmt::Display for CommandPattern {
         f.write_str(&self.argv.iter().map(quoted).collect::<Vec<_>>().join(" "))?;
         f.write_str(if self.open { " …" } else { "" })
     }
-}
-
-/// What a call acts on, and whether that is its whole input. Only of our own tools is it known which of
-/// their fields says what they do; of any other the whole input counts.
-fn subject(call: &ToolCall) -> (String, bool) {
-    let field = match call.name.as_str() {
-        // A directory changes what a command means, so a call with such fields is matched as a whole.
-        "shell" => shell_line(call).map(|_| "command"),
-        "read_file" | "write_file" | "edit_file" => Some("path"),
-        "web_fetch" => Some("url"),
-        _ => None,
-    };
-    match field.and_then(|field| call.input.get(field)).and_then(Value::as_str) {
-        Some(subject) => (subject.to_owned(), false),
-        None => (sorted(&call.input).to_string(), true),
-    }
-}
-
-/// The same value with the members of all objects in order, so that equal inputs are equal texts.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let ordered: BTreeMap<&String, Value> =
-                members.iter().map(|(name, value)| (name, sorted(value))).collect();
-            Value::Object(ordered.into_iter().map(|(name, value)| (name.clone(), value)).collect())
-        }
-        Value::Array(values) => Value::Array(values.iter().map(sorted).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-    }
-}
-
-/// The command line of a call that does nothing but run it in the workspace.
-fn shell_line(call: &ToolCall) -> Option<&str> {
-    let fields = call.input.as_object().filter(|_| call.name == "shell")?;
-    let plain = fields
-        .keys()
-        .all(|name| matches!(name.as_str(), "command" | "timeout_seconds") || name.starts_with('_'));
-    fields.get("command").and_then(|command| command.as_str()).filter(|_| plain)
 }
 
 /// How long an answer to an approval holds.

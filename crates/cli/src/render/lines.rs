@@ -1,7 +1,7 @@
 //! A record in one line, for `logs` and `watch`: its place, its time, its name and what it is about.
 
 use ostler_types::{
-    AgentEvent, ApprovalEvent, CallEvent, ChildEvent, Event, Message, MessageEvent, Record, Role, Rule,
+    AgentEvent, ApprovalEvent, CallEvent, ChildEvent, Event, Message, MessageEvent, Record, Role,
     SessionEvent, StepEvent, ToolCall, TurnEvent, Usage, WorkspaceEvent, in_one_line,
 };
 
@@ -136,8 +136,20 @@ fn said(message: &Message) -> String {
     }
 }
 
+/// What a call acts on, in a line: of the tools of the daemon the argument that says it, of any other the whole input.
+pub(super) fn subject(call: &ToolCall) -> String {
+    let argument = match call.name.as_str() {
+        "shell" if call.input.get("cwd").is_none() => Some("command"),
+        "read_file" | "write_file" | "edit_file" => Some("path"),
+        "web_fetch" => Some("url"),
+        _ => None,
+    };
+    let text = argument.and_then(|name| call.input.get(name)).and_then(serde_json::Value::as_str);
+    text.map_or_else(|| call.input.to_string(), str::to_owned)
+}
+
 fn call(call: &ToolCall) -> String {
-    format!("{}  {}", call.name, Rule::of(call).subject)
+    format!("{}  {}", call.name, subject(call))
 }
 
 fn spent(usage: &Usage) -> String {

@@ -443,7 +443,8 @@ async fn a_policy_that_is_tightened_holds_for_children_at_work() {
         name: "shell".to_owned(),
         input: json!({"command": "make"}),
     };
-    new.policy.approval.rules = vec![Rule::of(&call).within(&new.workspace_path)];
+    new.policy.approval.rules =
+        vec![Rule::of(&call, &ostler_testing::agent::subject(&call)).within(&new.workspace_path)];
     let parent = daemon.engine.create(new.clone()).await.unwrap().id;
     let (go, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, heard) = oneshot::channel();

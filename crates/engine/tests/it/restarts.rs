@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ostler_engine::EngineError;
 use ostler_testing::agent::{ScriptedAgent, done, propose, run_call, say, stream};
 use ostler_types::{
-    CallEvent, Event, ReadProof, Record, Report, Scope, SessionId, SessionStatus, State, StepEvent, ToolKind,
+    CallEvent, Event, Record, Report, Scope, SessionId, SessionStatus, State, StepEvent, Subject, ToolKind,
     TurnEvent, TurnStatus, Verdict, results,
 };
 use serde_json::json;
@@ -94,7 +94,7 @@ fn a_call_that_may_have_run_is_not_run_again() {
     let (place, agent) = (Place::new(), ScriptedAgent::resuming());
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "look", json!({})).await?;
-        turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None, ReadProof::Missing).await?;
+        turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None, Subject::Input).await?;
         turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
         std::future::pending().await
     });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ostler_engine::Item;
 use ostler_testing::agent::{ScriptedAgent, done, failed, finish, propose, run_call, say, stream};
 use ostler_types::{
-    Accepted, CallEvent, CancelTurn, Command, Delivery, Event, Limits, MessageId, Part, ReadProof, Report,
-    SessionStatus, StepEvent, ToolKind, TurnEvent, TurnStatus, results,
+    Accepted, CallEvent, CancelTurn, Command, Delivery, Event, Limits, MessageId, Part, Report,
+    SessionStatus, StepEvent, Subject, ToolKind, TurnEvent, TurnStatus, results,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
@@ -144,7 +144,7 @@ async fn a_canceled_call_gets_its_result_and_a_late_report_is_refused() {
     let (over, was_over) = oneshot::channel();
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "look", json!({})).await?;
-        turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None, ReadProof::Missing).await?;
+        turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None, Subject::Input).await?;
         turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
         turn.canceled.cancelled().await;
         over.send(turn.report(Report::BatchCompleted).await).unwrap();

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ostler_tools::{ToolSettings, Tools};
-use ostler_types::{ApprovalPolicy, ToolCall, ToolCallId, ToolKind};
+use ostler_types::{ApprovalPolicy, JudgedCall, ToolCall, ToolCallId, ToolKind};
 use serde_json::json;
 
 use generator::{ALLOWABLE, Line, Random, Words, line};
@@ -206,9 +206,10 @@ impl Judge {
     fn allows(&self, line: &str) -> bool {
         let input = json!({"command": line});
         let tool = self.tools.get("shell").unwrap();
-        let proof = self.runtime.block_on(tool.read_proof(&input, &self.workspace));
+        let subject = self.runtime.block_on(tool.subject(&input, &self.workspace));
         let call = ToolCall { id: ToolCallId("c".to_owned()), name: "shell".to_owned(), input };
-        !self.policy.asks(&call, ToolKind::Exec, false, &proof)
+        let judged = JudgedCall { call: &call, kind: ToolKind::Exec, subject: &subject, trusted: false };
+        !self.policy.asks(&judged)
     }
 }
 

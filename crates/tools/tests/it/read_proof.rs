@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use ostler_tools::{ToolSettings, Tools};
-use ostler_types::{ApprovalPolicy, ReadProof, Rule, ToolCall, ToolCallId, ToolKind};
+use ostler_types::{ApprovalPolicy, CommandLine, JudgedCall, Rule, Subject, ToolCall, ToolCallId, ToolKind};
 use serde_json::json;
 
 use crate::fixture::Fixture;
@@ -13,7 +13,7 @@ fn shell(line: &str) -> ToolCall {
     ToolCall { id: ToolCallId("c".to_owned()), name: "shell".to_owned(), input }
 }
 
-async fn proof(fixture: &Fixture, line: &str) -> ReadProof {
+async fn subject(fixture: &Fixture, line: &str) -> Subject {
     let home = Some(fixture.outside().join("home"));
     let tools = Tools::new(ToolSettings {
         allow_unconfined: true,
@@ -21,13 +21,21 @@ async fn proof(fixture: &Fixture, line: &str) -> ReadProof {
         environment: std::env::vars_os().collect(),
         ..ToolSettings::default()
     });
-    tools.get("shell").unwrap().read_proof(&shell(line).input, &fixture.workspace()).await
+    tools.get("shell").unwrap().subject(&shell(line).input, &fixture.workspace()).await
+}
+
+fn asks_about(policy: &ApprovalPolicy, line: &str, subject: &Subject, trusted: bool) -> bool {
+    policy.asks(&JudgedCall { call: &shell(line), kind: ToolKind::Exec, subject, trusted })
+}
+
+fn known(line: &str, only_reads: Vec<bool>) -> Subject {
+    Subject::CommandLine(CommandLine::new(line.to_owned(), ostler_command_line::parse(line), only_reads))
 }
 
 async fn asks(fixture: &Fixture, line: &str) -> bool {
     let line = line.replace('@', fixture.outside().to_str().unwrap());
-    let proof = proof(fixture, &line).await;
-    ApprovalPolicy::default().asks(&shell(&line), ToolKind::Exec, true, &proof)
+    let subject = subject(fixture, &line).await;
+    asks_about(&ApprovalPolicy::default(), &line, &subject, true)
 }
 
 fn fixture() -> Fixture {
@@ -222,15 +230,15 @@ async fn git_in_a_part_of_a_repository_asks() {
 async fn a_remembered_command_runs_wherever_it_leads() {
     let fixture = fixture();
     let line = "cat out.txt | head -5";
-    let looked = proof(&fixture, line).await;
-    assert_eq!(looked, ReadProof::Commands(vec![false, true]));
-    let rule = Rule::beyond(&shell(line), &looked);
+    let looked = subject(&fixture, line).await;
+    assert_eq!(looked, known(line, vec![false, true]));
+    let rule = Rule::of(&shell(line), &looked);
     assert_eq!(rule.to_string(), "cat out.txt");
     let policy = ApprovalPolicy { rules: vec![rule], ..ApprovalPolicy::default() };
     for (line, is_asked) in [(line, false), ("cat out.txt; ls", false), ("cat out.txt out/secret.txt", true)]
     {
-        let looked = proof(&fixture, line).await;
-        assert_eq!(policy.asks(&shell(line), ToolKind::Exec, false, &looked), is_asked, "{line:?}");
+        let looked = subject(&fixture, line).await;
+        assert_eq!(asks_about(&policy, line, &looked, false), is_asked, "{line:?}");
     }
 }
 
@@ -238,9 +246,8 @@ async fn a_remembered_command_runs_wherever_it_leads() {
 #[test]
 fn without_a_proof_every_command_asks() {
     for line in ["ls", "cat a.txt", "true", "echo x"] {
-        assert!(
-            ApprovalPolicy::default().asks(&shell(line), ToolKind::Exec, true, &ReadProof::Missing),
-            "{line:?}"
-        );
+        for subject in [known(line, Vec::new()), Subject::Input] {
+            assert!(asks_about(&ApprovalPolicy::default(), line, &subject, true), "{line:?}");
+        }
     }
 }

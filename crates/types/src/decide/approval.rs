@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{label, of_turn};
 use crate::{
-    Accepted, AnswerApproval, ApprovalEvent, CallStatus, Decision, Event, Facts, Limits, OpenReview,
-    OpenTurn, OptionKind, PendingApproval, ProposedCall, ReadProof, Refusal, RefusalCode, ReviewAnswer, Rule,
-    Scope, State, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, AnswerApproval, ApprovalEvent, CallStatus, Decision, Event, Facts, JudgedCall, Judgement,
+    Limits, OpenReview, OpenTurn, OptionKind, PendingApproval, ProposedCall, Refusal, RefusalCode,
+    ReviewAnswer, Rule, Scope, State, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
 };
 
 /// Takes a client's answer.
@@ -125,7 +125,7 @@ pub(super) fn propose(
     proposed: ProposedCall,
     facts: &Facts,
 ) -> Result<Decision, Refusal> {
-    let ProposedCall { tool_call, kind, summary, risk, trusted, proof, options } = proposed;
+    let ProposedCall { tool_call, kind, summary, risk, trusted, subject, options } = proposed;
     let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
     match &open.status {
         CallStatus::Proposed => {}
@@ -137,51 +137,47 @@ pub(super) fn propose(
         CallStatus::Waiting { .. } => return Ok(answered(Accepted::Waiting)),
         CallStatus::Started | CallStatus::Done { .. } => return Err(already_started(&tool_call.id)),
     }
-    let risk = risk.or_else(|| facts.asked_because.clone());
-    let must_ask = risk.is_some() || !options.is_empty();
-    if !must_ask && !state.session.policy.approval.asks(&tool_call, kind, trusted, &proof) {
-        return Ok(answered(Accepted::Allowed));
-    }
-    let (event, accepted) = if facts.allowed_by_rule && !must_ask {
-        let (tool_call_id, tool, by) = (tool_call.id, tool_call.name, "rule".to_owned());
-        let granted = Event::Approval(ApprovalEvent::Granted {
-            tool_call_id,
-            tool,
-            by,
-            scope: Scope::Always,
-            reason: None,
-            review: None,
-            option: None,
-            child: None,
-        });
-        (granted, Accepted::Allowed)
-    } else {
-        let summary = match risk {
-            Some(risk) => format!("{summary}\n{risk}"),
-            None => summary,
-        };
-        let rule = Rule::beyond(&tool_call, &proof).within(&state.session.workspace_path);
-        (
-            Event::Approval(ApprovalEvent::Requested {
-                tool_call,
-                kind,
-                summary,
-                rule,
-                options,
-                child: None,
-            }),
-            Accepted::Waiting,
-        )
+    let trusted = trusted && !facts.standing.trust_withdrawn;
+    let judged = JudgedCall { call: &tool_call, kind, subject: &subject, trusted };
+    // A risk and an agent's own answers are for a person, whatever the policy says.
+    let because = match state.session.policy.approval.judge(&judged, &facts.standing) {
+        Judgement::Asks { because } => risk.or(because),
+        Judgement::Unasked | Judgement::AllowedByRule if risk.is_some() || !options.is_empty() => risk,
+        Judgement::Unasked => return Ok(answered(Accepted::Allowed)),
+        Judgement::AllowedByRule => {
+            let events = vec![of_turn(turn.id, granted_by_rule(tool_call))];
+            return Ok(Decision { events, accepted: Accepted::Allowed });
+        }
     };
-    Ok(Decision { events: vec![of_turn(turn.id, event)], accepted })
+    let summary = match because {
+        Some(because) => format!("{summary}\n{because}"),
+        None => summary,
+    };
+    let rule = Rule::of(&tool_call, &subject).within(&state.session.workspace_path);
+    let event =
+        Event::Approval(ApprovalEvent::Requested { tool_call, kind, summary, rule, options, child: None });
+    Ok(Decision { events: vec![of_turn(turn.id, event)], accepted: Accepted::Waiting })
+}
+
+fn granted_by_rule(ToolCall { id, name, .. }: ToolCall) -> Event {
+    Event::Approval(ApprovalEvent::Granted {
+        tool_call_id: id,
+        tool: name,
+        by: "rule".to_owned(),
+        scope: Scope::Always,
+        reason: None,
+        review: None,
+        option: None,
+        child: None,
+    })
 }
 
 /// Whether the call may start. An agent that did not ask is refused here, whatever it intends.
 pub(super) fn may_start(
     state: &State,
     turn: &OpenTurn,
-    call: &ToolCall,
-    kind: ToolKind,
+    (call, kind): (&ToolCall, ToolKind),
+    facts: &Facts,
 ) -> Result<(), Refusal> {
     let open = turn.call(&call.id).ok_or_else(|| unknown_call(&call.id))?;
     match &open.status {
@@ -192,10 +188,9 @@ pub(super) fn may_start(
         CallStatus::Granted => Ok(()),
         // Someone else's agent runs its calls itself, and says so: there is nothing here to hold back.
         CallStatus::Proposed if state.agent.is_some() => Ok(()),
-        // Whether the workspace is trusted, and what the call reads, counted when the call was proposed.
-        CallStatus::Proposed
-            if !state.session.policy.approval.asks(call, kind, true, &ReadProof::Earlier) =>
-        {
+        CallStatus::Proposed if !state.session.policy.approval.concerns(&call.name, kind) => Ok(()),
+        // The policy was asked when the call was proposed, and is not asked again.
+        CallStatus::Proposed if facts.let_through.as_ref().is_some_and(|passed| is_same(passed, call)) => {
             Ok(())
         }
         CallStatus::Proposed | CallStatus::Waiting { .. } | CallStatus::Denied { .. } => {

@@ -46,7 +46,7 @@ pub(super) fn report(
         }
         Report::CallProposed(proposed) => propose(state, open, proposed, facts),
         Report::CallStarted { tool_call, kind } => {
-            may_start(state, open, &tool_call, kind)?;
+            may_start(state, open, (&tool_call, kind), facts)?;
             one(Event::Call(CallEvent::Started { tool_call, kind }))
         }
         Report::CallFinished { result, duration_ms, message_id } => {

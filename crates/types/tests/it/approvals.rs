@@ -7,7 +7,9 @@ use ostler_types::{
 use serde_json::json;
 
 use crate::refusals::expect;
-use crate::world::{World, answer, call, cancel, completed, kind_of, names, propose, read, shell, start};
+use crate::world::{
+    World, answer, call, cancel, completed, kind_of, names, propose, read, shell, start, subject,
+};
 
 #[test]
 fn the_first_answer_wins_and_the_second_is_told_of_it() {
@@ -46,10 +48,7 @@ fn a_question_shows_the_call_and_the_rule() {
     let waiting: Vec<_> = world.state.view().pending_approvals;
     assert_eq!(waiting.len(), 1);
     assert_eq!((waiting[0].turn_id, waiting[0].tool_call_id.0.as_str()), (turn, "a"));
-    assert_eq!(
-        waiting[0].rule,
-        Rule::of(&shell("a", "make test")).within(&world.state.session.workspace_path)
-    );
+    assert_eq!(waiting[0].rule, rule(&shell("a", "make test")).within(&world.state.session.workspace_path));
     assert_eq!(world.state.session.status, SessionStatus::WaitingApproval);
 }
 
@@ -148,7 +147,7 @@ fn a_rule_from_outside_grants_without_a_question() {
     world.submit("go");
     let made = shell("a", "make");
     world.step(std::slice::from_ref(&made));
-    world.facts.allowed_by_rule = true;
+    world.facts.standing.rules = vec![rule(&made)];
     let decision = world.report(propose(&made));
     assert_eq!((names(&decision), &decision.accepted), (vec!["approval_granted"], &Accepted::Allowed));
     assert_eq!(
@@ -194,20 +193,20 @@ fn a_rule_names_one_exact_call() {
         (json!({"query": "x"}), json!({"query": "xy"}), false),
     ];
     for (allowed, asked, same) in cases {
-        let rule = Rule::of(&call("a", "tool", allowed.clone()));
-        assert_eq!(rule.allows(&call("b", "tool", asked.clone())), same, "{allowed} then {asked}");
-        assert!(!rule.allows(&call("b", "other", asked)));
+        let rule = rule(&call("a", "tool", allowed.clone()));
+        assert_eq!(allows(&rule, &call("b", "tool", asked.clone())), same, "{allowed} then {asked}");
+        assert!(!allows(&rule, &call("b", "other", asked)));
     }
 }
 
 #[test]
 fn a_rule_says_all_that_it_allows() {
-    let told = |tool: &str, input| Rule::of(&call("a", tool, input)).to_string();
+    let told = |tool: &str, input| rule(&call("a", tool, input)).to_string();
     assert_eq!(told("write_file", json!({"path": "a.txt", "content": "x"})), "write_file a.txt");
     assert_eq!(told("shell", json!({"command": "make; rm -r 'my dir'"})), "make, rm -r 'my dir'");
     assert_eq!(told("shell", json!({"command": "eval \"$x\""})), "shell eval \"$x\"");
     // A rule for commands goes further than the line that was asked about, and says how far.
-    let mut rule = Rule::of(&call("a", "shell", json!({"command": "cargo test -p a"})));
+    let mut rule = rule(&call("a", "shell", json!({"command": "cargo test -p a"})));
     let pattern =
         |argv: &[&str], open| CommandPattern { argv: argv.iter().map(|&word| word.into()).collect(), open };
     rule.commands = vec![pattern(&["cargo", "test"], true), pattern(&["echo", "it's"], false)];
@@ -217,12 +216,19 @@ fn a_rule_says_all_that_it_allows() {
 /// In some tools `command` is a verb, and what it acts on is another argument.
 #[test]
 fn a_rule_for_a_command_on_a_path_names_both() {
-    let rule = Rule::of(&call("a", "editor", json!({"command": "write", "path": "notes.txt"})));
-    assert!(!rule.allows(&call(
-        "b",
-        "editor",
-        json!({"command": "write", "path": ".git/hooks/post-commit"})
-    )));
+    let rule = rule(&call("a", "editor", json!({"command": "write", "path": "notes.txt"})));
+    assert!(!allows(
+        &rule,
+        &call("b", "editor", json!({"command": "write", "path": ".git/hooks/post-commit"}))
+    ));
+}
+
+fn rule(call: &ToolCall) -> Rule {
+    Rule::of(call, &subject(call))
+}
+
+fn allows(rule: &Rule, call: &ToolCall) -> bool {
+    rule.allows(call, &subject(call))
 }
 
 /// A session whose call waits for an answer.

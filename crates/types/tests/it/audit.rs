@@ -4,9 +4,8 @@
 use std::collections::{HashSet, VecDeque};
 
 use ostler_types::{
-    ApprovalEvent, ApprovalPolicy, CallEvent, Delivery, Event, Limits, MessageEvent, MessageId, ReadProof,
-    Record, Rule, Scope, SessionEvent, SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind,
-    TurnEvent, TurnId,
+    ApprovalEvent, ApprovalPolicy, CallEvent, Delivery, Event, Limits, MessageEvent, MessageId, Record, Rule,
+    Scope, SessionEvent, SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
 };
 
 /// The laws, one for each property test.
@@ -299,7 +298,7 @@ impl Audit {
         let id = &started.id;
         let first = self.begun.insert(id.clone());
         self.demand(Law::Starts, first, || format!("{id} started twice"));
-        let asks = self.policy.asks(started, kind, true, &ReadProof::Earlier);
+        let asks = crate::world::asks(&self.policy, started, kind, true);
         let free = self.open_call(id, |call| call.asked.is_none() && call.answer.is_none() && !asks);
         let granted = self.open_call(id, |call| call.answer == Some(true));
         self.demand(Law::Starts, free || granted, || format!("{id} started without leave"));

@@ -205,7 +205,7 @@ fn approval() -> PendingApproval {
         input: asked.input.clone(),
         kind: ToolKind::Exec,
         summary: "run make".to_owned(),
-        rule: Rule::of(&asked),
+        rule: Rule::of(&asked, &crate::world::subject(&asked)),
         options: Vec::new(),
         requested_at: at(5),
     }

@@ -1,17 +1,22 @@
 //! Command lines: what runs without asking, what a remembered answer covers, and what never does.
 
-use ostler_types::{ApprovalPolicy, CommandPattern, Policy, ReadProof, Rule, ToolKind, create};
+use ostler_types::{ApprovalPolicy, CommandPattern, Policy, Rule, ToolKind, create};
 use serde_json::json;
 
-use crate::world::{call, new_session, shell};
+use crate::world::{self, call, new_session, shell, subject};
 
 fn asks(policy: &ApprovalPolicy, line: &str) -> bool {
-    policy.asks(&shell("c", line), ToolKind::Exec, true, &ReadProof::Earlier)
+    world::asks(policy, &shell("c", line), ToolKind::Exec, true)
+}
+
+fn rule(line: &str) -> Rule {
+    let call = shell("c", line);
+    Rule::of(&call, &subject(&call))
 }
 
 /// A policy that remembers the answer `session` to these lines.
 fn remembering(lines: &[&str]) -> ApprovalPolicy {
-    let rules = lines.iter().map(|line| Rule::of(&shell("c", line))).collect();
+    let rules = lines.iter().map(|line| rule(line)).collect();
     ApprovalPolicy { rules, ..ApprovalPolicy::default() }
 }
 
@@ -58,18 +63,15 @@ fn an_answer_covers_its_commands_in_other_lines_and_no_other_commands() {
 fn another_directory_is_another_question() {
     let policy = remembering(&["cargo test"]);
     let elsewhere = call("c", "shell", json!({"command": "cargo test", "cwd": "other"}));
-    assert!(policy.asks(&elsewhere, ToolKind::Exec, true, &ReadProof::Earlier));
+    assert!(world::asks(&policy, &elsewhere, ToolKind::Exec, true));
     let reads = call("c", "shell", json!({"command": "ls", "background": true}));
-    assert!(
-        policy.asks(&reads, ToolKind::Exec, true, &ReadProof::Earlier),
-        "what stays behind is asked about"
-    );
+    assert!(world::asks(&policy, &reads, ToolKind::Exec, true), "what stays behind is asked about");
 }
 
 #[test]
 fn a_line_that_cannot_be_read_is_remembered_as_it_stands() {
     let line = "for f in *; do rm \"$f\"; done";
-    let rule = Rule::of(&shell("c", line));
+    let rule = rule(line);
     assert!(rule.commands.is_empty());
     let policy = remembering(&[line]);
     assert!(!asks(&policy, line));
@@ -84,7 +86,7 @@ fn a_rule_that_allows_anything_is_refused() {
     };
     let with = |pattern| {
         let mut policy = Policy::default();
-        let rule = Rule { commands: vec![pattern], ..Rule::of(&shell("c", "x")) };
+        let rule = Rule { commands: vec![pattern], ..rule("x") };
         policy.approval.rules.push(rule);
         create(ostler_types::NewSession { policy, ..new_session() })
     };
@@ -98,8 +100,8 @@ fn a_rule_that_allows_anything_is_refused() {
 fn git_only_counts_as_reading_where_the_workspace_is_trusted() {
     let policy = ApprovalPolicy::default();
     let status = shell("c", "git status | head");
-    assert!(!policy.asks(&status, ToolKind::Exec, true, &ReadProof::Earlier));
-    assert!(policy.asks(&status, ToolKind::Exec, false, &ReadProof::Earlier));
-    assert!(!policy.asks(&shell("c", "ls | head"), ToolKind::Exec, false, &ReadProof::Earlier));
-    assert!(!remembering(&["git status | head"]).asks(&status, ToolKind::Exec, false, &ReadProof::Earlier));
+    assert!(!world::asks(&policy, &status, ToolKind::Exec, true));
+    assert!(world::asks(&policy, &status, ToolKind::Exec, false));
+    assert!(!world::asks(&policy, &shell("c", "ls | head"), ToolKind::Exec, false));
+    assert!(!world::asks(&remembering(&["git status | head"]), &status, ToolKind::Exec, false));
 }

@@ -9,6 +9,7 @@ mod audit;
 mod children;
 mod commands;
 mod conversation;
+mod judgement;
 mod limits;
 mod moves;
 mod play;

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 
 use ostler_types::{
     Accepted, AnswerApproval, CallStatus, Change, Command, Decision, Delivery, Event, Message, MessageEvent,
-    MessageId, OpenCall, Part, Policy, ProposedCall, ReadProof, Refusal, Report, RequeueMessage, Role,
+    MessageId, OpenCall, Part, Policy, ProposedCall, Refusal, Report, RequeueMessage, Role, Rule,
     SessionStatus, StepEvent, SubmitMessage, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, Verdict,
 };
 use serde_json::json;
 
 use crate::audit::{Call, Law};
 use crate::moves::{Move, NewCall, Saying};
-use crate::world::{World, call, cancel, close, completed, failed, kind_of, propose, start};
+use crate::world::{World, call, cancel, close, completed, failed, kind_of, propose, start, subject};
 
 /// A world with what its clients remember of it.
 pub(crate) struct Play {
@@ -269,14 +269,8 @@ impl Play {
         };
         let turn_id = self.last_turn();
         let call = as_tool_sees(&call);
-        let asks = self.world.state.session.policy.approval.asks(
-            &call,
-            kind_of(&call.name),
-            true,
-            &ReadProof::Earlier,
-        );
         let report = match status {
-            CallStatus::Proposed if asks => propose(&call),
+            CallStatus::Proposed if !self.world.may_start(&call) => propose(&call),
             CallStatus::Proposed | CallStatus::Granted => start(&call),
             CallStatus::Started => self.world.finish(&call.id.0, !pick.is_multiple_of(4)),
             CallStatus::Denied { .. } | CallStatus::Done { .. } => self.world.finish(&call.id.0, false),
@@ -312,14 +306,16 @@ impl Play {
             Saying::Propose { pick, standing } => {
                 let tool_call = as_tool_sees(&self.some_call(pick));
                 let kind = kind_of(&tool_call.name);
-                self.world.facts.allowed_by_rule = standing;
+                let subject = subject(&tool_call);
+                self.world.facts.standing.rules =
+                    standing.then(|| Rule::of(&tool_call, &subject)).into_iter().collect();
                 Report::CallProposed(ProposedCall {
                     tool_call,
                     kind,
                     summary: "do it".to_owned(),
                     risk: None,
                     trusted: true,
-                    proof: ReadProof::Earlier,
+                    subject,
                     options: Vec::new(),
                 })
             }

@@ -3,10 +3,10 @@
 
 use jiff::Timestamp;
 use ostler_types::{
-    Accepted, AnswerApproval, CallEvent, CallStatus, CancelTurn, Command, Decision, Delivery, Event, Facts,
-    Failure, Message, MessageId, NewSession, OpenCall, Part, ProposedCall, ReadProof, Record, Refusal,
-    Report, Role, Scope, SessionId, State, SubmitMessage, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId,
-    Usage, Verdict, create, decide,
+    Accepted, AnswerApproval, ApprovalPolicy, CallEvent, CallStatus, CancelTurn, Command, CommandLine,
+    Decision, Delivery, Event, Facts, Failure, JudgedCall, Message, MessageId, NewSession, OpenCall, Part,
+    ProposedCall, Record, Refusal, Report, Role, Scope, SessionId, State, Subject, SubmitMessage, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnId, Usage, Verdict, create, decide,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -20,6 +20,8 @@ pub(crate) struct World {
     pub(crate) audit: Audit,
     /// What the engine knows of the next command.
     pub(crate) facts: Facts,
+    /// Calls that the policy let through unasked, under the policy that holds.
+    let_through: Vec<ToolCall>,
     counter: u64,
 }
 
@@ -38,7 +40,14 @@ impl World {
         let first = Record { seq: 1, ts, session_id, turn_id: None, event };
         let state = State::begin(&first).expect("session_created begins a state");
         let audit = Audit::begin(&first);
-        World { state, log: vec![first], audit, facts: Facts::default(), counter: 1000 }
+        World {
+            state,
+            log: vec![first],
+            audit,
+            facts: Facts::default(),
+            let_through: Vec::new(),
+            counter: 1000,
+        }
     }
 
     /// Decides a command and records what it led to, checking what holds after every command.
@@ -55,7 +64,25 @@ impl World {
 
     /// The same without the checks over the whole log, for long histories.
     pub(crate) fn ask_unchecked(&mut self, command: Command) -> Result<Decision, Refusal> {
-        let decision = decide(&self.state, command, &std::mem::take(&mut self.facts))?;
+        let mut facts = std::mem::take(&mut self.facts);
+        let proposed = match &command {
+            Command::Report { report: Report::CallProposed(ProposedCall { tool_call, .. }), .. } => {
+                Some(tool_call.clone())
+            }
+            Command::Report { report: Report::CallStarted { tool_call, .. }, .. } => {
+                facts.let_through = self.let_through.iter().find(|call| call.id == tool_call.id).cloned();
+                None
+            }
+            _ => None,
+        };
+        let changes_policy = matches!(command, Command::Update(_));
+        let decision = decide(&self.state, command, &facts)?;
+        if changes_policy {
+            self.let_through.clear();
+        }
+        if decision.accepted == Accepted::Allowed {
+            self.let_through.extend(proposed);
+        }
         for event in &decision.events {
             self.counter += 1;
             let record = Record {
@@ -74,6 +101,12 @@ impl World {
         }
         self.audit.settle(&self.state);
         Ok(decision)
+    }
+
+    /// Whether a call can start without being proposed first.
+    pub(crate) fn may_start(&self, call: &ToolCall) -> bool {
+        let concerned = self.state.session.policy.approval.concerns(&call.name, kind_of(&call.name));
+        !concerned || self.let_through.contains(call)
     }
 
     /// A command that must be accepted; returns the names of its events.
@@ -265,6 +298,35 @@ pub(crate) fn kind_of(tool: &str) -> ToolKind {
     }
 }
 
+/// What a call acts on, as the tools say it, where each command that could only read does.
+pub(crate) fn subject(call: &ToolCall) -> Subject {
+    let argument = match call.name.as_str() {
+        "shell" => "command",
+        "read_file" | "write_file" | "edit_file" => "path",
+        "web_fetch" => "url",
+        _ => return Subject::Input,
+    };
+    let Some(text) = call.input.get(argument).and_then(Value::as_str) else { return Subject::Input };
+    let is_line = || call.input.as_object().is_some_and(|input| input.len() == 1);
+    match call.name.as_str() {
+        "shell" if is_line() => command_line(text),
+        "shell" => Subject::Input,
+        _ => Subject::Argument(text.to_owned()),
+    }
+}
+
+/// A command line of which each command that could only read does.
+pub(crate) fn command_line(line: &str) -> Subject {
+    let reading = ostler_command_line::parse(line);
+    let only_reads = vec![true; reading.commands.len()];
+    Subject::CommandLine(CommandLine::new(line.to_owned(), reading, only_reads))
+}
+
+/// Whether a policy asks about a call.
+pub(crate) fn asks(policy: &ApprovalPolicy, call: &ToolCall, kind: ToolKind, trusted: bool) -> bool {
+    policy.asks(&JudgedCall { call, kind, subject: &subject(call), trusted })
+}
+
 /// An agent's question about a call.
 pub(crate) fn propose(call: &ToolCall) -> Report {
     let kind = kind_of(&call.name);
@@ -274,7 +336,7 @@ pub(crate) fn propose(call: &ToolCall) -> Report {
         summary: call.name.clone(),
         risk: None,
         trusted: true,
-        proof: ReadProof::Earlier,
+        subject: subject(call),
         options: Vec::new(),
     })
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 use ostler_acp::Outcome;
 use ostler_testing::host::TurnHost;
 use ostler_types::{
-    CallEvent, Delivery, Event, Message, Policy, ProposedCall, ReadProof, Report, Role, StepEvent,
-    ToolCallId, ToolResult, Usage, Verdict,
+    CallEvent, Delivery, Event, Message, Policy, ProposedCall, Report, Role, StepEvent, Subject, ToolCallId,
+    ToolResult, Usage, Verdict,
 };
 
 use super::super::Recorder;
@@ -110,8 +110,16 @@ impl Play {
                     Asker::Agent { options, .. } => (None, options),
                     Asker::Daemon => (Some("asked in any case".to_owned()), Vec::new()),
                 };
-                let (summary, trusted, proof) = (String::new(), true, ReadProof::Missing);
-                Report::CallProposed(ProposedCall { tool_call, kind, summary, risk, trusted, proof, options })
+                let (summary, trusted, subject) = (String::new(), true, Subject::Input);
+                Report::CallProposed(ProposedCall {
+                    tool_call,
+                    kind,
+                    summary,
+                    risk,
+                    trusted,
+                    subject,
+                    options,
+                })
             }
             Action::CarryOut { call, is_own, .. } => return self.own.extend(call.filter(|_| is_own)),
             Action::Show(_) | Action::Respond { .. } => return,
