@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use crate::children::Children;
 use crate::error::EngineError;
 use crate::files;
+use crate::queue::Queue;
 use crate::session::Session;
 use crate::shown::Submitted;
 use crate::subscription::Subscription;
@@ -40,7 +41,7 @@ pub(crate) enum Input {
     /// A client wants to know what became of a message that it has sent under this key.
     Submitted { key: String, reply: oneshot::Sender<Option<Submitted>> },
     /// A client wants to follow it.
-    Subscribe { after: u64, deltas: bool, reply: oneshot::Sender<Result<Subscription, EngineError>> },
+    Subscribe { after: u64, queue: Arc<Queue>, reply: oneshot::Sender<Result<Subscription, EngineError>> },
     /// Its agent reports.
     Turn { turn_id: TurnId, request: Box<TurnRequest> },
     /// Its agent has returned.
@@ -135,7 +136,7 @@ impl Actor {
             Input::View { reply } => _ = reply.send(self.session.state.view()),
             Input::Context { reply } => _ = reply.send(self.context().await),
             Input::Submitted { key, reply } => _ = reply.send(Submitted::of(&self.session.state, &key)),
-            Input::Subscribe { after, deltas, reply } => _ = reply.send(self.subscribe(after, deltas)),
+            Input::Subscribe { after, queue, reply } => _ = reply.send(self.subscribe(after, queue)),
             Input::Turn { turn_id, request } => Box::pin(self.turn_request(turn_id, *request)).await,
             Input::Returned(returned) => Box::pin(self.returned(returned)).await,
             Input::Tick => return Box::pin(self.tick()).await,
@@ -214,7 +215,7 @@ impl Actor {
         Ok(self.session.conversation().await?)
     }
 
-    fn subscribe(&self, after: u64, deltas: bool) -> Result<Subscription, EngineError> {
+    fn subscribe(&self, after: u64, queue: Arc<Queue>) -> Result<Subscription, EngineError> {
         let last_seq = self.session.state.last_seq;
         if after > last_seq {
             let message =
@@ -224,7 +225,7 @@ impl Actor {
                 .into());
         }
         let log = self.session.shared.log.clone();
-        Ok(Subscription::new(self.session.id, log, self.session.hub.clone(), after, deltas))
+        Ok(Subscription::new(self.session.id, log, self.session.hub.clone(), after, queue))
     }
 
     /// What the running turn's agent reports.

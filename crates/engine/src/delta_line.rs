@@ -1,12 +1,16 @@
 //! A delta as it goes to those who look on. On the wire it is the envelope of a record, without seq and chain: encoded when
-//! the first of them wants it so, and once, however many do. A door with words of its own takes it as it is.
+//! the first of them wants it so, and once, however many do. A door with words of its own encodes the text itself, and keeps that
+//! beside the delta.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use ostler_types::{Delta, DeltaKind, MessageId, SessionId, ToolCallId, TurnId};
 use serde::Serialize;
+
+use crate::encoding_slot::EncodingSlot;
 
 /// What the envelope takes, about.
 const ENVELOPE: usize = 256;
@@ -22,6 +26,7 @@ struct Shown {
     ts: Timestamp,
     delta: Delta,
     bytes: OnceLock<Bytes>,
+    slot: EncodingSlot,
 }
 
 /// What text streams into.
@@ -50,7 +55,8 @@ impl Subject {
 
 impl DeltaLine {
     pub(crate) fn new(session_id: SessionId, turn_id: TurnId, ts: Timestamp, delta: Delta) -> DeltaLine {
-        DeltaLine(Arc::new(Shown { session_id, turn_id, ts, delta, bytes: OnceLock::new() }))
+        let (bytes, slot) = (OnceLock::new(), EncodingSlot::default());
+        DeltaLine(Arc::new(Shown { session_id, turn_id, ts, delta, bytes, slot }))
     }
 
     /// The event's name.
@@ -76,6 +82,13 @@ impl DeltaLine {
     /// One JSON object.
     pub fn bytes(&self) -> &Bytes {
         self.0.bytes.get_or_init(|| self.0.encode())
+    }
+
+    /// A door's own encoding of this delta: `T::default()` for the first caller, and the same value for every later caller
+    /// that names the same type, so that what the first one puts into it is made once for all connections. There is one
+    /// slot: a second type is not shared.
+    pub fn encoding<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
+        self.0.slot.get()
     }
 
     /// How many bytes it takes while it waits, about.

@@ -14,7 +14,7 @@ use ostler_types::{
     Accepted, AnswerApproval, Clock, Command, PendingApproval, Refusal, Secrets, SessionId, SessionView,
     TurnId,
 };
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::actor::Input;
 use crate::config::{EngineConfig, UnfitWorkspace};
@@ -25,6 +25,7 @@ use crate::history::{self, MessagePage};
 use crate::hub::Hub;
 use crate::names::Names;
 use crate::projects::Projects;
+use crate::queue::Queue;
 use crate::recovery::{self, Origin};
 use crate::rules::Rules;
 use crate::session_folder::SessionFolders;
@@ -167,7 +168,19 @@ impl Engine {
 
     /// Follows a session from the record after `after`.
     pub async fn subscribe(&self, id: SessionId, after: u64) -> Result<Subscription, EngineError> {
-        self.ask(id, |reply| Input::Subscribe { after, deltas: true, reply }).await?
+        self.ask(id, |reply| Input::Subscribe { after, queue: Arc::default(), reply }).await?
+    }
+
+    /// The same for a task that waits for several subscriptions at once: `changed` is notified when [`Subscription::ready`]
+    /// may have something to give, and may be shared by all of them.
+    pub async fn subscribe_notifying(
+        &self,
+        id: SessionId,
+        after: u64,
+        changed: &Arc<Notify>,
+    ) -> Result<Subscription, EngineError> {
+        let queue = || Arc::new(Queue::notifying(Arc::clone(changed)));
+        self.ask(id, |reply| Input::Subscribe { after, queue: queue(), reply }).await?
     }
 
     /// The same without text as it streams, for whoever only waits for records.
@@ -176,7 +189,7 @@ impl Engine {
         id: SessionId,
         after: u64,
     ) -> Result<Subscription, EngineError> {
-        self.ask(id, |reply| Input::Subscribe { after, deltas: false, reply }).await?
+        self.ask(id, |reply| Input::Subscribe { after, queue: Arc::new(Queue::of_records()), reply }).await?
     }
 
     /// Follows all sessions, from a position or from now.

@@ -15,6 +15,7 @@ use ostler_types::{
 
 use crate::delta_line::DeltaLine;
 use crate::queue::{Item, Queue};
+use crate::record_line::RecordLine;
 
 /// Bytes of a running tool's output that are kept for subscribers who come late.
 const TOOL_OUTPUT_BYTES: usize = 32 * 1024;
@@ -116,8 +117,9 @@ impl Hub {
         }
         for line in lines {
             inner.last_seq = line.seq;
+            let record = RecordLine::published(line.clone());
             for queue in &inner.queues {
-                queue.push(Item::Record(line.clone()), line.bytes.len());
+                queue.push(Item::Record(record.clone()), line.bytes.len());
             }
         }
     }

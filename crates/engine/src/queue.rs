@@ -1,12 +1,12 @@
 //! What waits for one subscriber. Bounded in bytes, because one record can be as large as a thousand.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use ostler_eventlog::Line;
 use tokio::sync::Notify;
 
 use crate::delta_line::DeltaLine;
+use crate::record_line::RecordLine;
 
 /// Bytes that may wait for one subscriber.
 const QUEUE_BYTES: usize = 256 * 1024;
@@ -15,7 +15,7 @@ const QUEUE_BYTES: usize = 256 * 1024;
 #[derive(Debug, Clone)]
 pub enum Item {
     /// A record, as it stands on disk.
-    Record(Line),
+    Record(RecordLine),
     /// Text as it streams.
     Delta(DeltaLine),
 }
@@ -24,7 +24,8 @@ pub enum Item {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
-    changed: Notify,
+    /// Notified when [`Queue::try_next`] may have something to say. The queues of one task may share it.
+    changed: Arc<Notify>,
     /// Whether text as it streams is left out.
     only_records: bool,
 }
@@ -52,6 +53,11 @@ impl Queue {
     /// A queue for a subscriber who does not care for text as it streams.
     pub(crate) fn of_records() -> Queue {
         Queue { only_records: true, ..Queue::default() }
+    }
+
+    /// A queue that notifies `changed`.
+    pub(crate) fn notifying(changed: Arc<Notify>) -> Queue {
+        Queue { changed, ..Queue::default() }
     }
 
     pub(crate) fn takes_deltas(&self) -> bool {

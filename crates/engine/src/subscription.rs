@@ -13,6 +13,7 @@ use ostler_types::SessionId;
 use crate::error::EngineError;
 use crate::hub::{Hub, Standing};
 use crate::queue::{Item, Next, Queue};
+use crate::record_line::RecordLine;
 
 /// Bytes read from the log at a time.
 const PAGE_BYTES: usize = 128 * 1024;
@@ -40,9 +41,8 @@ impl Subscription {
         log: Arc<dyn Log>,
         hub: Arc<Hub>,
         after: u64,
-        deltas: bool,
+        queue: Arc<Queue>,
     ) -> Subscription {
-        let queue = Arc::new(if deltas { Queue::default() } else { Queue::of_records() });
         let standing = hub.subscribe(&queue);
         let mut subscription = Subscription {
             session_id,
@@ -114,6 +114,11 @@ impl Subscription {
         self.page.is_empty() && self.seen >= self.until
     }
 
+    /// Whether all has been given out that there will ever be.
+    pub fn is_over(&self) -> bool {
+        self.closed && self.is_live() && self.standing.is_empty()
+    }
+
     fn stand(&mut self, standing: Standing) {
         self.until = self.until.max(standing.last_seq);
         let deltas = standing.deltas.into_iter().filter(|_| self.queue.takes_deltas());
@@ -135,7 +140,9 @@ impl Subscription {
             return Err(EngineError::NotFound);
         }
         let until = self.until;
-        self.page.extend(lines.into_iter().filter(|line| line.seq <= until).map(Item::Record));
+        self.page.extend(
+            lines.into_iter().filter(|line| line.seq <= until).map(RecordLine::read).map(Item::Record),
+        );
         Ok(())
     }
 }

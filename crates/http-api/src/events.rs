@@ -249,7 +249,7 @@ impl Source {
 fn from_item(item: Item) -> Frame {
     match item {
         Item::Record(line) => {
-            Frame { id: Some(line.seq), name: line.event_type().to_owned(), data: line.bytes }
+            Frame { id: Some(line.seq), name: line.event_type().to_owned(), data: line.bytes.clone() }
         }
         Item::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },
     }
