@@ -6,16 +6,13 @@
 
 mod admission;
 mod agents;
-mod drives;
 mod dry_run;
 mod follow;
 mod frames;
 mod methods;
 mod params;
-mod place;
-mod relay;
 mod socket;
-mod stop;
+mod text_cursor;
 mod transcript;
 mod translate;
 
@@ -29,10 +26,8 @@ use ostler_door_kit::{Access, ModelChoices, Places, Routes};
 use ostler_engine::Engine;
 use ostler_types::Policy;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-use relay::Relays;
-use stop::Stop;
 
 pub use dry_run::{Heard, dry_run};
 
@@ -97,13 +92,12 @@ struct Door {
     engine: Engine,
     settings: GatewaySettings,
     limits: GatewayLimits,
-    relays: Arc<Relays>,
     started: Instant,
     /// Room for sockets that have shown the token, and for those that have not.
     sockets: Arc<Semaphore>,
     unauthenticated: Places,
     tasks: TaskTracker,
-    stop: Stop,
+    stop: CancellationToken,
 }
 
 impl GatewayDoor {
@@ -111,7 +105,6 @@ impl GatewayDoor {
     pub fn new(engine: Engine, settings: GatewaySettings, limits: GatewayLimits) -> GatewayDoor {
         let tasks = TaskTracker::new();
         let door = Door {
-            relays: Arc::new(Relays::new(engine.clone())),
             engine,
             settings,
             limits,
@@ -119,7 +112,7 @@ impl GatewayDoor {
             sockets: Arc::new(Semaphore::new(limits.max_sockets)),
             unauthenticated: Places::new(limits.max_unauthenticated),
             tasks,
-            stop: Stop::default(),
+            stop: CancellationToken::new(),
         };
         GatewayDoor { door: Arc::new(door) }
     }
@@ -143,11 +136,6 @@ impl GatewayDoor {
         Routes::new(Router::new().route(PATH, axum::routing::any(answer)))
     }
 
-    /// How many sessions are followed by at least one socket.
-    pub fn followed_sessions(&self) -> usize {
-        self.door.relays.len()
-    }
-
     /// How many sockets there are.
     pub fn sockets(&self) -> usize {
         self.door.limits.max_sockets - self.door.sockets.available_permits()
@@ -156,7 +144,7 @@ impl GatewayDoor {
     /// Tells every client that the daemon stops, and returns when they are gone. Comes after the engine has
     /// stopped, so that they have seen how their runs ended.
     pub async fn close(&self) {
-        self.door.stop.tell();
+        self.door.stop.cancel();
         self.door.tasks.close();
         if tokio::time::timeout(GRACE, self.door.tasks.wait()).await.is_err() {
             tracing::warn!("some sockets of the gateway did not end in time");

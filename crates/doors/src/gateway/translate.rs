@@ -1,71 +1,165 @@
-//! From the engine's records and deltas to this wire's events. One record leads to at most one entry besides the
-//! text that it completes, so that a place in the log is a place on the wire.
+//! From the engine's records and deltas to this wire's events. A frame is made by the first socket that needs it and kept
+//! beside the record or the delta, so that the other sockets send the same bytes.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
-use ostler_door_kit::websocket::framing;
-use ostler_engine::{DeltaLine, Item};
+use bytes::Bytes;
+use ostler_door_kit::websocket::{Outgoing, framing};
+use ostler_engine::{Engine, Item, RecordLine};
 use ostler_eventlog::Line;
 use ostler_types::{
     ApprovalEvent, CallEvent, CallName, ChildCall, Delta, DeltaKind, Event, EventName, FileChange, Message,
-    MessageEvent, MessageId, PATCH_REVIEW, Part, PendingApproval, Record, StepEvent, ToolCall, ToolCallId,
-    ToolResult, TurnEvent, TurnId, Usage, WorkspaceEvent, unseen,
+    MessageEvent, MessageId, PATCH_REVIEW, Part, PendingApproval, Record, SessionId, StepEvent, ToolCall,
+    ToolCallId, ToolResult, TurnEvent, TurnId, Usage, WorkspaceEvent,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use super::frames::{ApprovalRequest, RunUsage, ServerEvent};
-use super::place::{Entry, Place, Span};
+use super::text_cursor::{Fresh, TextCursor};
 
 /// Characters of a tool's output that are shown as it comes; the history has all of it.
 const OUTPUT: usize = 8000;
 /// What stands where a tool's output was cut.
 const CUT: &str = "\n\n[output truncated]";
 
-/// What to send of an item, in order. Moves the place on. `usage` is what a stopped turn took, for the record
-/// that says that it was stopped.
-pub(super) fn translate(item: &Item, place: &mut Place, usage: Option<Usage>) -> Vec<Entry> {
+/// The frames of a record, shared by the sockets.
+#[derive(Default)]
+struct RecordFrames(OnceLock<Translated>);
+
+/// What a record leads to.
+enum Translated {
+    Nothing,
+    Frame(Bytes),
+    /// The text of a completed message; each socket is sent what it has not been sent as it streamed.
+    Message(TurnId, MessageId, Vec<TextPart>),
+    /// The end of a turn that was stopped. Its usage is not in the record.
+    Stopped(TurnId, OnceCell<Bytes>),
+}
+
+/// A text part of a completed message.
+struct TextPart {
+    index: u32,
+    text: String,
+    frame: TextFrame,
+}
+
+/// The frame of a piece of text, shared by the sockets to which all of it is new.
+#[derive(Default)]
+struct TextFrame(OnceLock<(bool, Bytes)>);
+
+/// Sends the events of an item.
+pub(super) async fn send(
+    engine: &Engine,
+    session: SessionId,
+    item: &Item,
+    cursor: &mut TextCursor,
+    out: &mut Outgoing,
+) {
     match item {
-        Item::Delta(line) => delta(line, place).into_iter().collect(),
-        Item::Record(line) => {
-            let entries = if speaks(line) { records(line, place, usage) } else { Vec::new() };
-            place.seq = line.seq;
-            entries
+        Item::Delta(line) => {
+            let Delta { kind, offset, text } = line.delta();
+            let DeltaKind::Text { message_id, part } = *kind else { return };
+            if let Some(fresh) = cursor.advance(message_id, part, *offset, text) {
+                out.push(line.encoding::<TextFrame>().of(line.turn_id(), text, fresh));
+            }
+        }
+        Item::Record(line) if speaks(line) => send_record(engine, session, line, cursor, out).await,
+        Item::Record(_) => {}
+    }
+}
+
+async fn send_record(
+    engine: &Engine,
+    session: SessionId,
+    line: &RecordLine,
+    cursor: &mut TextCursor,
+    out: &mut Outgoing,
+) {
+    let frames = line.encoding::<RecordFrames>();
+    match frames.0.get_or_init(|| Translated::of(line)) {
+        Translated::Nothing => {}
+        Translated::Frame(frame) => out.push(frame.clone()),
+        Translated::Message(turn_id, message_id, parts) => {
+            for TextPart { index, text, frame } in parts {
+                let fresh = cursor.advance(*message_id, *index, 0, text);
+                fresh.into_iter().for_each(|fresh| out.push(frame.of(*turn_id, text, fresh)));
+            }
+        }
+        Translated::Stopped(turn_id, frame) => {
+            // Boxed, since turns are seldom stopped and every idle socket would keep room for this.
+            let make = || Box::pin(stopped(engine, session, *turn_id));
+            out.push(frame.get_or_init(make).await.clone());
         }
     }
 }
 
-/// Which messages get no more text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finished {
-    /// It is not known of any.
-    Nothing,
-    /// This one.
-    Message(MessageId),
-    /// All that there are, since their turn is over.
-    All,
-}
-
-/// Which messages get no more text after an item.
-pub(super) fn finished(item: &Item) -> Finished {
-    let Item::Record(line) = item else { return Finished::Nothing };
-    match line.name() {
-        Some(name) if name.ends_turn() => Finished::All,
-        Some(EventName::ModelOutputCompleted) => match line.record().map(|record| record.event) {
-            Ok(Event::Step(StepEvent::ModelOutputCompleted { message, .. })) => Finished::Message(message.id),
-            Ok(_) | Err(_) => Finished::Nothing,
-        },
-        _ => Finished::Nothing,
+impl TextFrame {
+    /// The frame of what is new to a socket in a piece of text.
+    fn of(&self, turn_id: TurnId, piece: &str, Fresh { text, on_new_line }: Fresh<'_>) -> Bytes {
+        let make = || {
+            let text = if on_new_line { Cow::Owned(format!("\n{text}")) } else { Cow::Borrowed(text) };
+            framing::text(&ServerEvent::Delta { run_id: turn_id.uuid(), text })
+        };
+        if text.len() < piece.len() {
+            return make();
+        }
+        match self.0.get_or_init(|| (on_new_line, make())) {
+            (made_for, frame) if *made_for == on_new_line => frame.clone(),
+            _ => make(),
+        }
     }
 }
 
-/// Whether an item says that its turn was stopped; its usage stands elsewhere.
-pub(super) fn stopped_turn(item: &Item) -> Option<TurnId> {
-    match item {
-        Item::Record(line) if line.name() == Some(EventName::TurnCanceled) => line.record().ok()?.turn_id,
-        Item::Record(_) | Item::Delta(_) => None,
+impl Translated {
+    fn of(line: &Line) -> Translated {
+        let Record { turn_id, event, .. } = match line.record() {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::error!(seq = line.seq, %error, "a record cannot be read, and is not shown");
+                return Translated::Nothing;
+            }
+        };
+        let Some(turn_id) = turn_id.or_else(|| turn_of_child(&event)) else { return Translated::Nothing };
+        match event {
+            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+                Translated::Message(turn_id, message.id, text_parts(message))
+            }
+            Event::Turn(TurnEvent::Canceled { .. }) => Translated::Stopped(turn_id, OnceCell::new()),
+            event => match server_event(turn_id, event) {
+                Some(event) => Translated::Frame(framing::text(&event)),
+                None => Translated::Nothing,
+            },
+        }
     }
+}
+
+fn text_parts(message: Message) -> Vec<TextPart> {
+    let parts = message.parts.into_iter().zip(0_u32..).filter_map(|(part, index)| match part {
+        Part::Text { text } => Some(TextPart { index, text, frame: TextFrame::default() }),
+        Part::Image { .. }
+        | Part::Audio { .. }
+        | Part::File { .. }
+        | Part::Reasoning { .. }
+        | Part::ToolCall { .. }
+        | Part::ToolResult { .. } => None,
+    });
+    parts.collect()
+}
+
+/// The end of a turn that was stopped, with what it took by then.
+async fn stopped(engine: &Engine, session: SessionId, turn_id: TurnId) -> Bytes {
+    let view = engine.view(session).await.ok();
+    let turns = view.iter().flat_map(|view| &view.turns);
+    let usage = turns.into_iter().find(|turn| turn.id == turn_id).map(|turn| turn.usage);
+    framing::text(&aborted(turn_id, usage.unwrap_or_default()))
+}
+
+fn aborted(turn_id: TurnId, usage: Usage) -> ServerEvent<'static> {
+    ServerEvent::Final { run_id: turn_id.uuid(), usage: run_usage(usage), aborted: Some(true) }
 }
 
 /// The name of an approval on this wire: the same for everybody, in every process.
@@ -111,23 +205,6 @@ fn speaks(line: &Line) -> bool {
     )
 }
 
-fn records(line: &Line, place: &mut Place, usage: Option<Usage>) -> Vec<Entry> {
-    let record = match line.record() {
-        Ok(record) => record,
-        Err(error) => {
-            tracing::error!(seq = line.seq, %error, "a record cannot be read, and is not shown");
-            return Vec::new();
-        }
-    };
-    let Record { seq, turn_id, event, .. } = record;
-    let Some(turn_id) = turn_id.or_else(|| turn_of_child(&event)) else { return Vec::new() };
-    if let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &event {
-        return rest_of(message, turn_id, place);
-    }
-    let sent = server_event(turn_id, event, usage);
-    sent.map(|event| Entry { seq, span: None, wire: framing::text(&event) }).into_iter().collect()
-}
-
 /// A session that goes on in the background asks when its parent has no turn.
 fn turn_of_child(event: &Event) -> Option<TurnId> {
     match event {
@@ -138,17 +215,15 @@ fn turn_of_child(event: &Event) -> Option<TurnId> {
     }
 }
 
-/// The event that a record leads to, text aside.
-fn server_event(turn_id: TurnId, event: Event, usage: Option<Usage>) -> Option<ServerEvent<'static>> {
+/// The event that a record leads to, text and stopped turns aside.
+fn server_event(turn_id: TurnId, event: Event) -> Option<ServerEvent<'static>> {
     let run_id = turn_id.uuid();
     Some(match event {
         Event::Turn(TurnEvent::Completed { usage, .. }) => {
             ServerEvent::Final { run_id, usage: run_usage(usage), aborted: None }
         }
-        Event::Turn(TurnEvent::Canceled { .. }) | Event::Message(MessageEvent::Withdrawn { .. }) => {
-            let usage = run_usage(usage.unwrap_or_default());
-            ServerEvent::Final { run_id, usage, aborted: Some(true) }
-        }
+        // A message that was taken back has used nothing.
+        Event::Message(MessageEvent::Withdrawn { .. }) => aborted(turn_id, Usage::default()),
         Event::Turn(TurnEvent::Failed { error, .. }) => {
             let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
             ServerEvent::Error { run_id, message: error.message + &hint }
@@ -250,48 +325,23 @@ fn resolved(
     ServerEvent::ApprovalResolved { approval_id: approval_id(turn_id, id), approved, by, reason }
 }
 
-/// The text of a message that was not shown as it streamed. Its frames come before the record, so they have the
-/// place before it.
-fn rest_of(message: &Message, turn_id: TurnId, place: &mut Place) -> Vec<Entry> {
-    let parts = message.parts.iter().zip(0_u32..).filter_map(|(part, index)| match part {
-        Part::Text { text } => Some((index, text.as_str())),
-        Part::Image { .. }
-        | Part::Audio { .. }
-        | Part::File { .. }
-        | Part::Reasoning { .. }
-        | Part::ToolCall { .. }
-        | Part::ToolResult { .. } => None,
-    });
-    parts.filter_map(|(part, text)| piece(turn_id, (message.id, part), 0, text, place)).collect()
-}
+#[cfg(test)]
+mod tests {
+    use ostler_types::TurnId;
+    use uuid::Uuid;
 
-/// What there is to send of a delta.
-fn delta(line: &DeltaLine, place: &mut Place) -> Option<Entry> {
-    let Delta { kind, offset, text } = line.delta();
-    let DeltaKind::Text { message_id, part } = *kind else { return None };
-    piece(line.turn_id(), (message_id, part), *offset, text, place)
-}
+    use super::TextFrame;
+    use crate::gateway::text_cursor::Fresh;
 
-/// A piece of text that begins at `offset` of its part, without what is known of it.
-fn piece(
-    turn_id: TurnId,
-    (message_id, part): (MessageId, u32),
-    offset: u64,
-    text: &str,
-    place: &mut Place,
-) -> Option<Entry> {
-    let start = place.known(message_id, part);
-    let end = offset + text.len() as u64;
-    // Text after a gap is left for the record of the whole message, which has it all.
-    let fresh = unseen(start, offset, text).filter(|_| offset <= start)?;
-    // The history joins the texts of a message by line feeds, and so it is shown.
-    let text = if start == 0 && place.has_begun(message_id) {
-        Cow::Owned(format!("\n{fresh}"))
-    } else {
-        Cow::Borrowed(fresh)
-    };
-    let span = Span { message_id, part, start, end };
-    place.show(span);
-    let wire = framing::text(&ServerEvent::Delta { run_id: turn_id.uuid(), text });
-    Some(Entry { seq: place.seq, span: Some(span), wire })
+    #[test]
+    fn sockets_to_which_all_of_a_text_is_new_share_its_frame() {
+        let (frame, turn_id) = (TextFrame::default(), TurnId::new(Uuid::from_u128(1)));
+        let send = |text, on_new_line| frame.of(turn_id, "abc", Fresh { text, on_new_line });
+        let first = send("abc", false);
+        assert_eq!(send("abc", false).as_ptr(), first.as_ptr());
+        assert!(first.ends_with(b"\"text\":\"abc\"}}"));
+        assert!(send("c", false).ends_with(b"\"text\":\"c\"}}"), "a socket that has seen the rest");
+        assert!(send("abc", true).ends_with(b"\"text\":\"\\nabc\"}}"));
+        assert_eq!(send("abc", false).as_ptr(), first.as_ptr());
+    }
 }

@@ -8,6 +8,7 @@ mod following;
 mod frames;
 mod fuzz;
 mod golden;
+mod lifecycle;
 mod many;
 mod schema;
 
