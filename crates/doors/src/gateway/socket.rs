@@ -27,6 +27,8 @@ use super::translate::approval_request;
 
 /// Requests that may wait or be carried out at once; beyond that the socket is not read.
 const REQUESTS: usize = 32;
+/// Bytes that may wait to be written before a socket is not read.
+const BACKLOG: usize = 4 * BATCH;
 /// Sessions that one socket follows. The one named longest ago gives way.
 const FOLLOWED: usize = 256;
 /// How often a busy socket asks whether its client may still be there.
@@ -109,7 +111,9 @@ impl Socket {
         loop {
             self.start_next();
             self.send_events().await;
-            let reading = self.waiting.len() + self.work.len() < REQUESTS;
+            // A client that does not read is not read either, or the answers to its mistakes would pile up.
+            let reading =
+                self.waiting.len() + self.work.len() < REQUESTS && self.connection.outgoing.len() < BACKLOG;
             let has_room = self.connection.outgoing.len() < BATCH;
             let end = tokio::select! {
                 happened = self.connection.happens(reading) => self.happened(happened),
