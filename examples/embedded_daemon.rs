@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use ostler_agent::Agent;
-use ostler_client::{Client, CreateSession, Endpoint, SendMessage};
+use ostler_api_types::{CreateSession, SendMessage};
+use ostler_client::{Client, Endpoint};
 use ostler_config::{Auth, Config, Environment};
 use ostler_daemon::{Daemon, DaemonConfig, socket_path};
 use upper_case_agent::UpperCaseAgent;

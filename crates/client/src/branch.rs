@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
+use ostler_api_types::{ContextView, Created, ForkSession, Started};
 use ostler_types::{Plan, SessionId, TurnId};
-use serde::{Deserialize, Serialize};
 
 use crate::connection::Answer;
-use crate::requests::{self, Created, Nothing, Started};
+use crate::requests::{self, Nothing};
 use crate::{Client, ClientError};
 
 /// How long an export may send nothing.
@@ -63,38 +63,6 @@ impl ImportFormat {
     }
 }
 
-/// What a model is shown of a session, and what it costs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ContextView {
-    /// Which model it is shown to.
-    pub model: String,
-    /// Roughly how many tokens it takes.
-    pub tokens: u64,
-    /// How many the model takes, where that is known.
-    pub window: Option<u64>,
-    /// How much of the window is taken, from 0 to 100.
-    pub percent: Option<f64>,
-    /// How many messages the model is shown.
-    pub messages: u64,
-    /// The pieces, in the order in which the model is shown them.
-    pub sections: Vec<ContextShare>,
-}
-
-/// A piece of what a model is shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ContextShare {
-    /// A word for what it is.
-    pub kind: String,
-    /// What it is called.
-    pub name: String,
-    /// Of how many messages it is made.
-    pub messages: u64,
-    /// Roughly how many tokens it takes.
-    pub tokens: u64,
-    /// How much of all the pieces it is, from 0 to 100.
-    pub percent: f64,
-}
-
 /// A file on its way.
 pub struct Download {
     answer: Answer,
@@ -110,7 +78,7 @@ impl Download {
 impl Client {
     /// Makes a session that goes its own way after a turn of another one: the last finished one when absent.
     pub async fn fork(&self, id: SessionId, turn: Option<TurnId>) -> Result<SessionId, ClientError> {
-        let body = serde_json::json!({ "turn_id": turn });
+        let body = ForkSession { turn_id: turn };
         let created: Created = self.ask(Method::POST, &format!("/v1/sessions/{id}/fork"), &body).await?;
         Ok(created.session_id)
     }

@@ -6,46 +6,12 @@ use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyper::Method;
-use ostler_types::{Part, SessionId, TurnId};
-use serde::{Deserialize, Serialize, Serializer};
+use ostler_api_types::{FileList, StoredFile};
+use ostler_types::{SessionId, TurnId};
+use serde::{Serialize, Serializer};
 
 use crate::requests::escape;
 use crate::{Client, ClientError};
-
-/// A file beside a session's log.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct StoredFile {
-    /// Where it lies, relative to the session's folder.
-    #[serde(rename = "ref")]
-    pub reference: String,
-    /// What the daemon calls it, which need not be what it was called before.
-    pub name: String,
-    /// What its bytes are.
-    pub mime_type: String,
-    /// Its length in bytes.
-    pub size: u64,
-}
-
-impl StoredFile {
-    /// The part of a message that shows it: a picture, a sound or a file.
-    pub fn into_part(self) -> Part {
-        let StoredFile { reference, mime_type, .. } = self;
-        match mime_type.split_once('/').map(|(kind, _)| kind) {
-            Some("image") => Part::Image { reference, mime_type },
-            Some("audio") => Part::Audio { reference, mime_type },
-            Some(_) | None => Part::File { reference, mime_type },
-        }
-    }
-}
-
-/// Some files, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct FileList {
-    /// The files.
-    pub files: Vec<StoredFile>,
-    /// Whether there are more than these.
-    pub more: bool,
-}
 
 impl Client {
     /// Attaches a file, for messages to refer to. The daemon says what it is and how it is called there.

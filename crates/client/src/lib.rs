@@ -24,30 +24,26 @@ mod watch;
 use std::sync::Arc;
 
 use hyper::Method;
+use ostler_api_types::{
+    ApprovalDiff, Approvals, Approve, CancelRequest, Canceled, CreateSession, Created, Health, MessagePage,
+    ModelList, SendMessage, Sent, SessionPage, Started, TrustWorkspace, UndoTurn, Undone, UpdateSession,
+    UsageTable, WorkspaceTrust,
+};
 use ostler_types::{FileChange, MessageId, PendingApproval, SessionId, SessionView, ToolCallId, TurnId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use connection::Door;
-use requests::{Approvals, CancelTurn, Canceled, Created, Nothing, Started};
+use requests::Nothing;
 
-pub use agents::{AgentInfo, AgentSession};
 pub use backoff::Backoff;
-pub use branch::{ContextShare, ContextView, Download, ExportFormat, ImportFormat};
+pub use branch::{Download, ExportFormat, ImportFormat};
 pub use connection::{Endpoint, Upgraded};
 pub use error::ClientError;
 pub use events::{EventLine, EventStream};
-pub use files::{FileList, StoredFile};
-pub use login::LoginCode;
-pub use projects::Project;
-pub use requests::{
-    Approve, Brought, BroughtRule, BroughtServer, CreateSession, Health, LeftAlone, ListedSession,
-    MessagePage, ModelList, SendMessage, Sent, SessionFilter, SessionPage, UndoTurn, Undone, UpdateSession,
-    WorkspaceTrust,
-};
+pub use requests::SessionFilter;
 pub use tools::ToolServer;
-pub use usage::{UsageBy, UsageFilter, UsageRow, UsageSum, UsageTable};
-pub use watch::{ChangeQueued, ContextRoom, FoundFile, FoundFiles, SessionShown};
+pub use usage::UsageFilter;
 
 /// A daemon that can be asked for things. Cloning it is cheap, and every method may be called from
 /// any task.
@@ -130,7 +126,7 @@ impl Client {
 
     /// Stops this turn if it runs, and no other; says whether it did.
     pub async fn cancel_turn(&self, id: SessionId, turn_id: TurnId) -> Result<bool, ClientError> {
-        let body = CancelTurn { turn_id };
+        let body = CancelRequest { turn_id: Some(turn_id), reason: None };
         let canceled: Canceled = self.ask(Method::POST, &format!("/v1/sessions/{id}/cancel"), &body).await?;
         Ok(canceled.canceled)
     }
@@ -161,7 +157,7 @@ impl Client {
     ) -> Result<Option<Vec<FileChange>>, ClientError> {
         let mut path = format!("/v1/sessions/{id}/approvals/");
         requests::escape(&call.0, &mut path);
-        let told: requests::ApprovalDiff = self.get(&format!("{path}/diff")).await?;
+        let told: ApprovalDiff = self.get(&format!("{path}/diff")).await?;
         Ok(told.files)
     }
 
@@ -193,7 +189,7 @@ impl Client {
 
     /// Trusts a workspace, or no longer, and returns how it stands then.
     pub async fn trust(&self, workspace: &str, trusted: bool) -> Result<WorkspaceTrust, ClientError> {
-        let body = serde_json::json!({ "workspace_path": workspace, "trusted": trusted });
+        let body = TrustWorkspace { workspace_path: workspace.to_owned(), trusted };
         self.ask(Method::PUT, "/v1/trust", &body).await
     }
 

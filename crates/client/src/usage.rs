@@ -1,7 +1,7 @@
-//! What is asked about the use of models, and what the http door answers.
+//! What is asked about the use of models.
 
-use ostler_types::{SessionId, Usage};
-use serde::{Deserialize, Serialize};
+use ostler_api_types::UsageBy;
+use ostler_types::SessionId;
 
 use crate::requests::query;
 
@@ -24,58 +24,6 @@ pub struct UsageFilter {
     pub utc_offset_minutes: i32,
 }
 
-/// What a row stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UsageBy {
-    /// A day.
-    Day,
-    /// A model.
-    Model,
-    /// A session.
-    Session,
-    /// A workspace.
-    Workspace,
-    /// Everything.
-    Total,
-}
-
-/// What was used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct UsageTable {
-    /// What a row stands for.
-    pub by: UsageBy,
-    /// The newest days first, of all else the dearest first.
-    pub rows: Vec<UsageRow>,
-    /// How many more rows there would have been.
-    #[serde(default)]
-    pub left_out: u64,
-    /// Everything that was asked for, with what was left out.
-    pub total: UsageSum,
-}
-
-/// What was used by one day, model, session or workspace.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct UsageRow {
-    /// Which one: a date, a name, an id or a path.
-    pub key: String,
-    /// What it used.
-    #[serde(flatten)]
-    pub sum: UsageSum,
-}
-
-/// What some answers took together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct UsageSum {
-    /// How many answers of a model.
-    pub steps: u64,
-    /// Their tokens, and what they cost as far as prices are known.
-    #[serde(flatten)]
-    pub usage: Usage,
-    /// How many of them have no price, so that the cost is at least what it says.
-    pub unpriced_steps: u64,
-}
-
 impl UsageFilter {
     /// Everything that was ever used, with days that begin as they do in UTC.
     pub fn new(by: UsageBy) -> UsageFilter {
@@ -95,18 +43,5 @@ impl UsageFilter {
             ("model", self.model.as_deref()),
             ("utc_offset_minutes", Some(&offset)),
         ])
-    }
-}
-
-impl UsageBy {
-    /// The word used on every wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            UsageBy::Day => "day",
-            UsageBy::Model => "model",
-            UsageBy::Session => "session",
-            UsageBy::Workspace => "workspace",
-            UsageBy::Total => "total",
-        }
     }
 }

@@ -4,75 +4,11 @@
 use std::collections::BTreeMap;
 
 use hyper::Method;
-use ostler_types::{Delivery, EventName, MessageId, Part, SessionId, SessionView};
-use serde::{Deserialize, Serialize};
+use ostler_api_types::{ChangeQueued, FoundFiles, SessionShown, UpdateSession};
+use ostler_types::{EventName, MessageId, SessionId, SessionView};
 
 use crate::events::{self, EventStream};
-use crate::{Approve, Client, ClientError, requests};
-
-/// A session, and what stands around it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionShown {
-    /// The session and how it stands.
-    #[serde(flatten)]
-    pub view: SessionView,
-    /// How full the model's window is.
-    #[serde(default)]
-    pub context: ContextRoom,
-    /// Where its readable files lie.
-    #[serde(default)]
-    pub log_dir: String,
-    /// Whether what lies in its workspace is trusted.
-    #[serde(default)]
-    pub trusted: bool,
-}
-
-/// How full a model's window is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContextRoom {
-    /// Roughly how many tokens the conversation has, once that is known.
-    pub tokens: Option<u64>,
-    /// How many the model takes, where that is known.
-    pub window: Option<u64>,
-}
-
-/// Files of a workspace that a word leads to, the likeliest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct FoundFiles {
-    /// The files.
-    pub files: Vec<FoundFile>,
-    /// Whether there are more than these.
-    #[serde(default)]
-    pub truncated: bool,
-}
-
-/// A file of a workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct FoundFile {
-    /// Its path in the workspace.
-    pub path: String,
-}
-
-/// What is to change of a message that waits; what is absent stays.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct ChangeQueued {
-    /// What it says now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Vec<Part>>,
-    /// Whether it waits for a turn of its own or goes to the running one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delivery: Option<Delivery>,
-    /// The waiting message that it is to stand before; none in here puts it last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Option<MessageId>>,
-}
-
-#[derive(Serialize)]
-struct Offered<'a> {
-    #[serde(flatten)]
-    answer: &'a Approve,
-    option: &'a str,
-}
+use crate::{Client, ClientError, requests};
 
 impl Client {
     /// Describes one session, how it stands, and how much room its model has left.
@@ -105,23 +41,13 @@ impl Client {
         self.tell(Method::PATCH, &format!("/v1/sessions/{id}/queue/{message}"), change).await
     }
 
-    /// Answers an approval with one of the answers that its agent offers.
-    pub async fn approve_with(
-        &self,
-        id: SessionId,
-        answer: &Approve,
-        option: &str,
-    ) -> Result<(), ClientError> {
-        self.tell(Method::POST, &format!("/v1/sessions/{id}/approve"), &Offered { answer, option }).await
-    }
-
     /// Chooses something of what a session's agent offers, such as its mode.
     pub async fn choose(
         &self,
         id: SessionId,
         settings: &BTreeMap<String, String>,
     ) -> Result<SessionView, ClientError> {
-        let body = serde_json::json!({ "agent_settings": settings });
+        let body = UpdateSession { agent_settings: Some(settings.clone()), ..UpdateSession::default() };
         self.ask(Method::PATCH, &format!("/v1/sessions/{id}"), &body).await
     }
 }

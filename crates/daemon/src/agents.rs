@@ -18,15 +18,13 @@ use ostler_agent_acp::{
     SpawnFn,
 };
 use ostler_checkpoint::Store;
-use ostler_door_kit::{
-    AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
-};
+use ostler_door_kit::{AdoptSession, Adopted, AgentLinks, BeginSession};
 use ostler_engine::SystemClock;
 use ostler_process::{Invocation, Program, ProgramFinder};
 use ostler_sandbox::Sandbox;
 use ostler_tools::{Tools, child_environment};
 use ostler_turn_care::OwnChecks;
-use ostler_types::{AgentState, Failure};
+use ostler_types::{AgentDescription, AgentLink, AgentProcess, AgentSession, AgentState, Failure};
 use tokio::sync::watch;
 
 use self::profile::Confining;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ostler_context::{Estimate, SystemPrompt, is_summary, sections_of, system, text_tokens};
-use ostler_door_kit::{ContextGauge, ContextKind, ContextSection};
-use ostler_types::{Message, Role, Session, ToolSpec};
+use ostler_door_kit::ContextGauge;
+use ostler_types::{ContextKind, ContextSection, Message, Role, Session, ToolSpec};
 
 use crate::workshop::Servers;
 
@@ -95,8 +95,10 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use ostler_door_kit::{ContextGauge, ContextKind};
+    use ostler_door_kit::ContextGauge;
+
     use ostler_engine::SystemClock;
+    use ostler_types::ContextKind;
     use ostler_types::{
         Clock, Event, Message, MessageId, NewSession, Part, Role, SessionEvent, SessionId, ToolSpec, create,
     };

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_api_types::ConfiguredProvider;
 use ostler_config::{self as config, Config, Environment, Provider};
 use ostler_door_kit::ModelChoices;
-use ostler_http_api::ConfiguredProvider;
 use ostler_models::{Key, ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
 use ostler_process::ProgramFinder;
 use ostler_types::{ModelInfo, ModelPolicy, Refusal, Resolution, Secrets};

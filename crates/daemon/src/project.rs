@@ -16,11 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use ostler_documents::Documents;
-use ostler_door_kit::{Brought, BroughtRule, BroughtServer};
 use ostler_engine::WorkspaceApproval;
 use ostler_mcp::{ServerConfig, Transport};
 use ostler_turn_care::{Baselines, OwnChecks, SettingsChecks, WorkspaceChecks};
-use ostler_types::{ApprovalPolicy, Rule, shell_word};
+use ostler_types::{ApprovalPolicy, Brought, BroughtRule, BroughtServer, Rule, shell_word};
 
 use accepted::Accepted;
 use settings::Settings;

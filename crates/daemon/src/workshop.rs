@@ -12,13 +12,13 @@ use ostler_agent_native::{More, MoreFor, MoreTools};
 use ostler_checkpoint::{Limits as CheckpointLimits, Store};
 use ostler_config::{Config, Environment, HomeAccess, McpServer, SandboxMode, server_config, with_variables};
 use ostler_documents::Documents;
-use ostler_door_kit::{Brought, ToolServers};
+use ostler_door_kit::ToolServers;
 use ostler_git::{Isolation, Worktrees};
 use ostler_mcp::{Launch, Limits, McpServers, Prepared, SpawnFn};
 use ostler_process::{Invocation, Program, ProgramFinder};
 use ostler_sandbox::{Choice, Profile, Sandbox, Settings, WorkspaceAccess};
 use ostler_tools::{Tool, ToolSettings, Tools, WebSettings, child_environment};
-use ostler_types::{Refusal, SessionId, ToolKind, ToolSpec};
+use ostler_types::{Brought, Refusal, SessionId, ToolKind, ToolSpec};
 
 use crate::agents::{AgentParts, Agents};
 use crate::daemon::{DaemonConfig, worktrees_path};

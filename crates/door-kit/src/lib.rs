@@ -24,13 +24,8 @@ mod upgraded;
 pub mod websocket;
 
 pub use access::{Access, Denied, Pages, Pass, TOKEN_PROTOCOL};
-pub use agents::{
-    AdoptSession, Adopted, AgentDescription, AgentLink, AgentLinks, AgentProcess, AgentSession, BeginSession,
-};
-pub use choices::{
-    Brought, BroughtRule, BroughtServer, ChangePreview, ContextGauge, ContextKind, ContextSection,
-    ModelChoices, ToolServers,
-};
+pub use agents::{AdoptSession, Adopted, AgentLinks, BeginSession};
+pub use choices::{ChangePreview, ContextGauge, ModelChoices, ToolServers};
 pub use context::{DoorContext, DoorSettings};
 pub use directories::{existing_directory, refuse_own_data};
 pub use error::{DoorError, ErrorBody, failure, wrong_method};

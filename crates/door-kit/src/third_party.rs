@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ostler_engine::Engine;
-use ostler_types::{AgentState, Failure, NewRecord, NewSession, Refusal, Session, SessionView, create};
+use ostler_types::{
+    AgentSession, AgentState, Failure, NewRecord, NewSession, Refusal, Session, SessionView, create,
+};
 
-use crate::agents::{AdoptSession, Adopted, AgentLinks, AgentSession, BeginSession};
+use crate::agents::{AdoptSession, Adopted, AgentLinks, BeginSession};
 use crate::context::DoorContext;
 use crate::error::DoorError;
 

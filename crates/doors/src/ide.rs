@@ -19,7 +19,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use axum::{Extension, Router};
 use ostler_door_kit::websocket::{Connection, handshake};
-use ostler_door_kit::{Admission, AgentLink, DoorContext, DoorError, Pass, Routes, TOKEN_PROTOCOL};
+use ostler_door_kit::{Admission, DoorContext, DoorError, Pass, Routes, TOKEN_PROTOCOL};
+use ostler_types::AgentLink;
 
 use frames::Status;
 use names::NATIVE;

@@ -4,10 +4,16 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::routing::{delete, get, patch, post, put};
+use ostler_api_types::{
+    AddProject, AgentList, AgentSessionList, ApprovalAnswered, ApprovalDiff, Approvals, Approve,
+    CancelRequest, Canceled, ChangeQueued, ContextView, CreateSession, Created, DirectoryList, FileList,
+    ForkSession, FoundFiles, Health, LogIn, LoginCode, MessagePage, MessageQueue, MessageWithdrawn,
+    ModelList, PlanRequest, ProjectList, ProjectRemoved, ProjectView, SendMessage, Sent, SessionClosed,
+    SessionPage, SessionShown, SettingsView, Started, StoredFile, ToolList, TrustWorkspace, TurnDiff,
+    UndoTurn, Undone, UpdateSession, UsageTable, WorkspaceTrust,
+};
 use ostler_door_kit::{DoorContext, DoorError};
 use ostler_engine::EngineError;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::json;
 
 use super::openapi::{Api, Operation};
@@ -35,31 +41,31 @@ pub(super) fn api() -> Api {
             Operation::new::<serde_json::Map<String, serde_json::Value>>(g, "openapi", "This document", OK)
         })
         .route(&Method::GET, "/v1/agents", get(agents::list), |g| {
-            Operation::new::<agents::Agents>(g, "list_agents", "The agents that sessions can have", OK)
+            Operation::new::<AgentList>(g, "list_agents", "The agents that sessions can have", OK)
         })
         .route(&Method::GET, "/v1/agents/{agent}/sessions", get(agents::sessions), |g| {
             let summary = "The sessions that an agent of others keeps itself";
-            Operation::new::<agents::AgentSessions>(g, "list_agent_sessions", summary, OK)
+            Operation::new::<AgentSessionList>(g, "list_agent_sessions", summary, OK)
                 .query::<agents::WorkspaceParams>()
         })
         .route(&Method::GET, "/v1/models", get(choices::models), |g| {
-            Operation::new::<choices::Models>(g, "list_models", "The models that sessions can have", OK)
+            Operation::new::<ModelList>(g, "list_models", "The models that sessions can have", OK)
                 .query::<choices::ModelParams>()
         })
         .route(&Method::GET, "/v1/trust", get(trust::show), |g| {
-            Operation::new::<trust::Trusted>(g, "get_trust", "Whether a workspace is trusted", OK)
+            Operation::new::<WorkspaceTrust>(g, "get_trust", "Whether a workspace is trusted", OK)
                 .query::<trust::TrustParams>()
         })
         .route(&Method::PUT, "/v1/trust", put(trust::set), |g| {
-            Operation::new::<trust::Trusted>(g, "set_trust", "Trust a workspace, or no longer", OK)
-                .body::<trust::TrustBody>(g)
+            Operation::new::<WorkspaceTrust>(g, "set_trust", "Trust a workspace, or no longer", OK)
+                .body::<TrustWorkspace>(g)
         })
         .route(&Method::GET, "/v1/tools", get(choices::tools), |g| {
-            Operation::new::<choices::Tools>(g, "list_tools", "The tools of the native agent", OK)
+            Operation::new::<ToolList>(g, "list_tools", "The tools of the native agent", OK)
                 .query::<choices::ToolParams>()
         })
         .route(&Method::GET, "/v1/usage", get(usage::usage), |g| {
-            Operation::new::<usage::UsageTable>(g, "usage", "What models were used for, and its cost", OK)
+            Operation::new::<UsageTable>(g, "usage", "What models were used for, and its cost", OK)
                 .query::<usage::UsageParams>()
         });
     let api = project_routes(login_routes(api));
@@ -68,13 +74,13 @@ pub(super) fn api() -> Api {
 
 fn login_routes(api: Api) -> Api {
     api.route(&Method::POST, LOGIN, post(login::log_in), |g| {
-        Operation::empty("log_in", "Trade a one-time code for a cookie").body::<login::LoginBody>(g).public()
+        Operation::empty("log_in", "Trade a one-time code for a cookie").body::<LogIn>(g).public()
     })
     .route(&Method::POST, "/v1/login/code", post(login::invite), |g| {
-        Operation::new::<login::LoginCode>(g, "make_login_code", "An address that lets a browser in", CREATED)
+        Operation::new::<LoginCode>(g, "make_login_code", "An address that lets a browser in", CREATED)
     })
     .route(&Method::GET, "/v1/settings", get(settings::show), |g| {
-        Operation::new::<settings::SettingsView>(g, "get_settings", "How the daemon is set up", OK)
+        Operation::new::<SettingsView>(g, "get_settings", "How the daemon is set up", OK)
     })
     .route(&Method::POST, "/v1/logout", post(login::log_out), |_| {
         Operation::empty("log_out", "Make the cookie void")
@@ -83,55 +89,43 @@ fn login_routes(api: Api) -> Api {
 
 fn project_routes(api: Api) -> Api {
     api.route(&Method::GET, "/v1/projects", get(projects::list), |g| {
-        Operation::new::<projects::ProjectList>(g, "list_projects", "The registered workspaces", OK)
+        Operation::new::<ProjectList>(g, "list_projects", "The registered workspaces", OK)
     })
     .route(&Method::POST, "/v1/projects", post(projects::add), |g| {
-        Operation::new::<projects::ProjectView>(g, "add_project", "Register a workspace", CREATED)
-            .body::<projects::ProjectBody>(g)
+        Operation::new::<ProjectView>(g, "add_project", "Register a workspace", CREATED).body::<AddProject>(g)
     })
     .route(&Method::GET, "/v1/directories", get(directories::list), |g| {
-        Operation::new::<directories::DirectoryList>(g, "list_directories", "Where a workspace could be", OK)
+        Operation::new::<DirectoryList>(g, "list_directories", "Where a workspace could be", OK)
             .query::<directories::DirectoryParams>()
     })
     .route(&Method::DELETE, "/v1/projects/{project_id}", delete(projects::remove), |g| {
-        Operation::new::<projects::ProjectRemoved>(g, "remove_project", "Take a project off the list", OK)
+        Operation::new::<ProjectRemoved>(g, "remove_project", "Take a project off the list", OK)
     })
 }
 
 fn session_routes(api: Api) -> Api {
     api.route(&Method::POST, "/v1/sessions", post(create::create), |g| {
-        Operation::new::<create::Created>(g, "create_session", "Make a session", CREATED)
-            .body::<create::NewSessionBody>(g)
+        Operation::new::<Created>(g, "create_session", "Make a session", CREATED).body::<CreateSession>(g)
     })
     .route(&Method::GET, "/v1/sessions", get(sessions::list), |g| {
-        Operation::new::<sessions::SessionList>(
-            g,
-            "list_sessions",
-            "List sessions, newest activity first",
-            OK,
-        )
-        .query::<sessions::ListParams>()
+        Operation::new::<SessionPage>(g, "list_sessions", "List sessions, newest activity first", OK)
+            .query::<sessions::ListParams>()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}", get(sessions::show), |g| {
-        Operation::new::<sessions::Shown>(g, "get_session", "A session and its latest state", OK)
+        Operation::new::<SessionShown>(g, "get_session", "A session and its latest state", OK)
     })
     .route(&Method::PATCH, "/v1/sessions/{session_id}", patch(sessions::update), |g| {
-        Operation::new::<sessions::Shown>(
+        Operation::new::<SessionShown>(
             g,
             "update_session",
             "Change title, archive flag, model, effort, policy or settings of its agent",
             OK,
         )
-        .body::<sessions::UpdateBody>(g)
+        .body::<UpdateSession>(g)
     })
     .route(&Method::DELETE, "/v1/sessions/{session_id}", delete(sessions::close), |g| {
-        Operation::new::<sessions::Closed>(
-            g,
-            "close_session",
-            "Close a session, and remove it if asked to",
-            OK,
-        )
-        .query::<sessions::CloseParams>()
+        Operation::new::<SessionClosed>(g, "close_session", "Close a session, and remove it if asked to", OK)
+            .query::<sessions::CloseParams>()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/events", get(events::session), |_| {
         Operation::stream("session_events", "History, then live").query::<events::SessionParams>().header(
@@ -151,56 +145,50 @@ fn session_routes(api: Api) -> Api {
 
 fn message_routes(api: Api) -> Api {
     api.route(&Method::POST, "/v1/sessions/{session_id}/messages", post(messages::send), |g| {
-        Operation::new::<messages::Sent>(g, "send_message", "Add a message and answer it", ACCEPTED)
-            .body::<messages::MessageBody>(g)
+        Operation::new::<Sent>(g, "send_message", "Add a message and answer it", ACCEPTED)
+            .body::<SendMessage>(g)
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/messages", get(messages::list), |g| {
-        Operation::new::<messages::Page>(g, "list_messages", "The conversation, from its end backwards", OK)
+        Operation::new::<MessagePage>(g, "list_messages", "The conversation, from its end backwards", OK)
             .query::<messages::PageParams>()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/queue", get(messages::queue), |g| {
-        Operation::new::<messages::Queue>(g, "list_queue", "The messages that wait for their turn", OK)
+        Operation::new::<MessageQueue>(g, "list_queue", "The messages that wait for their turn", OK)
     })
     .route(&Method::DELETE, "/v1/sessions/{session_id}/queue/{message_id}", delete(messages::withdraw), |g| {
-        Operation::new::<messages::Withdrawn>(g, "withdraw_message", "Take back a waiting message", OK)
+        Operation::new::<MessageWithdrawn>(g, "withdraw_message", "Take back a waiting message", OK)
     })
     .route(
         &Method::PATCH,
         "/v1/sessions/{session_id}/queue/{message_id}",
         patch(messages::requeue),
         |g| {
-            Operation::new::<messages::Queue>(g, "change_queued", "Edit, move or steer a waiting message", OK)
-                .body::<messages::QueuedBody>(g)
+            Operation::new::<MessageQueue>(g, "change_queued", "Edit, move or steer a waiting message", OK)
+                .body::<ChangeQueued>(g)
         },
     )
 }
 
 fn turn_routes(api: Api) -> Api {
     api.route(&Method::POST, "/v1/sessions/{session_id}/run", post(messages::run), |g| {
-        Operation::new::<messages::Started>(g, "run", "Start a turn on what is there", ACCEPTED)
+        Operation::new::<Started>(g, "run", "Start a turn on what is there", ACCEPTED)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/turns/{turn_id}/retry", post(messages::retry), |g| {
-        Operation::new::<messages::Started>(
-            g,
-            "retry_turn",
-            "Repeat a turn that failed or was canceled",
-            ACCEPTED,
-        )
+        Operation::new::<Started>(g, "retry_turn", "Repeat a turn that failed or was canceled", ACCEPTED)
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/turns/{turn_id}/diff", get(changes::show), |g| {
-        Operation::new::<changes::TurnDiff>(g, "get_turn_diff", "What a turn changed in the workspace", OK)
+        Operation::new::<TurnDiff>(g, "get_turn_diff", "What a turn changed in the workspace", OK)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/undo", post(undo::undo), |g| {
-        Operation::new::<undo::Undone>(g, "undo", "Bring the workspace back to before a turn", OK)
-            .body::<undo::UndoBody>(g)
+        Operation::new::<Undone>(g, "undo", "Bring the workspace back to before a turn", OK)
+            .body::<UndoTurn>(g)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/cancel", post(messages::cancel), |g| {
-        Operation::new::<messages::Canceled>(g, "cancel", "Stop the running turn", OK)
-            .optional_body::<messages::CancelBody>(g)
+        Operation::new::<Canceled>(g, "cancel", "Stop the running turn", OK).optional_body::<CancelRequest>(g)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/approve", post(approvals::answer), |g| {
-        Operation::new::<approvals::Answered>(g, "answer_approval", "Approve or deny a waiting call", OK)
-            .body::<approvals::AnswerBody>(g)
+        Operation::new::<ApprovalAnswered>(g, "answer_approval", "Approve or deny a waiting call", OK)
+            .body::<Approve>(g)
     })
     .route(
         &Method::GET,
@@ -208,34 +196,34 @@ fn turn_routes(api: Api) -> Api {
         get(approvals::diff),
         |g| {
             let summary = "What a call would change that waits for an answer";
-            Operation::new::<approvals::ApprovalDiff>(g, "get_approval_diff", summary, OK)
+            Operation::new::<ApprovalDiff>(g, "get_approval_diff", summary, OK)
         },
     )
     .route(&Method::GET, "/v1/approvals", get(approvals::list), |g| {
-        Operation::new::<approvals::Approvals>(g, "list_approvals", "Every call that waits for an answer", OK)
+        Operation::new::<Approvals>(g, "list_approvals", "Every call that waits for an answer", OK)
     })
 }
 
 fn branch_routes(api: Api) -> Api {
     api.route(&Method::POST, "/v1/sessions/{session_id}/fork", post(branch::fork), |g| {
-        Operation::new::<create::Created>(g, "fork_session", "Go another way from a turn on", CREATED)
-            .optional_body::<branch::ForkBody>(g)
+        Operation::new::<Created>(g, "fork_session", "Go another way from a turn on", CREATED)
+            .optional_body::<ForkSession>(g)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/compact", post(branch::compact), |g| {
-        Operation::new::<messages::Started>(g, "compact", "Make the conversation shorter", ACCEPTED)
+        Operation::new::<Started>(g, "compact", "Make the conversation shorter", ACCEPTED)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/subtasks", post(branch::subtasks), |g| {
-        Operation::new::<messages::Started>(g, "run_subtasks", "Divide work among sessions", ACCEPTED)
-            .body::<branch::PlanBody>(g)
+        Operation::new::<Started>(g, "run_subtasks", "Divide work among sessions", ACCEPTED)
+            .body::<PlanRequest>(g)
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/context", get(context::show), |g| {
-        Operation::new::<context::ContextView>(g, "get_context", "What the model is shown, and its cost", OK)
+        Operation::new::<ContextView>(g, "get_context", "What the model is shown, and its cost", OK)
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/export", get(export::export), |_| {
         Operation::file("export_session", "A session as one file").query::<export::ExportParams>()
     })
     .route(&Method::POST, "/v1/sessions/import", post(import::import), |g| {
-        Operation::new::<create::Created>(g, "import_session", "Make a session of an exported one", CREATED)
+        Operation::new::<Created>(g, "import_session", "Make a session of an exported one", CREATED)
             .query::<import::ImportParams>()
             .raw_body(&import::TYPES)
     })
@@ -243,11 +231,11 @@ fn branch_routes(api: Api) -> Api {
 
 fn file_routes(api: Api) -> Api {
     api.route(&Method::GET, "/v1/sessions/{session_id}/files", get(files::find), |g| {
-        Operation::new::<files::FoundFiles>(g, "find_files", "Files of the workspace, by a few letters", OK)
+        Operation::new::<FoundFiles>(g, "find_files", "Files of the workspace, by a few letters", OK)
             .query::<files::FileParams>()
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/attachments", post(attachments::upload), |g| {
-        Operation::new::<attachments::Stored>(
+        Operation::new::<StoredFile>(
             g,
             "attach_file",
             "Keep a file, for the parts of messages to refer to",
@@ -257,13 +245,13 @@ fn file_routes(api: Api) -> Api {
         .or_form()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/attachments", get(attachments::list), |g| {
-        Operation::new::<attachments::Files>(g, "list_attachments", "The files of a session's messages", OK)
+        Operation::new::<FileList>(g, "list_attachments", "The files of a session's messages", OK)
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/attachments/{file}", get(attachments::show), |_| {
         Operation::file("get_attachment", "The content of an attachment")
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/artifacts/{turn_id}", get(artifacts::list), |g| {
-        Operation::new::<attachments::Files>(g, "list_artifacts", "The files that a turn made", OK)
+        Operation::new::<FileList>(g, "list_artifacts", "The files that a turn made", OK)
     })
     .route(
         &Method::GET,
@@ -278,21 +266,12 @@ fn cursor() -> serde_json::Value {
     json!({"type": "string", "pattern": "^[0-9]{0,15}$"})
 }
 
-/// The daemon is there.
-#[derive(Serialize, JsonSchema)]
-struct Health {
-    /// Always `ok`.
-    status: &'static str,
-    /// The daemon's version.
-    version: &'static str,
-}
-
 /// One that stops is there no longer for whoever looks for it.
 async fn health(State(context): State<DoorContext>) -> Result<Json<Health>, DoorError> {
     if *context.engine.stopping().borrow() {
         return Err(EngineError::ShuttingDown.into());
     }
-    Ok(Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") }))
+    Ok(Json(Health { status: "ok".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }))
 }
 
 async fn document() -> Json<serde_json::Value> {

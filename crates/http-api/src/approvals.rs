@@ -3,51 +3,19 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use ostler_api_types::{ApprovalAnswered, ApprovalDiff, Approvals, Approve};
 use ostler_door_kit::{DoorContext, DoorError, requester};
-use ostler_types::{
-    AnswerApproval, Command, FileChange, PendingApproval, ReviewAnswer, Scope, SessionId, ToolCallId, TurnId,
-    Verdict,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use ostler_types::{AnswerApproval, Command, PendingApproval, SessionId, ToolCallId};
 
 use super::extract::{Body, Ids};
-
-/// An answer.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AnswerBody {
-    /// The turn that the call belongs to.
-    turn_id: TurnId,
-    /// The call.
-    tool_call_id: ToolCallId,
-    /// Yes or no.
-    action: Verdict,
-    /// For how long; `once` when absent.
-    scope: Option<Scope>,
-    /// Why; the model sees it when the answer is no.
-    reason: Option<String>,
-    /// What to put back and what to say, when a patch review is answered.
-    #[serde(default, deserialize_with = "ostler_types::optional_object")]
-    review: Option<ReviewAnswer>,
-    /// Which of the offered answers, when the approval lists some.
-    option: Option<String>,
-}
-
-/// The answer was taken.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Answered {
-    tool_call_id: ToolCallId,
-    action: Verdict,
-}
 
 pub(super) async fn answer(
     State(context): State<DoorContext>,
     Ids(id): Ids<SessionId>,
     headers: HeaderMap,
-    Body(body): Body<AnswerBody>,
-) -> Result<Json<Answered>, DoorError> {
-    let AnswerBody { turn_id, tool_call_id, action, scope, reason, review, option } = body;
+    Body(body): Body<Approve>,
+) -> Result<Json<ApprovalAnswered>, DoorError> {
+    let Approve { turn_id, tool_call_id, action, scope, reason, review, option } = body;
     let command = Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id: tool_call_id.clone(),
@@ -59,15 +27,7 @@ pub(super) async fn answer(
         by: requester(&headers),
     });
     context.engine.submit(id, command).await?;
-    Ok(Json(Answered { tool_call_id, action }))
-}
-
-/// What a call would change that waits for an answer.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct ApprovalDiff {
-    tool_call_id: ToolCallId,
-    /// The files as they would become of what they are now; null when that cannot be told, as of a command.
-    files: Option<Vec<FileChange>>,
+    Ok(Json(ApprovalAnswered { tool_call_id, action }))
 }
 
 pub(super) async fn diff(
@@ -84,12 +44,6 @@ pub(super) async fn diff(
     };
     let files = context.settings.previews.preview(&view.session, &approval.tool, &approval.input).await;
     Ok(Json(ApprovalDiff { tool_call_id, files }))
-}
-
-/// Everything that waits.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Approvals {
-    approvals: Vec<PendingApproval>,
 }
 
 pub(super) async fn list(State(context): State<DoorContext>) -> Result<Json<Approvals>, DoorError> {

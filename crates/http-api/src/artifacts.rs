@@ -3,18 +3,19 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use ostler_api_types::FileList;
 use ostler_door_kit::{DoorContext, DoorError};
 use ostler_types::{SessionId, TurnId};
 
-use super::attachments::Files;
+use super::attachments::listed;
 use super::download::download;
 use super::extract::Ids;
 
 pub(super) async fn list(
     State(context): State<DoorContext>,
     Ids((id, turn)): Ids<(SessionId, TurnId)>,
-) -> Result<Json<Files>, DoorError> {
-    Ok(Json(context.engine.artifacts(id, turn).await?.into()))
+) -> Result<Json<FileList>, DoorError> {
+    Ok(Json(listed(context.engine.artifacts(id, turn).await?)))
 }
 
 pub(super) async fn show(

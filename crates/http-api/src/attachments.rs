@@ -11,11 +11,12 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use hyper::body::Body as _;
+use ostler_api_types::{FileList, StoredFile};
 use ostler_door_kit::{DoorContext, DoorError, is_json, too_large};
-use ostler_engine::{AttachmentRoom, FileList, MAX_ATTACHMENT, StoredFile};
+use ostler_engine::{AttachmentRoom, MAX_ATTACHMENT};
 use ostler_types::SessionId;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::HttpDoor;
 use super::download::download;
@@ -48,37 +49,15 @@ pub(super) struct AttachmentBody<'a> {
     _mime_type: Option<String>,
 }
 
-/// A file beside the log.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Stored {
-    /// Where it lies, for the `ref` of a part.
-    #[serde(rename = "ref")]
-    reference: String,
-    name: String,
-    /// What it is, told from its content.
-    mime_type: &'static str,
-    /// Its length in bytes.
-    size: u64,
+/// A file beside the log, as clients are told of it.
+fn stored(file: ostler_engine::StoredFile) -> StoredFile {
+    let ostler_engine::StoredFile { reference, name, mime_type, size } = file;
+    StoredFile { reference, name, mime_type: mime_type.to_owned(), size }
 }
 
-/// Files beside the log, by name.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Files {
-    files: Vec<Stored>,
-    /// Whether there are more than these.
-    more: bool,
-}
-
-impl From<StoredFile> for Stored {
-    fn from(StoredFile { reference, name, mime_type, size }: StoredFile) -> Stored {
-        Stored { reference, name, mime_type, size }
-    }
-}
-
-impl From<FileList> for Files {
-    fn from(FileList { files, more }: FileList) -> Files {
-        Files { files: files.into_iter().map(Stored::from).collect(), more }
-    }
+/// Files beside the log, as clients are told of them.
+pub(super) fn listed(list: ostler_engine::FileList) -> FileList {
+    FileList { files: list.files.into_iter().map(stored).collect(), more: list.more }
 }
 
 /// A file out of a request, in the room that it takes.
@@ -92,16 +71,16 @@ pub(super) async fn upload(
     State(context): State<DoorContext>,
     Ids(id): Ids<SessionId>,
     Upload { room, name, content }: Upload,
-) -> Result<(StatusCode, Json<Stored>), DoorError> {
-    let stored = context.engine.put_attachment(room, id, &name, content).await?;
-    Ok((StatusCode::CREATED, Json(stored.into())))
+) -> Result<(StatusCode, Json<StoredFile>), DoorError> {
+    let file = context.engine.put_attachment(room, id, &name, content).await?;
+    Ok((StatusCode::CREATED, Json(stored(file))))
 }
 
 pub(super) async fn list(
     State(context): State<DoorContext>,
     Ids(id): Ids<SessionId>,
-) -> Result<Json<Files>, DoorError> {
-    Ok(Json(context.engine.attachments(id).await?.into()))
+) -> Result<Json<FileList>, DoorError> {
+    Ok(Json(listed(context.engine.attachments(id).await?)))
 }
 
 pub(super) async fn show(

@@ -2,36 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use ostler_api_types::{TurnDiff, TurnFile};
 use ostler_door_kit::{DoorContext, DoorError};
 use ostler_engine::ChangedFile;
-use ostler_types::{FileChange, SessionId, TurnId};
-use schemars::JsonSchema;
-use serde::Serialize;
+use ostler_types::{SessionId, TurnId};
 
 use super::extract::Ids;
-
-/// What a turn changed in the workspace.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct TurnDiff {
-    turn_id: TurnId,
-    /// The files, in the order of their paths; none when nothing changed.
-    files: Vec<TurnFile>,
-    /// How many more have changed that are not listed.
-    more: u64,
-    /// Whether the turn still runs, so that this may change.
-    running: bool,
-    /// What is to be known about it, in words; null when it is exactly what the turn did.
-    note: Option<String>,
-}
-
-/// A file that a turn changed.
-#[derive(Serialize, JsonSchema)]
-struct TurnFile {
-    #[serde(flatten)]
-    change: FileChange,
-    /// Whether the diff lacks its end, or is missing because there is too much of it.
-    truncated: bool,
-}
 
 pub(super) async fn show(
     State(context): State<DoorContext>,

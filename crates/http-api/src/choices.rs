@@ -4,23 +4,13 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::State;
+use ostler_api_types::{ModelList, OneTool, ToolList};
 use ostler_door_kit::{DoorContext, DoorError, existing_directory};
-use ostler_types::{ModelInfo, Refusal, Resolution, ToolKind, ToolSpec};
+use ostler_types::Refusal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::extract::Params;
-
-/// The models that sessions can have.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Models {
-    /// The one that a session gets when it names none, and why; null when there is none to be had.
-    default: Option<Resolution>,
-    /// Why there is none to be had.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    no_default: Option<String>,
-    models: Vec<ModelInfo>,
-}
 
 /// How to list models.
 #[derive(Deserialize, JsonSchema)]
@@ -28,14 +18,6 @@ pub(super) struct Models {
 pub(super) struct ModelParams {
     /// Ask the servers anew, rather than tell what they said last.
     refresh: Option<bool>,
-}
-
-/// The tools of the native agent.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Tools {
-    tools: Vec<OneTool>,
-    /// How the servers stand that offer tools.
-    servers: Vec<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// Whose tools to list.
@@ -46,30 +28,23 @@ pub(super) struct ToolParams {
     workspace_path: Option<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct OneTool {
-    #[serde(flatten)]
-    spec: ToolSpec,
-    kind: ToolKind,
-}
-
 pub(super) async fn models(
     State(context): State<DoorContext>,
     Params(params): Params<ModelParams>,
-) -> Result<Json<Models>, DoorError> {
+) -> Result<Json<ModelList>, DoorError> {
     let settings = &context.settings;
     let models = settings.models.list(params.refresh.unwrap_or(false)).await;
     let (default, no_default) = match settings.models.choose(&settings.policy.model).await {
         Ok(resolution) => (Some(resolution), None),
         Err(Refusal { message, .. }) => (None, Some(message)),
     };
-    Ok(Json(Models { default, no_default, models }))
+    Ok(Json(ModelList { default, no_default, models }))
 }
 
 pub(super) async fn tools(
     State(context): State<DoorContext>,
     Params(params): Params<ToolParams>,
-) -> Result<Json<Tools>, DoorError> {
+) -> Result<Json<ToolList>, DoorError> {
     let settings = &context.settings;
     let mut tools = settings.tools.clone();
     if let Some(workspace) = params.workspace_path {
@@ -80,5 +55,5 @@ pub(super) async fn tools(
     let tools = tools.into_iter().map(|(spec, kind)| OneTool { spec, kind }).collect();
     let object = |value| if let serde_json::Value::Object(object) = value { Some(object) } else { None };
     let servers = settings.servers.status().into_iter().filter_map(object).collect();
-    Ok(Json(Tools { tools, servers }))
+    Ok(Json(ToolList { tools, servers }))
 }

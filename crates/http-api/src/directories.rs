@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use ostler_api_types::{DirectoryList, OneDirectory};
 use ostler_door_kit::{DoorContext, DoorError, existing_directory};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::extract::Params;
 
@@ -22,26 +23,6 @@ const MAX_NAMES: usize = 50_000;
 pub(super) struct DirectoryParams {
     /// An existing directory, as an absolute path; where the daemon works when absent.
     path: Option<String>,
-}
-
-/// What a directory holds of directories, by name.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct DirectoryList {
-    /// The directory, as it really is.
-    path: String,
-    /// The one above it; null at the root.
-    parent: Option<String>,
-    directories: Vec<OneDirectory>,
-    /// Whether there are more.
-    truncated: bool,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct OneDirectory {
-    name: String,
-    path: String,
-    /// Whether it is a git repository.
-    git: bool,
 }
 
 pub(super) async fn list(

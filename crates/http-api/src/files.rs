@@ -9,10 +9,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use ignore::WalkBuilder;
+use ostler_api_types::{FoundFile, FoundFiles};
 use ostler_door_kit::DoorError;
 use ostler_types::SessionId;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use super::HttpDoor;
@@ -40,20 +41,6 @@ pub(super) struct FileParams {
     /// How many at most.
     #[schemars(range(min = 1, max = 200))]
     limit: Option<u32>,
-}
-
-/// Files, the best match first.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct FoundFiles {
-    files: Vec<FoundFile>,
-    /// Whether there are more.
-    truncated: bool,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct FoundFile {
-    /// Relative to the workspace.
-    path: String,
 }
 
 /// The lists of files that were made last, and room for making them.

@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
+use ostler_api_types::Created;
 use ostler_door_kit::{
     DoorError, existing_directory, imported_records, late, refuse_own_data, too_large, unreadable,
 };
@@ -22,7 +23,6 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::HttpDoor;
-use super::create::Created;
 use super::extract::Params;
 use super::scratch::ScratchFile;
 

@@ -45,7 +45,7 @@ use export::Exports;
 use files::FileLists;
 pub use page::PageFiles;
 use scratch::Scratch;
-pub use settings::{Configured, ConfiguredProvider};
+pub use settings::Configured;
 
 /// The http door. Cheap to clone.
 #[derive(Clone)]

@@ -7,34 +7,15 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use jiff::Timestamp;
+use ostler_api_types::{LogIn, LoginCode};
 use ostler_door_kit::{DoorError, Invitation, Logins, Pass, too_many_refusals};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::HttpDoor;
 use super::extract::Body;
 
-/// A code from the daemon's terminal.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LoginBody {
-    /// The code. It is good for one login.
-    code: String,
-}
-
-/// A way in for a browser.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct LoginCode {
-    /// What to open: the page, with a one-time code behind the `#`.
-    address: String,
-    /// Until when the code can be used.
-    expires_at: Timestamp,
-}
-
 pub(super) async fn log_in(
     State(door): State<HttpDoor>,
-    Body(body): Body<LoginBody>,
+    Body(body): Body<LogIn>,
 ) -> Result<Response, DoorError> {
     let logins = logins(&door)?;
     let Some(cookie) = logins.log_in(&body.code).await.map_err(|_| failed())? else {

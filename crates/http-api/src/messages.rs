@@ -3,77 +3,26 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use ostler_api_types::{
+    Attached, CancelRequest, Canceled, ChangeQueued, InputPart, MessagePage, MessageQueue, MessageWithdrawn,
+    SendMessage, Sent, Speaker, Started, Waits,
+};
 use ostler_door_kit::{DoorContext, DoorError, requester};
 use ostler_engine::EngineError;
 use ostler_types::{
-    Accepted, CancelTurn, Command, Delivery, Message, MessageId, Part, Queued, Refusal, RequeueMessage, Role,
+    Accepted, CancelTurn, Command, Delivery, Message, MessageId, Part, Refusal, RequeueMessage, Role,
     SessionId, SubmitMessage, TurnId,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::extract::{Body, Ids, OptionalBody, Params};
-
-/// Something to say.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct MessageBody {
-    /// Who says it.
-    role: Speaker,
-    /// What is said.
-    #[schemars(length(min = 1))]
-    parts: Vec<InputPart>,
-    /// Whether to answer it now; the session's own setting when absent.
-    auto_run: Option<bool>,
-    /// What to do when a turn is running.
-    delivery: Option<Delivery>,
-    /// Asking twice with one key adds one message.
-    idempotency_key: Option<String>,
-}
-
-/// Who a client can speak as.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Speaker {
-    User,
-    System,
-}
-
-/// A piece of a message, as a client sends it.
-#[derive(Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-enum InputPart {
-    Text { text: String },
-    Image(Attached),
-    Audio(Attached),
-    File(Attached),
-}
-
-/// A file that was attached before.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Attached {
-    /// Where it lies: `attachments/NAME`.
-    #[serde(rename = "ref")]
-    reference: String,
-    /// Not looked at: the type is told from the content.
-    #[serde(default, rename = "mime_type")]
-    _mime_type: Option<String>,
-}
-
-/// The message is in.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Sent {
-    message_id: MessageId,
-    /// The turn that answers it; null when none was asked for.
-    turn_id: Option<TurnId>,
-}
 
 pub(super) async fn send(
     State(context): State<DoorContext>,
     Ids(id): Ids<SessionId>,
     headers: HeaderMap,
-    Body(body): Body<MessageBody>,
+    Body(body): Body<SendMessage>,
 ) -> Result<(StatusCode, Json<Sent>), DoorError> {
     let clock = context.engine.clock();
     let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
@@ -112,71 +61,33 @@ pub(super) struct PageParams {
     limit: Option<u32>,
 }
 
-/// Some messages, oldest first.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Page {
-    messages: Vec<Message>,
-    /// Pass this as `before` for the page before; null on the first one.
-    before: Option<u64>,
-}
-
 pub(super) async fn list(
     State(context): State<DoorContext>,
     Ids(id): Ids<SessionId>,
     Params(params): Params<PageParams>,
-) -> Result<Json<Page>, DoorError> {
+) -> Result<Json<MessagePage>, DoorError> {
     let limit = match params.limit {
         None => 50,
         Some(limit @ 1..=200) => limit as usize,
         Some(_) => return Err(DoorError::bad_request("bad_query", "`limit` must be from 1 to 200")),
     };
     let page = context.engine.messages(id, params.before, limit).await?;
-    Ok(Json(Page { messages: page.messages, before: page.before }))
-}
-
-/// What waits for its turn.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Queue {
-    queue: Vec<Queued>,
+    Ok(Json(MessagePage { messages: page.messages, before: page.before }))
 }
 
 pub(super) async fn queue(
     State(context): State<DoorContext>,
     Ids(id): Ids<SessionId>,
-) -> Result<Json<Queue>, DoorError> {
-    Ok(Json(Queue { queue: context.engine.view(id).await?.queue }))
-}
-
-/// What is to change of a message that waits; what is absent stays.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct QueuedBody {
-    /// What it says now.
-    #[schemars(length(min = 1))]
-    parts: Option<Vec<InputPart>>,
-    /// Whether it waits for a turn of its own or goes to the running one.
-    delivery: Option<Waits>,
-    /// The waiting message that it is to stand before; null puts it last.
-    #[serde(default, deserialize_with = "super::sessions::given")]
-    before: Option<Option<MessageId>>,
-}
-
-/// How a message that waits can be delivered.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Waits {
-    /// It is a turn of its own.
-    Queue,
-    /// The model gets it before its next step.
-    Steer,
+) -> Result<Json<MessageQueue>, DoorError> {
+    Ok(Json(MessageQueue { queue: context.engine.view(id).await?.queue }))
 }
 
 pub(super) async fn requeue(
     State(context): State<DoorContext>,
     Ids((id, message_id)): Ids<(SessionId, MessageId)>,
     headers: HeaderMap,
-    Body(body): Body<QueuedBody>,
-) -> Result<Json<Queue>, DoorError> {
+    Body(body): Body<ChangeQueued>,
+) -> Result<Json<MessageQueue>, DoorError> {
     let parts = match body.parts {
         Some(given) => {
             let mut parts = Vec::new();
@@ -200,25 +111,13 @@ pub(super) async fn requeue(
     queue(State(context), Ids(id)).await
 }
 
-/// The message is taken back.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Withdrawn {
-    message_id: MessageId,
-}
-
 pub(super) async fn withdraw(
     State(context): State<DoorContext>,
     Ids((id, message_id)): Ids<(SessionId, MessageId)>,
     headers: HeaderMap,
-) -> Result<Json<Withdrawn>, DoorError> {
+) -> Result<Json<MessageWithdrawn>, DoorError> {
     context.engine.submit(id, Command::Withdraw { message_id, by: requester(&headers) }).await?;
-    Ok(Json(Withdrawn { message_id }))
-}
-
-/// The turn begins.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Started {
-    pub(super) turn_id: TurnId,
+    Ok(Json(MessageWithdrawn { message_id }))
 }
 
 pub(super) async fn run(
@@ -239,29 +138,13 @@ pub(super) async fn retry(
     Ok((StatusCode::ACCEPTED, Json(Started { turn_id })))
 }
 
-/// What to stop, and why.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct CancelBody {
-    /// The turn that is meant. Only this one is stopped; whichever runs when absent.
-    turn_id: Option<TurnId>,
-    /// Shown to everybody who looks on.
-    reason: Option<String>,
-}
-
-/// Whether there was anything to stop.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Canceled {
-    canceled: bool,
-}
-
 pub(super) async fn cancel(
     State(context): State<DoorContext>,
     Ids(id): Ids<SessionId>,
     headers: HeaderMap,
-    OptionalBody(body): OptionalBody<CancelBody>,
+    OptionalBody(body): OptionalBody<CancelRequest>,
 ) -> Result<Json<Canceled>, DoorError> {
-    let CancelBody { turn_id, reason } = body;
+    let CancelRequest { turn_id, reason } = body;
     let command = Command::Cancel(CancelTurn { turn_id, by: requester(&headers), reason });
     let accepted = context.engine.submit(id, command).await?;
     Ok(Json(Canceled { canceled: accepted != Accepted::Unchanged }))

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::State;
-use ostler_door_kit::{Brought, DoorContext, DoorError, existing_directory};
+use ostler_api_types::{TrustWorkspace, WorkspaceTrust};
+use ostler_door_kit::{DoorContext, DoorError, existing_directory};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::extract::{Body, Params};
 
@@ -18,29 +19,10 @@ pub(super) struct TrustParams {
     workspace_path: String,
 }
 
-/// Whether to trust it.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TrustBody {
-    /// An existing directory, as an absolute path.
-    workspace_path: String,
-    /// Whether what lies in it may start processes and change what is asked.
-    trusted: bool,
-}
-
-/// Whether a workspace is trusted.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Trusted {
-    workspace_path: String,
-    trusted: bool,
-    /// What its own files say, which counts only while it is trusted.
-    brings: Brought,
-}
-
 pub(super) async fn show(
     State(context): State<DoorContext>,
     Params(params): Params<TrustParams>,
-) -> Result<Json<Trusted>, DoorError> {
+) -> Result<Json<WorkspaceTrust>, DoorError> {
     let workspace_path = existing_directory("workspace_path", &params.workspace_path).await?;
     let trusted = context.engine.is_trusted(&workspace_path);
     Ok(Json(stands(&context, workspace_path, trusted).await))
@@ -48,8 +30,8 @@ pub(super) async fn show(
 
 pub(super) async fn set(
     State(context): State<DoorContext>,
-    Body(body): Body<TrustBody>,
-) -> Result<Json<Trusted>, DoorError> {
+    Body(body): Body<TrustWorkspace>,
+) -> Result<Json<WorkspaceTrust>, DoorError> {
     let workspace_path = existing_directory("workspace_path", &body.workspace_path).await?;
     let (servers, trusted) = (&context.settings.servers, body.trusted);
     // What counts with trust is settled before it is given, and ended after it is taken.
@@ -63,7 +45,7 @@ pub(super) async fn set(
     Ok(Json(stands(&context, workspace_path, trusted).await))
 }
 
-async fn stands(context: &DoorContext, workspace_path: String, trusted: bool) -> Trusted {
+async fn stands(context: &DoorContext, workspace_path: String, trusted: bool) -> WorkspaceTrust {
     let brings = context.settings.servers.brought(PathBuf::from(&workspace_path), trusted).await;
-    Trusted { workspace_path, trusted, brings }
+    WorkspaceTrust { workspace_path, trusted, brings }
 }

@@ -6,11 +6,12 @@ use axum::extract::State;
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use jiff::tz::Offset;
+use ostler_api_types::{UsageBy, UsageRow, UsageSum, UsageTable};
 use ostler_door_kit::{DoorContext, DoorError};
-use ostler_index::{UsageBy, UsageQuery, UsageReport, UsageRow, UsageSum};
-use ostler_types::{SessionId, Usage};
+use ostler_index::{UsageQuery, UsageReport};
+use ostler_types::SessionId;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::extract::Params;
 
@@ -19,7 +20,7 @@ use super::extract::Params;
 #[serde(deny_unknown_fields)]
 pub(super) struct UsageParams {
     /// What a row stands for; `day` when absent.
-    by: Option<By>,
+    by: Option<UsageBy>,
     /// Only what was used at this time or later: an RFC 3339 time, or a date for its beginning.
     from: Option<String>,
     /// Only what was used before this time: an RFC 3339 time, or a date for its beginning.
@@ -35,59 +36,16 @@ pub(super) struct UsageParams {
     utc_offset_minutes: Option<i32>,
 }
 
-/// What a row stands for.
-#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum By {
-    Day,
-    Model,
-    Session,
-    Workspace,
-    Total,
-}
-
-/// What was used.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct UsageTable {
-    by: By,
-    /// At most 1,000 rows: the newest days first, of all else the dearest first.
-    rows: Vec<Keyed>,
-    /// How many more rows there would have been.
-    left_out: u64,
-    /// Everything that was asked for, with what was left out.
-    total: Sum,
-}
-
-/// What was used by one day, model, session or workspace.
-#[derive(Serialize, JsonSchema)]
-struct Keyed {
-    /// The date, the model's name, the session's id, the workspace's path, or `total`.
-    key: String,
-    #[serde(flatten)]
-    sum: Sum,
-}
-
-/// What some answers took together.
-#[derive(Serialize, JsonSchema)]
-struct Sum {
-    /// How many answers of a model.
-    steps: u64,
-    #[serde(flatten)]
-    usage: Usage,
-    /// How many of them have no price, so that the cost is at least what it says.
-    unpriced_steps: u64,
-}
-
 pub(super) async fn usage(
     State(context): State<DoorContext>,
     Params(params): Params<UsageParams>,
 ) -> Result<Json<UsageTable>, DoorError> {
-    let by = params.by.unwrap_or(By::Day);
+    let by = params.by.unwrap_or(UsageBy::Day);
     let report = context.engine.usage(query(by, params)?).await?;
     Ok(Json(table(by, report)))
 }
 
-fn query(by: By, params: UsageParams) -> Result<UsageQuery, DoorError> {
+fn query(by: UsageBy, params: UsageParams) -> Result<UsageQuery, DoorError> {
     let utc_offset_minutes = params.utc_offset_minutes.unwrap_or(0);
     let offset = match utc_offset_minutes {
         minutes @ -1080..=1080 => Offset::from_seconds(minutes * 60).ok(),
@@ -99,11 +57,11 @@ fn query(by: By, params: UsageParams) -> Result<UsageQuery, DoorError> {
     let time = |name: &str, text: Option<String>| text.map(|text| time(name, &text, offset)).transpose();
     Ok(UsageQuery {
         by: match by {
-            By::Day => UsageBy::Day,
-            By::Model => UsageBy::Model,
-            By::Session => UsageBy::Session,
-            By::Workspace => UsageBy::Workspace,
-            By::Total => UsageBy::Total,
+            UsageBy::Day => ostler_index::UsageBy::Day,
+            UsageBy::Model => ostler_index::UsageBy::Model,
+            UsageBy::Session => ostler_index::UsageBy::Session,
+            UsageBy::Workspace => ostler_index::UsageBy::Workspace,
+            UsageBy::Total => ostler_index::UsageBy::Total,
         },
         from: time("from", params.from)?,
         to: time("to", params.to)?,
@@ -128,12 +86,12 @@ fn time(name: &str, text: &str, offset: Offset) -> Result<Timestamp, DoorError> 
     })
 }
 
-fn table(by: By, report: UsageReport) -> UsageTable {
-    let keyed = |UsageRow { key, sum: of }| Keyed { key, sum: sum(of) };
+fn table(by: UsageBy, report: UsageReport) -> UsageTable {
+    let keyed = |ostler_index::UsageRow { key, sum: of }| UsageRow { key, sum: sum(of) };
     let UsageReport { rows, left_out, total } = report;
     UsageTable { by, rows: rows.into_iter().map(keyed).collect(), left_out, total: sum(total) }
 }
 
-fn sum(UsageSum { steps, usage, unpriced_steps }: UsageSum) -> Sum {
-    Sum { steps, usage, unpriced_steps }
+fn sum(of: ostler_index::UsageSum) -> UsageSum {
+    UsageSum { steps: of.steps, usage: of.usage, unpriced_steps: of.unpriced_steps }
 }

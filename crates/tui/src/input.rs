@@ -1,7 +1,7 @@
 //! All that can happen to the terminal client, and all that it can ask for. Between the two stands [`crate::update`].
 
 use crossterm::event::KeyEvent;
-use ostler_client::{
+use ostler_api_types::{
     Approve, ChangeQueued, ContextView, CreateSession, ListedSession, ModelList, SendMessage, SessionShown,
     StoredFile, UndoTurn, Undone, UpdateSession,
 };
@@ -282,8 +282,6 @@ pub enum Effect {
         id: SessionId,
         /// The answer.
         answer: Box<Approve>,
-        /// Which of the offered answers.
-        option: Option<String>,
     },
     /// Stop the running turn.
     Cancel(SessionId),

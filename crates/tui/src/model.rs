@@ -9,7 +9,7 @@ mod session;
 
 use std::collections::HashMap;
 
-use ostler_client::SendMessage;
+use ostler_api_types::SendMessage;
 use ostler_types::{Session, SessionId, View};
 use ratatui::layout::Rect;
 

@@ -7,10 +7,13 @@
 // A new event or report must be looked at wherever one is told from another.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod agent_description;
 mod apply;
+mod brought;
 mod child;
 mod clock;
 mod command;
+mod context_section;
 mod conversation;
 mod decide;
 mod delta;
@@ -36,6 +39,8 @@ mod tool;
 mod view;
 mod work_mode;
 
+pub use agent_description::{AgentDescription, AgentLink, AgentProcess, AgentSession};
+pub use brought::{Brought, BroughtRule, BroughtServer};
 pub use child::{
     Budget, Child, ChildCall, ChildNews, ChildOutcome, ChildStatus, ForkedFrom, MAX_DEPTH, Plan, Purpose,
     Subtask, Worktree,
@@ -45,6 +50,7 @@ pub use command::{
     Accepted, AnswerApproval, CancelTurn, Change, Command, Decision, Delivery, EventFor, Facts, ProposedCall,
     Report, RequeueMessage, SubmitMessage, Verdict,
 };
+pub use context_section::{ContextKind, ContextSection};
 pub use conversation::{Compaction, CompactionTrigger, Conversation, NewCompaction};
 pub use decide::{create, decide};
 pub use delta::{Delta, DeltaKind};

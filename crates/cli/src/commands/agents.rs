@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use ostler_agent_acp::{AgentInfo, AgentSettings, Preset, presets};
-use ostler_client::CreateSession;
+use ostler_api_types::CreateSession;
 use ostler_config::{AgentCommand, Confinement};
 use ostler_daemon::agents::{AgentParts, acp_agent, program};
 use ostler_daemon::programs::finder;
@@ -128,7 +128,7 @@ async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
         let program = agent.program.as_deref().map(clean).unwrap_or_default();
         let configured = setting.loaded.config.agents.get(&agent.name);
         let confined = configured.map(|agent| confinement(agent.sandbox)).unwrap_or_default();
-        let (name, status) = (clean(&agent.name), clean(&agent.status));
+        let (name, status) = (clean(&agent.name), agent.status.as_str());
         let line = format!("{name:<16}  {status:<12}  {confined:<11}  {program}");
         _ = writeln!(text, "{}", line.trim_end());
     }

@@ -1,7 +1,8 @@
 //! `ostler approve`: what waits for an answer, and answering.
 
 use anyhow::Context;
-use ostler_client::{Approve as Answer, Client};
+use ostler_api_types::Approve as Answer;
+use ostler_client::Client;
 use ostler_types::{ToolCallId, Verdict, in_one_line};
 
 use super::Setting;
@@ -46,8 +47,15 @@ async fn answer(client: &Client, approve: Approve) -> anyhow::Result<()> {
         .find(|approval| approval.tool_call_id == tool_call_id)
         .with_context(|| format!("call {tool_call_id} of {id} does not wait for an answer; `ostler approve` lists those that do"))?;
     let action = if deny { Verdict::Deny } else { Verdict::Approve };
-    let answer =
-        Answer { turn_id: approval.turn_id, tool_call_id, action, scope: Some(scope), reason, review: None };
+    let answer = Answer {
+        turn_id: approval.turn_id,
+        tool_call_id,
+        action,
+        scope: Some(scope),
+        reason,
+        review: None,
+        option: None,
+    };
     client.approve(id, &answer).await?;
     say!("{}", if deny { "denied" } else { "approved" });
     Ok(())

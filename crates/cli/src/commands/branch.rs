@@ -1,7 +1,8 @@
 //! `ostler fork`, `compact`, `context` and `note`: what is done to a session as a whole.
 
-use ostler_client::{Client, ContextView, SendMessage};
-use ostler_types::{Role, SessionId, in_one_line};
+use ostler_api_types::{ContextView, SendMessage, Speaker};
+use ostler_client::Client;
+use ostler_types::{SessionId, in_one_line};
 
 use super::Setting;
 use super::follow::Screen;
@@ -58,9 +59,9 @@ pub(super) async fn context(setting: Setting, id: SessionId, json: bool) -> anyh
 
 fn table(context: &ContextView) -> String {
     let mut text = format!("{}: {}, {} messages\n", context.model, share(context), context.messages);
-    for section in &context.sections {
-        let name = in_one_line(&section.name, 40);
-        text.push_str(&format!("  {name:<40}  {:>9}  {:>5.1} %\n", section.tokens, section.percent));
+    for share in &context.sections {
+        let name = in_one_line(&share.section.name, 40);
+        text.push_str(&format!("  {name:<40}  {:>9}  {:>5.1} %\n", share.section.tokens, share.percent));
     }
     text
 }
@@ -82,7 +83,7 @@ pub(super) async fn note(setting: Setting, id: SessionId, given: String) -> anyh
     }
     let reached =
         reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
-    let note = SendMessage { role: Role::System, auto_run: Some(false), ..SendMessage::prompt(note) };
+    let note = SendMessage { role: Speaker::System, auto_run: Some(false), ..SendMessage::prompt(note) };
     let sent = reached.client.send_message(id, &note).await;
     reached.leave().await;
     say!("{}", sent?.message_id);
@@ -91,17 +92,15 @@ pub(super) async fn note(setting: Setting, id: SessionId, given: String) -> anyh
 
 #[cfg(test)]
 mod tests {
-    use ostler_client::{ContextShare, ContextView};
+    use ostler_api_types::{ContextShare, ContextView};
+    use ostler_types::{ContextKind, ContextSection};
 
     use super::table;
 
     #[test]
     fn a_context_is_a_line_for_each_piece() {
         let share = |name: &str, tokens, percent| ContextShare {
-            kind: "user".to_owned(),
-            name: name.to_owned(),
-            messages: 1,
-            tokens,
+            section: ContextSection { kind: ContextKind::User, name: name.to_owned(), messages: 1, tokens },
             percent,
         };
         let mut context = ContextView {

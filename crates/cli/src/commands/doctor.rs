@@ -307,7 +307,7 @@ async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -
     }
     let client =
         find(&setting.data_dir).await.context("a process has the data directory but does not answer")?;
-    let version = client.health().await?.version.unwrap_or_default();
+    let version = client.health().await?.version;
     let (gateway, gateway_line) = gateway(setting).await;
     if doctor.json {
         let daemon = json!({"pid": pid, "version": version});

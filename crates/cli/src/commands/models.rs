@@ -1,6 +1,6 @@
 //! `ostler models`: what sessions can have, what it costs, and which one they get that name none.
 
-use ostler_client::ModelList;
+use ostler_api_types::ModelList;
 use ostler_types::{ModelInfo, Prices, in_one_line};
 
 use super::Setting;
@@ -97,7 +97,7 @@ fn prices(prices: Prices) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ostler_client::ModelList;
+    use ostler_api_types::ModelList;
     use ostler_types::{Ability, ModelInfo, Prices, Resolution, ResolvedBy};
 
     use super::{draw, filtered, tokens};

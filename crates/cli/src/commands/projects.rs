@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context;
-use ostler_client::{Client, Project};
+use ostler_api_types::ProjectView;
+use ostler_client::Client;
 
 use super::Setting;
 use crate::args::Projects;
@@ -32,7 +33,7 @@ async fn carry_out(client: &Client, command: Projects) -> anyhow::Result<String>
         Projects::Rm { project } => {
             let known = client.projects().await?;
             let path = real(Path::new(&project)).unwrap_or_else(|_| project.clone());
-            let named = |known: &&Project| known.id == project || known.path == path;
+            let named = |known: &&ProjectView| known.id == project || known.path == path;
             let found = known.iter().find(named);
             let found = found.with_context(|| {
                 format!(
@@ -52,6 +53,6 @@ fn real(path: &Path) -> anyhow::Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn table(projects: &[Project]) -> String {
+fn table(projects: &[ProjectView]) -> String {
     projects.iter().map(|project| format!("{}  {}\n", project.id, clean(&project.path))).collect()
 }

@@ -8,9 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use ostler_client::{
-    Client, CreateSession, EventStream, SendMessage, SessionFilter, UpdateSession, WorkspaceTrust,
-};
+use ostler_api_types::{CreateMode, CreateSession, SendMessage, UpdateSession, WorkspaceTrust};
+use ostler_client::{Client, EventStream, SessionFilter};
 use ostler_types::{Plan, SessionId};
 use tokio::time::Instant;
 
@@ -236,7 +235,7 @@ async fn change(client: &Client, id: SessionId, run: &Run) -> anyhow::Result<u64
     let change = UpdateSession {
         model: run.model.clone(),
         fallback_models: (!run.fallback.is_empty()).then(|| run.fallback.clone()),
-        effort: run.effort.map(Into::into),
+        effort: run.effort.map(|effort| Some(effort.into())),
         raw_log: run.raw_log.then_some(true),
         verbose_log: run.verbose_log.then_some(true),
         ..UpdateSession::default()
@@ -270,7 +269,7 @@ async fn create(
         raw_log: run.raw_log.then_some(true),
         verbose_log: run.verbose_log.then_some(true),
         log_dir,
-        mode: Some("repl".to_owned()),
+        mode: Some(CreateMode::Repl),
         ..CreateSession::default()
     };
     if !run.json && !setting.manner.quiet {
@@ -282,7 +281,7 @@ async fn create(
 /// Says, once for a session, that its workspace has settings that are not used. How a workspace is checked is
 /// told at the end of a turn.
 async fn tell_of_trust(client: &Client, workspace: &str) {
-    let Ok(WorkspaceTrust { trusted: false, brings }) = client.workspace_trust(workspace).await else {
+    let Ok(WorkspaceTrust { trusted: false, brings, .. }) = client.workspace_trust(workspace).await else {
         return;
     };
     if !brings.servers.is_empty() || !brings.rules.is_empty() || !brings.asks.is_empty() {

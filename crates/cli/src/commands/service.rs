@@ -91,7 +91,7 @@ async fn status(setting: &Setting) -> anyhow::Result<Exit> {
     }
     match find(&setting.data_dir).await {
         Ok(client) => {
-            let version = client.health().await?.version.unwrap_or_default();
+            let version = client.health().await?.version;
             say!("daemon: version {version} answers on {}", setting.data_dir.display());
             Ok(Exit::Success)
         }

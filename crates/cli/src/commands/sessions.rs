@@ -4,7 +4,8 @@ use std::io::Write;
 
 use anyhow::Context;
 use futures_util::StreamExt;
-use ostler_client::{Client, SessionFilter, UpdateSession};
+use ostler_api_types::UpdateSession;
+use ostler_client::{Client, SessionFilter};
 use ostler_types::{Cost, Session, SessionId, SessionView};
 
 use super::Setting;

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anyhow::Context;
-use ostler_client::{Brought, WorkspaceTrust};
-use ostler_types::in_one_line;
+use ostler_api_types::WorkspaceTrust;
+use ostler_types::{Brought, in_one_line};
 
 use super::Setting;
 use crate::args::Trust;
@@ -28,7 +28,7 @@ pub(super) async fn trust(setting: Setting, args: Trust) -> anyhow::Result<Exit>
         (false, revoke) => reached.client.trust(&workspace, !revoke).await,
     };
     reached.leave().await;
-    let WorkspaceTrust { trusted, brings } = stands?;
+    let WorkspaceTrust { trusted, brings, .. } = stands?;
     if trusted {
         say!("{} is trusted: its own settings, checks and servers are used", clean(&workspace));
     } else {
@@ -42,7 +42,7 @@ pub(super) async fn trust(setting: Setting, args: Trust) -> anyhow::Result<Exit>
 fn listing(brings: &Brought, trusted: bool) -> String {
     let mut lines: Vec<String> = Vec::new();
     lines.extend(brings.verify_commands.iter().map(|command| format!("checked by  {command}")));
-    let server = |server: &ostler_client::BroughtServer| {
+    let server = |server: &ostler_types::BroughtServer| {
         format!("server      {}: {} ({})", server.name, server.runs, server.file)
     };
     lines.extend(brings.servers.iter().map(server));
@@ -64,8 +64,7 @@ fn listing(brings: &Brought, trusted: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ostler_client::{Brought, BroughtRule, BroughtServer};
-    use ostler_types::Rule;
+    use ostler_types::{Brought, BroughtRule, BroughtServer, Rule};
 
     use super::listing;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::Context;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use ostler_client::{Approve, Client, ClientError, EventLine, EventStream};
+use ostler_api_types::Approve;
+use ostler_client::{Client, ClientError, EventLine, EventStream};
 use ostler_line_framing::{FramedLine, LineReader};
 use ostler_types::{
     ApprovalEvent, ChildEvent, Cost, Event, Failure, MessageEvent, MessageId, Record, SessionId, StepEvent,
@@ -339,7 +340,8 @@ impl<'a> Turn<'a> {
         if action == Verdict::Deny {
             self.refused.get_or_insert(summary);
         }
-        let answer = Approve { turn_id, tool_call_id, action, scope: None, reason, review: None };
+        let answer =
+            Approve { turn_id, tool_call_id, action, scope: None, reason, review: None, option: None };
         match self.client.approve(self.id, &answer).await {
             // Somebody else was quicker; the events tell what they said.
             Err(ClientError::Refused { status: 409, .. }) => Ok(()),

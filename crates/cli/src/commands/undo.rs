@@ -1,7 +1,8 @@
 //! `ostler undo`: brings a workspace back to how it was before a turn, or shows what that would do.
 
 use anyhow::Context;
-use ostler_client::{Client, UndoTurn};
+use ostler_api_types::UndoTurn;
+use ostler_client::Client;
 use ostler_types::{SessionId, TurnId};
 
 use super::Setting;
@@ -22,7 +23,7 @@ async fn undo_turn(client: &Client, args: Undo) -> anyhow::Result<Exit> {
         Some(turn) => turn,
         None => last_change(client, args.id).await?,
     };
-    let undo = UndoTurn { turn_id, preview: args.preview, force: args.force };
+    let undo = UndoTurn { turn_id, preview: Some(args.preview), force: Some(args.force) };
     let undone = client.undo(args.id, &undo).await?;
     let lists =
         [("changed back", &undone.restored), ("there again", &undone.recreated), ("gone", &undone.deleted)];

@@ -2,7 +2,8 @@
 
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned};
-use ostler_client::{UsageBy, UsageFilter, UsageSum, UsageTable};
+use ostler_api_types::{UsageBy, UsageSum, UsageTable};
+use ostler_client::UsageFilter;
 use ostler_types::in_one_line;
 
 use super::Setting;
@@ -104,7 +105,7 @@ fn count(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ostler_client::{UsageBy, UsageRow, UsageSum, UsageTable};
+    use ostler_api_types::{UsageBy, UsageRow, UsageSum, UsageTable};
     use ostler_types::{Cost, Usage};
 
     use super::{ByArg, Since, UsageArgs, draw, filter};

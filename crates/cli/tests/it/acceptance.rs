@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use futures_util::StreamExt;
-use ostler_client::{Approve, Client, CreateSession, SendMessage};
+use ostler_api_types::{Approve, CreateSession, SendMessage};
+use ostler_client::Client;
 use ostler_types::{Policy, SessionId, TurnId, Verdict};
 use serde_json::Value;
 
@@ -33,7 +34,11 @@ impl World {
     async fn session(&self, policy: Option<Policy>) -> SessionId {
         let workspace_path = self.work.to_str().unwrap().to_owned();
         self.client
-            .create_session(&CreateSession { workspace_path, policy, ..CreateSession::default() })
+            .create_session(&CreateSession {
+                workspace_path,
+                policy: policy.map(Into::into),
+                ..CreateSession::default()
+            })
             .await
             .unwrap()
     }
@@ -116,6 +121,7 @@ async fn approvals_gate_what_the_policy_says() {
     let tool_call_id = waiting[0].tool_call_id.clone();
     let answer = Approve {
         review: None,
+        option: None,
         turn_id,
         tool_call_id,
         action: Verdict::Approve,
@@ -139,6 +145,7 @@ async fn approvals_gate_what_the_policy_says() {
         (view.pending_approvals[0].turn_id, view.pending_approvals[0].tool_call_id.clone());
     let no = Approve {
         review: None,
+        option: None,
         turn_id,
         tool_call_id,
         action: Verdict::Deny,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ostler_client::{Client, CreateSession, SendMessage, UpdateSession};
+use ostler_api_types::{CreateSession, SendMessage, UpdateSession};
+use ostler_client::Client;
 use ostler_types::{Policy, SessionId};
 use serde_json::{Value, json};
 
@@ -50,7 +51,7 @@ pub(crate) async fn session(client: &Client, agent: &str, work: &Path, policy: P
     let new = CreateSession {
         workspace_path: work.display().to_string(),
         agent: Some(agent.to_owned()),
-        policy: Some(policy),
+        policy: Some(policy.into()),
         ..CreateSession::default()
     };
     client.create_session(&new).await.unwrap()
@@ -162,7 +163,7 @@ async fn agents_are_listed_with_how_they_stand_and_missing_ones_say_what_to_do()
     assert_eq!(stands, [("gone", "disconnected"), ("native", "connected"), ("rust", "disconnected")]);
     session(&stage.client, "rust", &stage.work, free()).await;
     let agents = stage.client.agent_infos().await.unwrap();
-    assert_eq!(agents[2].status, "connected");
+    assert_eq!(agents[2].status.as_str(), "connected");
 
     let body = json!({"workspace_path": stage.work, "agent": "gone"});
     let (status, refused) = stage.request("POST", "/v1/sessions", &body).await;

@@ -1,6 +1,6 @@
 //! Sessions that were begun outside: an agent lists them when it is asked, and they are taken over once.
 
-use ostler_client::CreateSession;
+use ostler_api_types::CreateSession;
 use serde_json::json;
 
 use crate::agents::{ask, fault};

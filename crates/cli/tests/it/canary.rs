@@ -8,7 +8,8 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
-use ostler_client::{Client, CreateSession, Endpoint, SendMessage};
+use ostler_api_types::{CreateSession, SendMessage};
+use ostler_client::{Client, Endpoint};
 use serde_json::{Value, json};
 
 use crate::process::binary;

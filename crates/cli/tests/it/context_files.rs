@@ -12,7 +12,7 @@
 
 use std::path::Path;
 
-use ostler_client::CreateSession;
+use ostler_api_types::{CreateMode, CreateSession};
 use ostler_types::SessionId;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ async fn a_stream_that_nobody_asked_for_leaves_no_file() {
     let mut stage = Stage::new("").await;
     stage.write("a.txt", "one\n");
     let workspace_path = stage.work.to_str().unwrap().to_owned();
-    let new = CreateSession { workspace_path, policy: Some(free()), ..CreateSession::default() };
+    let new = CreateSession { workspace_path, policy: Some(free().into()), ..CreateSession::default() };
     let steps = [call("read_file", json!({"path": "a.txt"})), json!("read")];
     let plain = stage.client.create_session(&new).await.unwrap();
     let raw =
@@ -111,7 +111,7 @@ async fn a_stream_that_nobody_asked_for_leaves_no_file() {
     let elsewhere = CreateSession {
         verbose_log: Some(true),
         log_dir: Some(logs.to_str().unwrap().to_owned()),
-        mode: Some("repl".to_owned()),
+        mode: Some(CreateMode::Repl),
         ..new
     };
     let verbose = stage.client.create_session(&elsewhere).await.unwrap();

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use ostler_client::{Approve, ClientError, SendMessage};
+use ostler_api_types::{Approve, SendMessage};
+use ostler_client::ClientError;
 use ostler_types::{Delivery, Policy, SessionId, Verdict};
 use serde_json::{Value, json};
 
@@ -118,7 +119,15 @@ impl Played {
         for asked in view.pending_approvals {
             let action = if self.dice.below(2) == 0 { Verdict::Approve } else { Verdict::Deny };
             let (turn_id, tool_call_id) = (asked.turn_id, asked.tool_call_id);
-            let answer = Approve { turn_id, tool_call_id, action, scope: None, reason: None, review: None };
+            let answer = Approve {
+                turn_id,
+                tool_call_id,
+                action,
+                scope: None,
+                reason: None,
+                review: None,
+                option: None,
+            };
             _ = stage.client.approve(self.id, &answer).await;
         }
     }

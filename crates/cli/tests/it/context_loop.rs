@@ -13,7 +13,7 @@
 //! | a call that a killed daemon had started | `canceled_calls_…`, its second half |
 
 use futures_util::StreamExt;
-use ostler_client::SendMessage;
+use ostler_api_types::SendMessage;
 use ostler_types::results;
 use serde_json::{Value, json};
 

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use ostler_client::{EventStream, SendMessage};
+use ostler_api_types::SendMessage;
+use ostler_client::EventStream;
 use ostler_types::SessionId;
 use serde_json::{Value, json};
 

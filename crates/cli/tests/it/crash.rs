@@ -2,7 +2,7 @@
 //! it, and after it. Then the daemon starts again, and nothing that was acknowledged is missing.
 
 use futures_util::StreamExt;
-use ostler_client::{CreateSession, SendMessage};
+use ostler_api_types::{CreateSession, SendMessage};
 use ostler_types::{Event, Record, StepEvent};
 
 use crate::process::Process;

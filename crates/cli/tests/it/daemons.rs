@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use futures_util::StreamExt;
-use ostler_client::{Client, CreateSession, SendMessage};
+use ostler_api_types::{CreateSession, SendMessage};
+use ostler_client::Client;
 use ostler_types::SessionId;
 use rustix::process::Signal;
 

@@ -5,7 +5,8 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ostler_client::{Client, ClientError, CreateSession, SendMessage, SessionFilter};
+use ostler_api_types::{CreateSession, SendMessage};
+use ostler_client::{Client, ClientError, SessionFilter};
 use ostler_types::SessionId;
 
 use crate::process::{Process, binary};

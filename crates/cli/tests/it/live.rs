@@ -5,7 +5,8 @@ use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ostler_client::{Client, CreateSession, SendMessage};
+use ostler_api_types::{CreateSession, SendMessage};
+use ostler_client::Client;
 use ostler_types::SessionId;
 use serde_json::Value;
 

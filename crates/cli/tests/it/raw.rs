@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use ostler_client::{Client, CreateSession, SendMessage, UpdateSession};
+use ostler_api_types::{CreateSession, SendMessage, UpdateSession};
+use ostler_client::Client;
 use ostler_types::{Event, Record, SessionId, StepEvent};
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use futures_util::StreamExt;
-use ostler_client::{Approve, Client, ClientError, CreateSession, EventStream, SendMessage};
+use ostler_api_types::{Approve, CreateSession, SendMessage};
+use ostler_client::{Client, ClientError, EventStream};
 use ostler_types::{
     ApprovalEvent, CallEvent, Event, Record, SessionId, State, StepEvent, TurnEvent, TurnId, Verdict,
 };
@@ -61,6 +62,7 @@ async fn finish(
                     scope: None,
                     reason: None,
                     review: None,
+                    option: None,
                 };
                 client.approve(id, &answer).await?;
                 told.approved = true;

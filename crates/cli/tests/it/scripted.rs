@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ostler_client::{Client, CreateSession, Endpoint, EventStream, SendMessage};
+use ostler_api_types::{CreateSession, SendMessage};
+use ostler_client::{Client, Endpoint, EventStream};
 use ostler_types::{Policy, SessionId, TurnId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -102,7 +103,7 @@ impl Stage {
 
     pub(crate) async fn session_in(&self, work: &Path, policy: Policy, model: Option<&str>) -> SessionId {
         let workspace_path = work.to_str().unwrap().to_owned();
-        let (policy, model) = (Some(policy), model.map(str::to_owned));
+        let (policy, model) = (Some(policy.into()), model.map(str::to_owned));
         let new = CreateSession { workspace_path, policy, model, ..CreateSession::default() };
         self.client.create_session(&new).await.unwrap()
     }

@@ -44,7 +44,7 @@ async fn a_key_that_is_printed_is_in_no_file_no_stream_and_no_request() {
     assert!(shown.contains("key=[secret]"), "{shown}");
 
     let mut events = stage.client.events(session, 0, true).await.unwrap();
-    let message = ostler_client::SendMessage::prompt("tell");
+    let message = ostler_api_types::SendMessage::prompt("tell");
     stage.client.send_message(session, &message).await.unwrap();
     let mut ended = 0;
     while ended < 2 {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use ostler_client::{Client, CreateSession, EventLine, SendMessage};
+use ostler_api_types::{CreateSession, SendMessage};
+use ostler_client::{Client, EventLine};
 use ostler_types::SessionId;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

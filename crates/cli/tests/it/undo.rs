@@ -135,7 +135,7 @@ async fn nothing_is_undone_while_a_turn_runs() {
     let after = tree(&stage.work);
     let mut policy = free();
     policy.approval.require_for_tools = vec!["shell".to_owned()];
-    let change = ostler_client::UpdateSession { policy: Some(policy), ..Default::default() };
+    let change = ostler_api_types::UpdateSession { policy: Some(policy.into()), ..Default::default() };
     stage.client.update(turn.session, &change).await.unwrap();
     let mut waiting = stage.start(turn.session, &[shell("touch later")]).await;
     waiting.until("approval_requested").await;

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
-use ostler_client::UsageTable;
+use ostler_api_types::UsageTable;
 use ostler_types::{Event, Record, SessionView, StepEvent};
 
 use crate::process::binary;

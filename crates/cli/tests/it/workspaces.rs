@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use ostler_client::{ClientError, CreateSession, SendMessage};
+use ostler_api_types::{CreateSession, SendMessage};
+use ostler_client::ClientError;
 use serde_json::{Value, json};
 
 use crate::process::{Process, binary};

@@ -1,7 +1,8 @@
 //! Files on the wire: how they are attached, what part they become, and how they are asked for.
 
-use ostler_client::{ClientError, StoredFile};
-use ostler_types::{Part, SessionId, TurnId};
+use ostler_api_types::{Attached, InputPart, StoredFile};
+use ostler_client::ClientError;
+use ostler_types::{SessionId, TurnId};
 
 use crate::server::{Server, json};
 
@@ -18,8 +19,9 @@ async fn a_file_is_attached_in_base64_under_its_own_name() {
     let server = Server::tcp(vec![json("201 Created", stored)]).await;
     let file = server.client(None).await.attach(session(), "a\"ü.png", b"\x89PNG").await.unwrap();
     let part = file.into_part();
-    let reference = "attachments/a-2.png".to_owned();
-    assert_eq!(part, Part::Image { reference, mime_type: "image/png".to_owned() });
+    let attached =
+        Attached { reference: "attachments/a-2.png".to_owned(), mime_type: Some("image/png".to_owned()) };
+    assert_eq!(part, InputPart::Image(attached));
     let requests = server.requests().await;
     let (head, body) = requests[0].split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with(&format!("POST /v1/sessions/{SESSION}/attachments HTTP/1.1\r\n")), "{head}");

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ostler_client::{
-    Approve, CreateSession, Endpoint, ExportFormat, ImportFormat, SendMessage, SessionFilter, UpdateSession,
-    UsageBy, UsageFilter,
+use ostler_api_types::{
+    Approve, CreateMode, CreateSession, InputPart, SendMessage, Speaker, UpdateSession, UsageBy,
 };
+use ostler_client::{Endpoint, ExportFormat, ImportFormat, SessionFilter, UsageFilter};
 use ostler_types::{
-    Budget, Delivery, Effort, MessageId, Part, Plan, Policy, Role, Scope, SessionId, SessionStatus,
-    ToolCallId, TurnId, Verdict,
+    Budget, Delivery, Effort, MessageId, Plan, Policy, Scope, SessionId, SessionStatus, ToolCallId, TurnId,
+    Verdict,
 };
 
 use crate::server::{Server, json};
@@ -84,7 +84,7 @@ async fn a_request_over_a_unix_socket_names_localhost_and_no_token_when_there_is
     let client = server.client(None).await;
 
     let health = client.health().await.unwrap();
-    assert_eq!((health.status.as_deref(), health.version.as_deref()), (Some("ok"), Some("1.2.3")));
+    assert_eq!((health.status.as_str(), health.version.as_str()), ("ok", "1.2.3"));
 
     let expected = format!(
         "GET /healthz HTTP/1.1\r\nhost: localhost\r\nuser-agent: ostler-cli/{}\r\naccept: application/json\r\n\
@@ -111,7 +111,7 @@ fn whole_session() -> CreateSession {
         name: Some("n".to_owned()),
         budget: Some(Budget { max_steps: Some(1), ..Budget::default() }),
         parent_session_id: Some(session_id()),
-        mode: Some("serve".to_owned()),
+        mode: Some(CreateMode::Serve),
         policy: None,
         idempotency_key: Some("k".to_owned()),
         agent_settings: Some(BTreeMap::from([("mode".to_owned(), "plan".to_owned())])),
@@ -129,8 +129,8 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
 
     client.create_session(&whole_session()).await.unwrap();
     let message = SendMessage {
-        role: Role::User,
-        parts: vec![Part::text("hé")],
+        role: Speaker::User,
+        parts: vec![InputPart::Text { text: "hé".to_owned() }],
         auto_run: Some(false),
         delivery: Some(Delivery::Steer),
         idempotency_key: Some("k".to_owned()),
@@ -144,6 +144,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
         action: Verdict::Deny,
         scope: Some(Scope::Session),
         reason: Some("no".to_owned()),
+        option: None,
     };
     client.approve(session_id(), &answer).await.unwrap();
     let change = UpdateSession { archived: Some(true), ..UpdateSession::default() };
@@ -152,7 +153,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
     let requests = server.requests().await;
     let seen: Vec<(&str, &str)> = requests.iter().map(|request| line_and_body(request)).collect();
     let expected_create = format!(
-        r#"{{"workspace_path":"/w","system_prompt":"p","auto_run":false,"agent":"native","model":"demo:demo","fallback_models":["a:b"],"effort":"high","raw_log":true,"verbose_log":true,"log_dir":"/l","title":"t","name":"n","budget":{{"max_steps":1,"max_tokens":null,"max_seconds":null}},"parent_session_id":"{SESSION}","mode":"serve","idempotency_key":"k","agent_settings":{{"mode":"plan"}},"adopt":"x"}}"#
+        r#"{{"workspace_path":"/w","system_prompt":"p","auto_run":false,"agent":"native","model":"demo:demo","fallback_models":["a:b"],"effort":"high","raw_log":true,"verbose_log":true,"log_dir":"/l","title":"t","name":"n","parent_session_id":"{SESSION}","budget":{{"max_steps":1,"max_tokens":null,"max_seconds":null}},"mode":"serve","idempotency_key":"k","agent_settings":{{"mode":"plan"}},"adopt":"x"}}"#
     );
     let expected_answer = format!(
         r#"{{"turn_id":"{TURN}","tool_call_id":"call_1","action":"deny","scope":"session","reason":"no"}}"#
@@ -306,7 +307,7 @@ async fn what_makes_sessions_of_sessions_is_asked_in_its_own_words() {
     let subtask = r#"{"id":"a","prompt":"x"}"#;
     let plan: Plan = serde_json::from_str(&format!(r#"{{"subtasks":[{subtask}]}}"#)).unwrap();
     assert_eq!(client.run_plan(session_id(), &plan).await.unwrap(), turn_id());
-    assert_eq!(client.context(session_id()).await.unwrap().sections[0].tokens, 9);
+    assert_eq!(client.context(session_id()).await.unwrap().sections[0].section.tokens, 9);
     let mut download = client.download(session_id(), ExportFormat::Zip).await.unwrap();
     assert_eq!(download.next().await.unwrap().as_deref(), Some(b"PK".as_slice()));
     assert_eq!(download.next().await.unwrap(), None);

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use ostler_door_kit::websocket::framing;
-use ostler_door_kit::{AgentSession, DoorContext, DoorError, SessionRequest, kept_sessions, make_session};
+use ostler_door_kit::{DoorContext, DoorError, SessionRequest, kept_sessions, make_session};
 use ostler_engine::EngineError;
 use ostler_index::Filter;
 use ostler_types::{
-    CancelTurn, Change, Command, Delivery, Message, MessageId, Part, Role, Session, SessionId, SessionView,
-    SubmitMessage, TurnId,
+    AgentSession, CancelTurn, Change, Command, Delivery, Message, MessageId, Part, Role, Session, SessionId,
+    SessionView, SubmitMessage, TurnId,
 };
 
 use super::entries::history;

@@ -1,11 +1,13 @@
 //! What can be asked of one agent, `send` aside.
 
-use ostler_door_kit::{ContextKind, ContextSection, DoorContext};
+use ostler_door_kit::DoorContext;
+
 use ostler_engine::{EngineError, Item, Subscription};
 use ostler_types::{
     Accepted, AgentEvent, CancelTurn, Command, Event, EventName, RefusalCode, RefusalKind, SessionId,
     TurnEvent, TurnId,
 };
+use ostler_types::{ContextKind, ContextSection};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

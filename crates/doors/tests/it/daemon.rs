@@ -12,8 +12,8 @@ use futures_util::future::{BoxFuture, ready};
 use ostler_agent::Agent;
 use ostler_documents::FileDocuments;
 use ostler_door_kit::{
-    Access, Brought, ChangePreview, ContextGauge, ContextKind, ContextSection, DoorContext, DoorSettings,
-    Listeners, Logins, ModelChoices, RefusalPace, Token, ToolServers, serve, serve_tcp,
+    Access, ChangePreview, ContextGauge, DoorContext, DoorSettings, Listeners, Logins, ModelChoices,
+    RefusalPace, Token, ToolServers, serve, serve_tcp,
 };
 use ostler_doors::acp::AcpDoor;
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
@@ -22,8 +22,8 @@ use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_http_api::HttpDoor;
 use ostler_index::SqliteIndex;
 use ostler_types::{
-    Ability, Clock, FileChange, Message, ModelInfo, ModelPolicy, Policy, Refusal, Resolution, ResolvedBy,
-    Role, Secrets, Session, ToolKind, ToolSpec,
+    Ability, Brought, Clock, ContextKind, ContextSection, FileChange, Message, ModelInfo, ModelPolicy,
+    Policy, Refusal, Resolution, ResolvedBy, Role, Secrets, Session, ToolKind, ToolSpec,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;

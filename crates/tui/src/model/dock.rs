@@ -1,7 +1,7 @@
 //! The question that waits at the foot of a session, and the answers that it can be given. An answer names its
 //! question by id: one that has gone in the meantime gets none.
 
-use ostler_client::Approve;
+use ostler_api_types::Approve;
 use ostler_types::{
     FileChange, OptionKind, PendingApproval, RejectedFile, ReviewAnswer, ReviewComment, Scope, SessionId,
     ToolCallId, Verdict, View,
@@ -134,6 +134,7 @@ impl Dock {
             scope: Some(answer.scope),
             reason,
             review,
+            option: answer.option.clone(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What can lie over everything: a list to pick from, a page to read, a question of our own.
 
-use ostler_client::UndoTurn;
+use ostler_api_types::UndoTurn;
 use ostler_types::{MessageId, SessionId};
 
 /// What lies over everything.

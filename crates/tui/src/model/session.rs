@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ostler_client::{ContextRoom, SendMessage, SessionShown};
+use ostler_api_types::{ContextRoom, SendMessage, SessionShown};
 use ostler_types::{
     Delta, Event, FileChange, MessageEvent, MessageId, PendingApproval, Record, SessionId, ToolCallId,
     TurnId, TurnStatus, View,

@@ -82,11 +82,8 @@ impl Shell {
                     }
                 }))
             }),
-            Effect::Answer { id, answer, option } => network.ask(move |client| async move {
-                let given = match &option {
-                    Some(option) => client.approve_with(id, &answer, option).await,
-                    None => client.approve(id, &answer).await,
-                };
+            Effect::Answer { id, answer } => network.ask(move |client| async move {
+                let given = client.approve(id, &answer).await;
                 let call = answer.tool_call_id.0.clone();
                 Ok(given.err().map(|error| {
                     let over = matches!(error, ClientError::Refused { status: 404 | 409, .. });
@@ -120,7 +117,7 @@ impl Shell {
             }),
             Effect::Undo { id, undo } => network.ask(move |client| async move {
                 let undone = client.undo(id, &undo).await?;
-                Ok(Some(News::Undone { id, turn: undo.turn_id, preview: undo.preview, undone }))
+                Ok(Some(News::Undone { id, turn: undo.turn_id, preview: undone.preview, undone }))
             }),
             Effect::Update(id, change) => {
                 network.ask(move |client| async move { client.update(id, &change).await.map(|_| None) })

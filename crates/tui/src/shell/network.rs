@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::future::Future;
 
 use futures_util::{FutureExt, StreamExt};
-use ostler_client::{Client, ClientError, SendMessage, SessionFilter};
+use ostler_api_types::SendMessage;
+use ostler_client::{Client, ClientError, SessionFilter};
 use ostler_types::{Record, SessionId};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};

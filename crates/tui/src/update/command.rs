@@ -1,7 +1,7 @@
 //! Commands that begin with a slash, by name: also what the command list shows and what completes them.
 
-use ostler_client::{UndoTurn, UpdateSession};
-use ostler_types::{Delivery, Part};
+use ostler_api_types::{InputPart, UndoTurn, UpdateSession};
+use ostler_types::Delivery;
 
 use super::{compose, modes, needs_link, overlays, queue, sessions};
 use crate::input::Effect;
@@ -122,9 +122,17 @@ fn of_session(model: &mut Model, name: &str, rest: String, effects: &mut Vec<Eff
         "steer" | "now" | "note" if rest.is_empty() => {
             model.notify(Tone::Warn, format!("say what: /{name} TEXT"));
         }
-        "steer" => compose::submit(model, vec![Part::text(rest)], Some(Delivery::Steer), None, effects),
-        "now" => compose::submit(model, vec![Part::text(rest)], Some(Delivery::Interrupt), None, effects),
-        "note" => compose::submit(model, vec![Part::text(rest)], None, Some(false), effects),
+        "steer" => {
+            compose::submit(model, vec![InputPart::Text { text: rest }], Some(Delivery::Steer), None, effects)
+        }
+        "now" => compose::submit(
+            model,
+            vec![InputPart::Text { text: rest }],
+            Some(Delivery::Interrupt),
+            None,
+            effects,
+        ),
+        "note" => compose::submit(model, vec![InputPart::Text { text: rest }], None, Some(false), effects),
         "queue" => queue::open(model),
         "mode" if rest.is_empty() => modes::pick(model),
         "mode" => modes::set(model, &rest, effects),
@@ -164,7 +172,10 @@ fn asked_of_daemon(
         },
         "undo" => match undoable {
             Some(turn_id) => {
-                effects.push(Effect::Undo { id, undo: UndoTurn { turn_id, preview: true, force: false } });
+                effects.push(Effect::Undo {
+                    id,
+                    undo: UndoTurn { turn_id, preview: Some(true), force: Some(false) },
+                });
             }
             None => model.notify(Tone::Warn, "no turn of this session has changed the workspace"),
         },

@@ -1,8 +1,8 @@
 //! Writing: editing, completing words, and what happens when it is sent.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ostler_client::{CreateSession, SendMessage};
-use ostler_types::{Delivery, Part, Role, SessionId};
+use ostler_api_types::{CreateSession, InputPart, SendMessage, Speaker};
+use ostler_types::{Delivery, SessionId};
 
 use super::{command, needs_link, queue, settle_area};
 use crate::input::Effect;
@@ -154,15 +154,11 @@ pub(super) fn send(model: &mut Model, delivery: Delivery, effects: &mut Vec<Effe
     let files = std::mem::take(&mut model.composer_mut().files);
     model.composer_mut().take();
     remember(model, &written, effects);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<InputPart> = Vec::new();
     if !written.trim().is_empty() {
-        parts.push(Part::text(written));
+        parts.push(InputPart::Text { text: written });
     }
-    parts.extend(files.into_iter().map(|file| match file.mime_type.split('/').next() {
-        Some("image") => Part::Image { reference: file.reference, mime_type: file.mime_type },
-        Some("audio") => Part::Audio { reference: file.reference, mime_type: file.mime_type },
-        Some(_) | None => Part::File { reference: file.reference, mime_type: file.mime_type },
-    }));
+    parts.extend(files.into_iter().map(|file| InputPart::attached(file.reference, file.mime_type)));
     submit(model, parts, Some(delivery), None, effects);
     settle_area(model);
 }
@@ -170,7 +166,7 @@ pub(super) fn send(model: &mut Model, delivery: Delivery, effects: &mut Vec<Effe
 /// Says something in the session that is looked at, or in a new one.
 pub(super) fn submit(
     model: &mut Model,
-    parts: Vec<Part>,
+    parts: Vec<InputPart>,
     delivery: Option<Delivery>,
     auto_run: Option<bool>,
     effects: &mut Vec<Effect>,
@@ -178,7 +174,7 @@ pub(super) fn submit(
     let key = model.key();
     let live = model.link == Link::Live;
     let message =
-        SendMessage { role: Role::User, parts, auto_run, delivery, idempotency_key: Some(key.clone()) };
+        SendMessage { role: Speaker::User, parts, auto_run, delivery, idempotency_key: Some(key.clone()) };
     match model.focus {
         Some(id) => {
             let Some(session) = model.session_mut(id) else { return };
@@ -254,6 +250,6 @@ pub(super) fn shelled(
         return;
     };
     let focus = model.focus.replace(id);
-    submit(model, vec![Part::text(text)], None, Some(false), effects);
+    submit(model, vec![InputPart::Text { text }], None, Some(false), effects);
     model.focus = focus;
 }

@@ -140,7 +140,7 @@ fn give(model: &mut Model, answer: &Answer, reason: Option<String>, effects: &mu
     let request = session.dock.request(question, answer, reason);
     session.dock.sent = Some(request.tool_call_id.clone());
     session.dock.error = None;
-    effects.push(Effect::Answer { id, answer: Box::new(request), option: answer.option.clone() });
+    effects.push(Effect::Answer { id, answer: Box::new(request) });
 }
 
 /// An answer was not taken. The question is there again, unless somebody else has answered it.

@@ -1,6 +1,6 @@
 //! How a session is let work: what waits for an answer, and what someone else's agent offers beside that.
 
-use ostler_client::UpdateSession;
+use ostler_api_types::UpdateSession;
 use ostler_types::{WORK_MODES, WorkMode};
 
 use super::needs_link;
@@ -65,7 +65,7 @@ pub(super) fn set(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         return;
     }
     if let Some(session) = model.focused() {
-        let policy = Some(mode.of_policy(&session.view.session().policy));
+        let policy = Some(mode.of_policy(&session.view.session().policy).into());
         let change = UpdateSession { policy, ..UpdateSession::default() };
         effects.push(Effect::Update(session.id, Box::new(change)));
         model.notify(Tone::Plain, format!("{}: {}", mode.name.to_lowercase(), mode.about));

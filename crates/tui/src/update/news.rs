@@ -3,7 +3,7 @@
 //! What concerns a session that nobody looks at changes that session and its place in the list, and nothing else:
 //! it moves no focus, opens nothing and touches nothing that is being written.
 
-use ostler_client::{ListedSession, ModelList, SessionShown, StoredFile};
+use ostler_api_types::{InputPart, ListedSession, ModelList, SessionShown, StoredFile};
 use ostler_types::{
     AgentEvent, ApprovalEvent, Event, PendingApproval, Record, SessionEvent, SessionId, SessionView,
     TurnEvent, View, WorkspaceEvent,
@@ -340,13 +340,7 @@ fn not_sent(model: &mut Model, id: Option<SessionId>, key: &str, why: &str, late
         }
     }
     if let Some(message) = refused {
-        let texts: Vec<&str> = message
-            .parts
-            .iter()
-            .filter_map(
-                |part| if let ostler_types::Part::Text { text } = part { Some(text.as_str()) } else { None },
-            )
-            .collect();
+        let texts: Vec<&str> = message.parts.iter().filter_map(InputPart::as_text).collect();
         let draft = model.draft_mut(id);
         if draft.is_empty() {
             draft.insert(&texts.join("\n"));
@@ -362,7 +356,7 @@ fn overlays_undone(
     id: SessionId,
     turn_id: ostler_types::TurnId,
     preview: bool,
-    undone: &ostler_client::Undone,
+    undone: &ostler_api_types::Undone,
 ) {
     if !preview {
         let files = undone.restored.len() + undone.recreated.len() + undone.deleted.len();
@@ -371,7 +365,7 @@ fn overlays_undone(
         model.notify(Tone::Good, format!("undone: {files} files are as they were{left}"));
         return;
     }
-    let undo = ostler_client::UndoTurn { turn_id, preview: false, force: false };
+    let undo = ostler_api_types::UndoTurn { turn_id, preview: Some(false), force: Some(false) };
     let lines = crate::view::undo_lines(undone);
     model.overlay = Some(Overlay::Undo { id, undo, lines, scroll: 0 });
 }

@@ -1,7 +1,7 @@
 //! What lies over everything: opening it, its keys, and what is picked.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ostler_client::UndoTurn;
+use ostler_api_types::UndoTurn;
 use ostler_types::SessionId;
 
 use super::{command, compose, modes, queue, sessions};
@@ -43,7 +43,10 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
             let (id, turn_id) = (*id, undo.turn_id);
             let force = key.code == KeyCode::Char('f');
             if force || matches!(key.code, KeyCode::Char('y') | KeyCode::Enter) {
-                effects.push(Effect::Undo { id, undo: UndoTurn { turn_id, preview: false, force } });
+                effects.push(Effect::Undo {
+                    id,
+                    undo: UndoTurn { turn_id, preview: Some(false), force: Some(force) },
+                });
             }
             if force || matches!(key.code, KeyCode::Char('y' | 'n') | KeyCode::Enter) {
                 model.overlay = None;
@@ -246,8 +249,8 @@ pub(super) fn find_next(model: &mut Model, up: bool) {
 }
 
 /// Sessions in which something was said, as choices.
-pub(super) fn found(model: &mut Model, sessions: Vec<ostler_client::ListedSession>) {
-    let of = |listed: ostler_client::ListedSession| Choice {
+pub(super) fn found(model: &mut Model, sessions: Vec<ostler_api_types::ListedSession>) {
+    let of = |listed: ostler_api_types::ListedSession| Choice {
         value: listed.session.id.to_string(),
         label: title(&listed.session),
         detail: crate::text::clean::in_one_line(listed.snippet.as_deref().unwrap_or(""), 200),

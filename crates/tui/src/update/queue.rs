@@ -2,7 +2,7 @@
 //! what is shown follows what it says.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ostler_client::ChangeQueued;
+use ostler_api_types::{ChangeQueued, InputPart, Waits};
 use ostler_types::{Delivery, MessageId, Part, SessionId};
 
 use super::{compose, needs_link};
@@ -49,7 +49,7 @@ pub(super) fn key(model: &mut Model, chosen: MessageId, key: KeyEvent, effects: 
         KeyCode::Down | KeyCode::Char('j') => choose(model, at + 1),
         KeyCode::Enter | KeyCode::Char('e') => edit(model, chosen),
         KeyCode::Char('s') => {
-            let delivery = if delivery == Delivery::Steer { Delivery::Queue } else { Delivery::Steer };
+            let delivery = if delivery == Delivery::Steer { Waits::Queue } else { Waits::Steer };
             let change = ChangeQueued { delivery: Some(delivery), ..ChangeQueued::default() };
             ask(model, id, chosen, change, effects);
         }
@@ -142,8 +142,8 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let id = session.id;
     let queued = session.view.queue().iter().find(|queued| queued.message.id == message);
     let others = queued.into_iter().flat_map(|queued| &queued.message.parts);
-    let others = others.filter(|part| !matches!(part, Part::Text { .. })).cloned();
-    let parts = std::iter::once(Part::text(text.clone())).chain(others).collect();
+    let others = others.filter(|part| !matches!(part, Part::Text { .. })).cloned().filter_map(InputPart::of);
+    let parts = std::iter::once(InputPart::Text { text: text.clone() }).chain(others).collect();
     leave(model);
     let change = Box::new(ChangeQueued { parts: Some(parts), ..ChangeQueued::default() });
     effects.push(Effect::Requeue { id, message, change, text: Some(text) });

@@ -1,6 +1,7 @@
 //! The foot of the screen: the question that waits, what is queued, what the turn is at, what is being written, and
 //! the line below it all.
 
+use ostler_api_types::InputPart;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -81,9 +82,7 @@ fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
     });
     let sending = session.outbox.iter().map(|outgoing| {
         let mark = if outgoing.held { "↑ waits for a connection" } else { "↑ sending" };
-        let texts = outgoing.message.parts.iter().filter_map(|part| {
-            if let ostler_types::Part::Text { text } = part { Some(text.as_str()) } else { None }
-        });
+        let texts = outgoing.message.parts.iter().filter_map(InputPart::as_text);
         (mark, texts.collect::<Vec<_>>().join(" "))
     });
     let all: Vec<(&str, String)> = waiting.chain(sending).collect();

@@ -1,6 +1,6 @@
 //! Pages of words: the one that begins a session, the keys, what the model is shown, what an undo would do.
 
-use ostler_client::{ContextView, Undone};
+use ostler_api_types::{ContextView, InputPart, Undone};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -59,9 +59,9 @@ pub(super) fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
     ];
     if let Some(creating) = &model.creating {
         let text = match &creating.first {
-            First::Message(message) => message.parts.iter().find_map(|part| {
-                if let ostler_types::Part::Text { text } = part { Some(in_one_line(text, 300)) } else { None }
-            }),
+            First::Message(message) => {
+                message.parts.iter().find_map(InputPart::as_text).map(|text| in_one_line(text, 300))
+            }
             First::File(path) => Some(in_one_line(path, 300)),
         };
         let word = if creating.held { "waits for a connection" } else { "beginning" };
@@ -115,9 +115,9 @@ pub(crate) fn context_lines(context: &ContextView) -> Vec<String> {
         format!("{} messages, shown to {}", context.messages, in_one_line(&context.model, 80)),
         String::new(),
     ];
-    lines.extend(context.sections.iter().map(|section| {
-        let tokens = crate::words::tokens(section.tokens);
-        format!("{:>5.1} %  {:<28} {tokens}", section.percent, in_one_line(&section.name, 28))
+    lines.extend(context.sections.iter().map(|share| {
+        let tokens = crate::words::tokens(share.section.tokens);
+        format!("{:>5.1} %  {:<28} {tokens}", share.percent, in_one_line(&share.section.name, 28))
     }));
     lines.push(String::new());
     lines.push("/compact makes it shorter".to_owned());

@@ -14,7 +14,8 @@ fn asked(world: &mut World) -> ostler_types::Policy {
         Effect::Update(_, change) => change.policy,
         _ => None,
     });
-    policy.expect("the session is to be changed")
+    let policy = serde_json::to_value(policy.expect("the session is to be changed")).unwrap();
+    serde_json::from_value(policy).expect("the whole policy is sent")
 }
 
 #[test]

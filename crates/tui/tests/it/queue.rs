@@ -1,8 +1,9 @@
 //! What waits can be changed where it stands, moved, and taken back; the daemon's queue is the true one.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ostler_api_types::{InputPart, Waits};
 use ostler_tui::input::{Effect, Input, News};
-use ostler_types::{Delivery, MessageId, Part};
+use ostler_types::MessageId;
 use serde_json::{Value, json};
 
 use crate::world::{World, session_id, started};
@@ -42,7 +43,7 @@ fn texts(world: &World) -> Vec<String> {
     world.model.focused().unwrap().view.queue().iter().map(|queued| queued.message.text()).collect()
 }
 
-fn changed(world: &mut World) -> Option<(MessageId, ostler_client::ChangeQueued)> {
+fn changed(world: &mut World) -> Option<(MessageId, ostler_api_types::ChangeQueued)> {
     world.effects().into_iter().find_map(|effect| match effect {
         Effect::Requeue { message, change, .. } => Some((message, *change)),
         _ => None,
@@ -61,7 +62,10 @@ fn a_message_that_waits_is_edited_where_it_stands_and_the_draft_comes_back() {
     world.write(" and three");
     world.press(KeyCode::Enter);
     let (message, change) = changed(&mut world).unwrap();
-    assert_eq!((message, change.parts), (message_id(1), Some(vec![Part::text("two and three")])));
+    assert_eq!(
+        (message, change.parts),
+        (message_id(1), Some(vec![InputPart::Text { text: "two and three".to_owned() }]))
+    );
     assert_eq!((change.before, change.delivery), (None, None), "it stays where it is");
     assert_eq!(world.model.composer().raw(), "a draft");
     // The daemon says so, and it stands where it stood.
@@ -118,7 +122,7 @@ fn a_message_that_waits_can_steer_or_be_taken_back() {
     let mut world = waiting(&["one", "two"]);
     open(&mut world);
     world.press(KeyCode::Char('s'));
-    assert_eq!(changed(&mut world).unwrap().1.delivery, Some(Delivery::Steer));
+    assert_eq!(changed(&mut world).unwrap().1.delivery, Some(Waits::Steer));
     world.press(KeyCode::Char('d'));
     assert!(world.effects().contains(&Effect::Withdraw(session_id(1), message_id(0))));
     world.happens(1, 4, "message_withdrawn", json!({"message_id": message_id(0), "by": "http tui"}));

@@ -1,7 +1,7 @@
 //! A model that is driven: sessions of a few words, records and deltas as the daemon would send them, keys.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ostler_client::{ListedSession, SessionShown};
+use ostler_api_types::{ListedSession, SessionShown};
 use ostler_tui::input::{Effect, Input, News};
 use ostler_tui::line::Line;
 use ostler_tui::theme::{Depth, Theme};

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use ostler_client::{Client, SendMessage};
-use ostler_types::{Part, SessionId};
+use ostler_api_types::{InputPart, SendMessage};
+use ostler_client::Client;
+use ostler_types::SessionId;
 use ostler_workspace_fs::{is_visible_image, media_type};
 
 use crate::args::{ApproveWhen, Run};
@@ -87,7 +88,7 @@ impl Prompt {
             let stored = stored.with_context(|| format!("{} cannot be attached", path.display()))?;
             message.parts.push(stored.into_part());
         }
-        message.parts.extend(self.texts.into_iter().map(|text| Part::Text { text }));
+        message.parts.extend(self.texts.into_iter().map(|text| InputPart::Text { text }));
         Ok(message)
     }
 }

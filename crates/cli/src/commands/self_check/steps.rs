@@ -2,7 +2,8 @@
 
 use anyhow::{Context, bail, ensure};
 use futures_util::StreamExt;
-use ostler_client::{Approve, Client, CreateSession, SendMessage, UndoTurn};
+use ostler_api_types::{Approve, CreateSession, SendMessage, UndoTurn};
+use ostler_client::Client;
 use ostler_types::{
     ApprovalEvent, CallEvent, Event, EventName, Policy, Record, SessionId, TurnEvent, TurnId, Verdict,
 };
@@ -41,7 +42,7 @@ async fn session(client: &Client, place: &Place) -> anyhow::Result<SessionId> {
     let mut policy = Policy::default();
     policy.verify.commands = vec!["test -f made.txt".to_owned()];
     let workspace_path = place.work.to_str().context("the path of the scratch place is not text")?.to_owned();
-    let new = CreateSession { workspace_path, policy: Some(policy), ..CreateSession::default() };
+    let new = CreateSession { workspace_path, policy: Some(policy.into()), ..CreateSession::default() };
     Ok(client.create_session(&new).await?)
 }
 
@@ -105,6 +106,7 @@ async fn restarted(
         scope: None,
         reason: None,
         review: None,
+        option: None,
     };
     daemon.client.approve(id, &answer).await?;
     while let Some(line) = events.next().await {
@@ -119,7 +121,7 @@ async fn restarted(
 }
 
 async fn undone(client: &Client, id: SessionId, turn_id: TurnId, place: &Place) -> anyhow::Result<()> {
-    let undone = client.undo(id, &UndoTurn { turn_id, preview: false, force: false }).await?;
+    let undone = client.undo(id, &UndoTurn { turn_id, preview: None, force: None }).await?;
     ensure!(undone.conflicts.is_empty(), "{}: {}", undone.conflicts[0].path, undone.conflicts[0].why);
     ensure!(!place.work.join("made.txt").exists(), "the file is still there");
     ensure!(place.work.join("README.md").is_file(), "a file is gone that the turn did not make");
@@ -172,6 +174,7 @@ async fn play(client: &Client, id: SessionId, prompt: &str, to_its_end: bool) ->
                     scope: None,
                     reason: None,
                     review: None,
+                    option: None,
                 };
                 client.approve(id, &answer).await?;
             }

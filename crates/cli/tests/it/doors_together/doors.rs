@@ -1,7 +1,7 @@
 //! All doors at once, with one session behind them: whoever is asked to do something there does it in the words of one
 //! door, and all of them look on.
 
-use ostler_client::SendMessage;
+use ostler_api_types::SendMessage;
 use ostler_types::SessionId;
 use serde_json::{Value, json};
 
