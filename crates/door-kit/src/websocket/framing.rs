@@ -99,6 +99,7 @@ impl Decoder {
     }
 
     /// The next thing that is whole; none when more bytes are needed.
+    #[expect(clippy::should_implement_trait, reason = "it can fail, and none means that bytes are missing")]
     pub fn next(&mut self) -> Result<Option<Incoming>, Violation> {
         loop {
             if self.frame.is_none() {
