@@ -44,8 +44,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_acp::Replay;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
-use ostler_checkpoint::Store;
 use ostler_process::{Lease, NotReady, Supervisor, SupervisorSettings};
+use ostler_runner::Runner;
 use ostler_tools::Tools;
 use ostler_turn_care::{Checkpoints, OwnChecks};
 use ostler_types::{AgentState, Clock, SessionId};
@@ -69,7 +69,7 @@ pub struct AcpAgent {
     /// Its processes, one for each workspace and shared by the sessions there.
     supervisor: Supervisor<AgentProcess>,
     tools: Arc<Tools>,
-    checkpoints: Option<Arc<Store>>,
+    runner: Option<Arc<dyn Runner>>,
     own_checks: Option<OwnChecks>,
 }
 
@@ -93,13 +93,13 @@ impl AcpAgent {
             remembered: settings.processes,
         });
         let program = Arc::new(program);
-        AcpAgent { program, settings, spawn, supervisor, tools, checkpoints: None, own_checks: None }
+        AcpAgent { program, settings, spawn, supervisor, tools, runner: None, own_checks: None }
     }
 
     /// The same with a place to keep workspaces as they were before each turn.
     #[must_use]
-    pub fn with_checkpoints(self, store: Arc<Store>) -> AcpAgent {
-        AcpAgent { checkpoints: Some(store), ..self }
+    pub fn with_runner(self, runner: Arc<dyn Runner>) -> AcpAgent {
+        AcpAgent { runner: Some(runner), ..self }
     }
 
     /// The same, hearing how workspaces that are trusted have themselves checked.
@@ -196,7 +196,7 @@ impl AcpAgent {
 impl Agent for AcpAgent {
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
         async move {
-            let checkpoints = Checkpoints::new(self.checkpoints.clone(), &turn);
+            let checkpoints = Checkpoints::new(self.runner.clone(), &turn).await;
             let ended = Box::pin(turn::run(self, &turn, &checkpoints)).await;
             // How a turn left the workspace is seen when nothing of it runs any more.
             if let Err(error) = checkpoints.after_turn(&turn).await {

@@ -31,9 +31,9 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
-use ostler_checkpoint::Store;
 use ostler_context::Gatherer;
 use ostler_models::{Model, ModelError, Models};
+use ostler_runner::Runner;
 use ostler_tools::{Tool, Tools};
 use ostler_turn_care::{Checkpoints, OwnChecks};
 use ostler_types::{ModelInfo, Secrets, SessionId, ToolKind, ToolSpec};
@@ -81,7 +81,7 @@ pub struct NativeAgent {
     resolve: Box<Resolve>,
     tools: Arc<Tools>,
     max_steps: u32,
-    checkpoints: Option<Arc<Store>>,
+    runner: Option<Arc<dyn Runner>>,
     more_tools: Option<MoreTools>,
     own_checks: Option<OwnChecks>,
     /// Words that no model is shown.
@@ -117,7 +117,7 @@ impl NativeAgent {
             resolve: Box::new(resolve),
             tools,
             max_steps,
-            checkpoints: None,
+            runner: None,
             more_tools: None,
             own_checks: None,
             secrets: Secrets::default(),
@@ -163,8 +163,8 @@ impl NativeAgent {
 
     /// The same with a place to keep workspaces as they were before each turn.
     #[must_use]
-    pub fn with_checkpoints(self, store: Arc<Store>) -> NativeAgent {
-        NativeAgent { checkpoints: Some(store), ..self }
+    pub fn with_runner(self, runner: Arc<dyn Runner>) -> NativeAgent {
+        NativeAgent { runner: Some(runner), ..self }
     }
 }
 
@@ -172,7 +172,7 @@ impl Agent for NativeAgent {
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
         async move {
             let canceled = turn.canceled.clone();
-            let checkpoints = Checkpoints::new(self.checkpoints.clone(), &turn);
+            let checkpoints = Checkpoints::new(self.runner.clone(), &turn).await;
             let spending = Spending::default();
             // Whatever the turn holds, a stream or a child process, ends when its future is dropped. It goes
             // first, so that it has heard of everything that was recorded before it was stopped.

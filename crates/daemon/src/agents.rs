@@ -17,10 +17,10 @@ use ostler_agent_acp::{
     AcpAgent, AgentProgram, AgentSettings, AgentStatus, Launch, NotPrepared, Prepared, Preset, ProcessState,
     SpawnFn,
 };
-use ostler_checkpoint::Store;
 use ostler_door_kit::{AdoptSession, Adopted, AgentLinks, BeginSession};
 use ostler_engine::SystemClock;
 use ostler_process::{Invocation, Program, ProgramFinder};
+use ostler_runner::Runner;
 use ostler_sandbox::Sandbox;
 use ostler_tools::{Tools, child_environment};
 use ostler_turn_care::OwnChecks;
@@ -43,8 +43,8 @@ pub struct AgentParts {
     pub programs: ProgramFinder,
     /// Does what they have us do.
     pub tools: Arc<Tools>,
-    /// Where workspaces are kept as they were.
-    pub checkpoints: Option<Arc<Store>>,
+    /// Where the workspaces are; none for agents that run no turns.
+    pub runner: Option<Arc<dyn Runner>>,
     /// How trusted workspaces have themselves checked.
     pub own_checks: Option<OwnChecks>,
 }
@@ -225,8 +225,8 @@ pub fn acp_agent(
         Some(own_checks) => agent.with_own_checks(Arc::clone(own_checks)),
         None => agent,
     };
-    match &parts.checkpoints {
-        Some(store) => agent.with_checkpoints(Arc::clone(store)),
+    match &parts.runner {
+        Some(runner) => agent.with_runner(Arc::clone(runner)),
         None => agent,
     }
 }

@@ -16,7 +16,7 @@ use ostler_door_kit::{
 use ostler_doors::acp::AcpDoor;
 use ostler_doors::gateway::GatewayDoor;
 use ostler_doors::jsonl::JsonlDoor;
-use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock, UnfitWorkspace};
+use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_http_api::{Configured, HttpDoor, built_page};
 use ostler_index::{IndexError, SqliteIndex};
@@ -129,20 +129,17 @@ impl Daemon {
         let token = Arc::new(Token::open(&token_path(data_dir))?);
         let workshop = workshop.await;
         let secrets = secrets::known(config, environment);
-        let unfit = unfit_workspace(environment, data_dir);
         if let Ok(token) = std::fs::read_to_string(token_path(data_dir)) {
             secrets.add(&token);
         }
         let models = Arc::new(models(config, environment, &workshop.programs, &secrets));
         let max_steps = settings.config.turn_loop.max_steps;
-        let mut native = NativeAgent::new(models.clone(), workshop.tools.clone(), max_steps)
+        let native = NativeAgent::new(models.clone(), workshop.tools.clone(), max_steps)
             .with_more_tools(workshop.servers.more_tools())
             .with_secrets(secrets.clone())
             .with_own_checks(workshop.projects.checks())
-            .with_context(context_settings(&settings, &workshop));
-        if let Some(checkpoints) = workshop.checkpoints.clone() {
-            native = native.with_checkpoints(checkpoints);
-        }
+            .with_context(context_settings(&settings, &workshop))
+            .with_runner(Arc::clone(&workshop.runner));
         let native: Arc<dyn Agent> = Arc::new(native);
         let engine = Engine::start(EngineConfig {
             log,
@@ -152,18 +149,14 @@ impl Daemon {
             data_dir: data_dir.clone(),
             agents: workshop.agents.for_engine().chain([("native".to_owned(), native)]).collect(),
             clock: Arc::new(SystemClock),
-            checkpoints: workshop.checkpoints.clone(),
-            worktrees: Some(Arc::clone(&workshop.worktrees)),
-            closed: workshop.end_session(),
+            runner: Arc::clone(&workshop.runner),
             rules: settings.config.approval.rules.clone(),
-            workspace_approval: Some(workshop.projects.approval()),
-            unfit_workspace: Some(Arc::clone(&unfit)),
             secrets: secrets.clone(),
             idle_after: settings.idle_after,
             at_rest: settings.at_rest,
         })
         .await;
-        let workspace = gateway::workspace(&settings, &unfit);
+        let workspace = gateway::workspace(&settings, &*workshop.runner).await;
         let shared = door_settings(config, workspace, models, &workshop);
         let address = listeners.address();
         let logins = Arc::new(Logins::open(documents, token.clone(), Arc::new(SystemClock), address).await);
@@ -272,16 +265,6 @@ pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join("ostler.sock")
 }
 
-/// The sandbox's rule of where nobody should work. A directory that is gone breaks no rule; whoever needs it says so.
-fn unfit_workspace(environment: &Environment, data_dir: &Path) -> UnfitWorkspace {
-    let home = environment.path("HOME").unwrap_or_else(|| PathBuf::from("/nonexistent"));
-    let data_dir = data_dir.to_owned();
-    Arc::new(move |workspace| {
-        let is_there = workspace.exists();
-        is_there.then(|| ostler_sandbox::unfit(workspace, &data_dir, &home)).flatten()
-    })
-}
-
 /// What sessions are told of their workspaces.
 fn context_settings(settings: &DaemonConfig, workshop: &Workshop) -> ContextSettings {
     let config = &settings.config;
@@ -327,7 +310,7 @@ fn door_settings(
         )),
         previews: Arc::new(ToolPreviews {
             tools: workshop.tools.clone(),
-            worktrees: Arc::clone(&workshop.worktrees),
+            runner: Arc::clone(&workshop.runner),
         }),
         models: Arc::new(Choices::new(models, config)),
         tools,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ostler_door_kit::{Access, DoorSettings, serve_tcp};
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
-use ostler_engine::UnfitWorkspace;
+use ostler_runner::Runner;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -80,11 +80,17 @@ impl Gateway {
 /// The directory that sessions of the gateway work in: the configured one, else the one in which the daemon was
 /// started. A daemon that the system starts is in `/` or at home, where nobody should work; its sessions have an empty
 /// directory beside the data, which is made for a daemon that others can reach.
-pub(crate) fn workspace(settings: &DaemonConfig, unfit: &UnfitWorkspace) -> PathBuf {
+pub(crate) async fn workspace(settings: &DaemonConfig, runner: &dyn Runner) -> PathBuf {
     let (config, data_dir) = (&settings.config, &settings.data_dir);
     let configured = config.gateway.workspace.as_ref().map(PathBuf::from);
-    let here = || settings.working_directory.clone().filter(|here| unfit(here).is_none());
-    configured.or_else(here).unwrap_or_else(|| {
+    let here = match &settings.working_directory {
+        Some(here) if configured.is_none() => {
+            let unfit = runner.workspaces().unfit(here.display().to_string()).await;
+            Some(here.clone()).filter(|_| unfit.is_none())
+        }
+        Some(_) | None => None,
+    };
+    configured.or(here).unwrap_or_else(|| {
         let beside = beside(data_dir, "-workspace");
         if settings.listen.is_some()
             && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(&beside)

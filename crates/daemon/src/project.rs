@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use ostler_documents::Documents;
-use ostler_engine::WorkspaceApproval;
+use ostler_local_runner::FindApproval;
 use ostler_mcp::{ServerConfig, Transport};
 use ostler_turn_care::{Baselines, OwnChecks, SettingsChecks, WorkspaceChecks};
 use ostler_types::{ApprovalPolicy, Brought, BroughtRule, BroughtServer, Rule, shell_word};
@@ -103,8 +103,8 @@ impl Projects {
         read.await.unwrap_or_default()
     }
 
-    /// As the engine asks for it, of workspaces that are trusted.
-    pub fn approval(self: &Arc<Projects>) -> WorkspaceApproval {
+    /// As the runner asks for it, of workspaces that are trusted.
+    pub fn approval(self: &Arc<Projects>) -> FindApproval {
         let projects = Arc::clone(self);
         Arc::new(move |workspace| {
             let projects = Arc::clone(&projects);

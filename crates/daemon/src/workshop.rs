@@ -14,11 +14,13 @@ use ostler_config::{Config, Environment, HomeAccess, McpServer, SandboxMode, ser
 use ostler_documents::Documents;
 use ostler_door_kit::ToolServers;
 use ostler_git::{Isolation, Worktrees};
+use ostler_local_runner::LocalRunner;
 use ostler_mcp::{Launch, Limits, McpServers, Prepared, SpawnFn};
 use ostler_process::{Invocation, Program, ProgramFinder};
+use ostler_runner::Runner;
 use ostler_sandbox::{Choice, Profile, Sandbox, Settings, WorkspaceAccess};
 use ostler_tools::{Tool, ToolSettings, Tools, WebSettings, child_environment};
-use ostler_types::{Brought, Refusal, SessionId, ToolKind, ToolSpec};
+use ostler_types::{Brought, Refusal, ToolKind, ToolSpec};
 
 use crate::agents::{AgentParts, Agents};
 use crate::daemon::{DaemonConfig, worktrees_path};
@@ -39,14 +41,12 @@ pub struct Workshop {
     pub projects: Arc<Projects>,
     /// What is never read for anybody, beside the places of secrets that tools know themselves.
     pub hidden: Vec<PathBuf>,
-    /// The workspaces as they were; none when the store cannot be opened.
-    pub checkpoints: Option<Arc<Store>>,
+    /// The workspaces themselves.
+    pub runner: Arc<dyn Runner>,
     /// The agents that others wrote.
     pub agents: Arc<Agents>,
     /// Finds programs that run with more rights than a sandboxed command.
     pub programs: ProgramFinder,
-    /// The worktrees of sessions, in which the daemon's own git works.
-    pub worktrees: Arc<Worktrees>,
 }
 
 impl Workshop {
@@ -62,22 +62,13 @@ impl Workshop {
                 sandbox: None,
                 programs: programs::finder(config, environment, data_dir, None),
                 tools: Arc::clone(&tools),
-                checkpoints: None,
+                runner: None,
                 own_checks: None,
             };
             let agents = Arc::new(Agents::of(config, &parts, &settings.agents));
             let (hidden, programs) = (Vec::new(), parts.programs);
-            let worktrees = worktrees(data_dir, None);
-            return Workshop {
-                tools,
-                servers,
-                projects,
-                hidden,
-                checkpoints: None,
-                agents,
-                programs,
-                worktrees,
-            };
+            let runner = Arc::new(runner(settings, &projects, &tools, None));
+            return Workshop { tools, servers, projects, hidden, runner, agents, programs };
         }
         let helper = settings.sandbox_helper.clone();
         let sandbox = sandbox(config, environment, data_dir, helper, false).await;
@@ -94,29 +85,24 @@ impl Workshop {
             map_cache: Some(data_dir.join("maps")),
             web: WebSettings { enabled: config.web.fetch, ..WebSettings::default() },
         });
-        let (tools, checkpoints) = (Arc::new(tools), checkpoints(data_dir));
+        let tools = Arc::new(tools);
+        let runner = runner(settings, &projects, &tools, sandbox.as_ref());
+        let runner: Arc<dyn Runner> = match checkpoints(data_dir) {
+            Some(store) => Arc::new(runner.with_checkpoints(store)),
+            None => Arc::new(runner),
+        };
         let parts = AgentParts {
             environment: environment.clone(),
             sandbox: sandbox.clone(),
             programs: finder.clone(),
             tools: Arc::clone(&tools),
-            checkpoints: checkpoints.clone(),
+            runner: Some(Arc::clone(&runner)),
             own_checks: Some(projects.checks()),
         };
         let agents = Arc::new(Agents::of(config, &parts, &settings.agents));
-        let worktrees = worktrees(data_dir, sandbox.as_ref());
         let servers = Servers::of(config, environment, (sandbox, &finder), Arc::clone(&projects));
         let servers = Arc::new(servers);
-        Workshop { tools, servers, projects, hidden, checkpoints, agents, programs: finder, worktrees }
-    }
-
-    /// Ends what a session left running, once it is closed.
-    pub fn end_session(&self) -> Arc<dyn Fn(SessionId) + Send + Sync> {
-        let tools = Arc::clone(&self.tools);
-        Arc::new(move |id| {
-            let tools = Arc::clone(&tools);
-            tokio::spawn(async move { tools.end_session(id).await });
-        })
+        Workshop { tools, servers, projects, hidden, runner, agents, programs: finder }
     }
 
     /// What sessions have of editors.
@@ -176,13 +162,24 @@ fn hidden(config: &Config) -> Vec<PathBuf> {
     config.file.iter().cloned().chain(keys).filter(|path| path.is_absolute() && path.exists()).collect()
 }
 
-/// The worktrees of sessions. Where nothing confines git, those who want one are asked first.
-fn worktrees(data_dir: &Path, sandbox: Option<&Sandbox>) -> Arc<Worktrees> {
+/// The workspaces of this machine, without checkpoints. Where nothing confines git, those who want a worktree are asked
+/// first.
+fn runner(
+    settings: &DaemonConfig,
+    projects: &Arc<Projects>,
+    tools: &Arc<Tools>,
+    sandbox: Option<&Sandbox>,
+) -> LocalRunner {
     let isolation = match sandbox.filter(|sandbox| sandbox.is_available()) {
         Some(sandbox) => Isolation::Sandbox(sandbox.clone()),
         None => Isolation::None,
     };
-    Arc::new(Worktrees::new(worktrees_path(data_dir), isolation))
+    let home = settings.environment.path("HOME").unwrap_or_else(|| PathBuf::from("/nonexistent"));
+    LocalRunner::new(settings.data_dir.clone())
+        .with_worktrees(Worktrees::new(worktrees_path(&settings.data_dir), isolation))
+        .with_tools(Arc::clone(tools))
+        .with_home(home)
+        .with_approval(projects.approval())
 }
 
 fn checkpoints(data_dir: &Path) -> Option<Arc<Store>> {

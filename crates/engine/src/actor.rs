@@ -289,7 +289,8 @@ impl Actor {
         if let Report::CallProposed(ProposedCall { tool_call, trusted, .. }) = report {
             let (shared, session) = (&self.session.shared, &self.session.state.session);
             let trusted = *trusted && shared.trust.is_trusted(&session.workspace_path);
-            facts.standing = shared.rules.standing(session, &tool_call.name, trusted).await;
+            let workspaces = shared.runner.workspaces();
+            facts.standing = shared.rules.standing(workspaces, session, &tool_call.name, trusted).await;
         }
         if let (Report::CallStarted { tool_call, .. }, Some(running)) = (report, &mut self.running) {
             facts.let_through = running.take_let_through(&tool_call.id);

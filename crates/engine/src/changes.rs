@@ -1,10 +1,8 @@
 //! What a turn changed in its workspace: the difference between how it found the files and how it left them, told from checkpoints
 //! and not from what tools say. It changes nothing, and keeps no turn from working meanwhile.
 
-use std::path::{Path, PathBuf};
-
-use ostler_checkpoint::{Against, Checkpoint, Error, Store};
-use ostler_types::{FileChange, Refusal, SessionId, SessionView, TurnId, TurnStatus};
+use ostler_runner::{ChangedFile, CheckpointError, CheckpointId, Compare};
+use ostler_types::{Refusal, SessionId, SessionView, TurnId, TurnStatus};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -25,21 +23,6 @@ pub struct TurnChanges {
     pub note: Option<String>,
 }
 
-/// A file that a turn changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedFile {
-    /// What happened to it.
-    pub change: FileChange,
-    /// Whether its diff lacks its end, or is missing because there is too much of it.
-    pub truncated: bool,
-}
-
-impl From<ostler_checkpoint::FileChange> for ChangedFile {
-    fn from(file: ostler_checkpoint::FileChange) -> ChangedFile {
-        ChangedFile { truncated: file.truncated, change: file.into() }
-    }
-}
-
 impl Engine {
     /// What a turn changed in the session's workspace. A turn that changed nothing has no files.
     pub async fn changes(&self, id: SessionId, turn_id: TurnId) -> Result<TurnChanges, EngineError> {
@@ -49,14 +32,15 @@ impl Engine {
         let Some(before) = span.before.clone() else {
             return Ok(TurnChanges { files: Vec::new(), more: 0, running, note });
         };
-        let store = self.shared.checkpoints.clone().ok_or_else(|| {
+        let checkpoints = self.shared.runner.checkpoints().ok_or_else(|| {
             Refusal::conflict("no_checkpoints", "this daemon keeps no checkpoints, so changes are not known")
         })?;
-        let workspace = PathBuf::from(&view.session.workspace_path);
-        let work = move || compare(&store, &workspace, &before, span.after.as_deref());
-        let compared = tokio::task::spawn_blocking(work).await;
-        let compared = compared.map_err(|error| failed(&error.to_string()))?;
-        let files = compared.map_err(|error| failed(&error))?;
+        let workspace = view.session.workspace_path.clone();
+        let compare = Compare { workspace, from: CheckpointId(before), to: span.after.map(CheckpointId) };
+        let files = checkpoints.compare(compare).await.map_err(|error| match error {
+            CheckpointError::Gone(_) => failed("it was removed to make room for newer ones"),
+            CheckpointError::Failed(why) => failed(&why),
+        })?;
         Ok(bounded(files, running, note))
     }
 }
@@ -98,38 +82,15 @@ impl Span {
     }
 }
 
-fn compare(
-    store: &Store,
-    workspace: &Path,
-    before: &str,
-    after: Option<&str>,
-) -> Result<Vec<ostler_checkpoint::FileChange>, String> {
-    let find = |id: &str| -> Result<Checkpoint, String> {
-        let id = id.parse().map_err(|_| format!("`{id}` is no checkpoint"))?;
-        store.find(id).map_err(|error| {
-            let is_gone = matches!(error, Error::NotFound(_));
-            if is_gone { "it was removed to make room for newer ones".to_owned() } else { error.to_string() }
-        })
-    };
-    let before = find(before)?;
-    let after = after.map(find).transpose()?;
-    let against = after.as_ref().map_or(Against::Workspace(workspace), Against::Checkpoint);
-    store.diff(&before, against).map_err(|error| error.to_string())
-}
-
-fn bounded(
-    mut files: Vec<ostler_checkpoint::FileChange>,
-    running: bool,
-    note: Option<String>,
-) -> TurnChanges {
+fn bounded(mut files: Vec<ChangedFile>, running: bool, note: Option<String>) -> TurnChanges {
     let count = files.len();
     if count > MAX_FILES {
-        files.sort_by_key(|file| std::cmp::Reverse(file.added + file.removed));
+        files.sort_by_key(|file| std::cmp::Reverse(file.change.added + file.change.removed));
         files.truncate(MAX_FILES);
-        files.sort_by(|one, other| one.path.cmp(&other.path));
+        files.sort_by(|one, other| one.change.path.cmp(&other.change.path));
     }
     let more = (count - files.len()) as u64;
-    TurnChanges { files: files.into_iter().map(ChangedFile::from).collect(), more, running, note }
+    TurnChanges { files, more, running, note }
 }
 
 fn failed(why: &str) -> EngineError {

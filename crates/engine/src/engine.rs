@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log, LogError};
-use ostler_git::Worktrees;
 use ostler_index::{Filter, Index, Listing};
+use ostler_runner::Runner;
 use ostler_types::{
     Accepted, AnswerApproval, Clock, Command, PendingApproval, Refusal, Secrets, SessionId, SessionView,
     TurnId,
@@ -17,7 +17,7 @@ use ostler_types::{
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::actor::Input;
-use crate::config::{EngineConfig, UnfitWorkspace};
+use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::feed::{Deltas, FeedSubscription};
 use crate::files::Uploads;
@@ -31,7 +31,6 @@ use crate::rules::Rules;
 use crate::session_folder::SessionFolders;
 use crate::subscription::Subscription;
 use crate::trust::Trust;
-use crate::undo::Checkpoints;
 use crate::views::ViewFiles;
 
 /// Inputs that may wait for one actor.
@@ -64,10 +63,7 @@ pub(crate) struct Shared {
     pub(crate) rules: Rules,
     pub(crate) trust: Trust,
     pub(crate) projects: Projects,
-    pub(crate) checkpoints: Checkpoints,
-    pub(crate) worktrees: Option<Arc<Worktrees>>,
-    pub(crate) closed: Arc<dyn Fn(SessionId) + Send + Sync>,
-    pub(crate) unfit_workspace: Option<UnfitWorkspace>,
+    pub(crate) runner: Arc<dyn Runner>,
     pub(crate) secrets: Secrets,
     idle_after: Duration,
     pub(crate) at_rest: bool,
@@ -105,13 +101,10 @@ impl Engine {
         let shared = Arc::new(Shared {
             views: ViewFiles::start(config.log.clone(), SessionFolders::new(&config.data_dir)),
             folders: SessionFolders::new(&config.data_dir),
-            rules: Rules::load(documents, config.rules).await.with_workspaces(config.workspace_approval),
+            rules: Rules::load(documents, config.rules).await,
             trust: Trust::load(documents).await,
             projects: Projects::load(documents).await,
-            checkpoints: config.checkpoints,
-            worktrees: config.worktrees,
-            closed: config.closed,
-            unfit_workspace: config.unfit_workspace,
+            runner: config.runner,
             secrets: config.secrets,
             log: config.log,
             index: config.index,
@@ -226,9 +219,14 @@ impl Engine {
         names
     }
 
+    /// Where the workspaces are.
+    pub fn runner(&self) -> &dyn Runner {
+        &*self.shared.runner
+    }
+
     /// Whether the owner trusts what a workspace itself says.
-    pub fn is_trusted(&self, workspace: &str) -> bool {
-        self.shared.trusts(workspace)
+    pub async fn is_trusted(&self, workspace: &str) -> bool {
+        self.shared.trusts(workspace).await
     }
 
     /// The workspaces that are trusted.
@@ -352,16 +350,15 @@ async fn until(happened: &watch::Sender<bool>) -> Result<(), EngineError> {
 impl Shared {
     /// Why nobody should work in a directory.
     pub(crate) async fn unfit(&self, workspace: &str) -> Option<String> {
-        let rule = self.unfit_workspace.clone()?;
-        let workspace = PathBuf::from(workspace);
-        tokio::task::spawn_blocking(move || rule(&workspace)).await.ok().flatten()
+        self.runner.workspaces().unfit(workspace.to_owned()).await
     }
 
     /// Whether a workspace is trusted; a worktree is as the workspace that it was made of.
-    pub(crate) fn trusts(&self, workspace: &str) -> bool {
-        let origin = self.worktrees.as_ref().map(|worktrees| worktrees.origin(Path::new(workspace)));
-        let origin = origin.as_ref().and_then(|origin| origin.to_str());
-        self.trust.is_trusted(origin.unwrap_or(workspace))
+    pub(crate) async fn trusts(&self, workspace: &str) -> bool {
+        match self.runner.worktrees() {
+            Some(worktrees) => self.trust.is_trusted(&worktrees.origin(workspace.to_owned()).await),
+            None => self.trust.is_trusted(workspace),
+        }
     }
 
     /// How long an idle session stays awake: not long, when many are.

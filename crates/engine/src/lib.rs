@@ -42,8 +42,8 @@ mod usage;
 mod views;
 mod wake;
 
-pub use changes::{ChangedFile, TurnChanges};
-pub use config::{EngineConfig, SystemClock, UnfitWorkspace, WorkspaceApproval};
+pub use changes::TurnChanges;
+pub use config::{EngineConfig, SystemClock};
 pub use delta_line::DeltaLine;
 pub use engine::Engine;
 pub use error::EngineError;

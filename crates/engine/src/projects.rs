@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use ostler_documents::{Document, DocumentError, Documents};
 use ostler_eventlog::LogError;
+use ostler_runner::PathError;
 use ostler_types::{Refusal, RefusalCode, RefusalKind};
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
@@ -90,21 +91,20 @@ impl Engine {
         if !Path::new(path).is_absolute() || path.contains('\0') {
             return Err(missing().hint("name it by an absolute path"));
         }
-        let real = tokio::fs::canonicalize(path).await.map_err(|_| missing())?;
-        if !tokio::fs::metadata(&real).await.is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(missing());
+        match self.shared.runner.workspaces().resolve(path.to_owned()).await {
+            Ok(resolved) if resolved.is_own_data => {
+                let message = format!("`{path}` lies in the daemon's own data directory");
+                Err(Refusal::invalid(RefusalCode::BadWorkspace, message).hint("name a directory of your own"))
+            }
+            Ok(resolved) => Ok(resolved.path),
+            Err(PathError::NotUtf8) => {
+                let message = "the directory's path is not UTF-8";
+                Err(Refusal::invalid(RefusalCode::BadWorkspace, message).hint("rename it"))
+            }
+            Err(PathError::Missing(_) | PathError::NotADirectory | PathError::Unreadable(_)) => {
+                Err(missing())
+            }
         }
-        let data =
-            tokio::fs::canonicalize(self.data_dir()).await.unwrap_or_else(|_| self.data_dir().to_owned());
-        if real.starts_with(data) {
-            let message = format!("`{path}` lies in the daemon's own data directory");
-            return Err(
-                Refusal::invalid(RefusalCode::BadWorkspace, message).hint("name a directory of your own")
-            );
-        }
-        real.into_os_string().into_string().map_err(|_| {
-            Refusal::invalid(RefusalCode::BadWorkspace, "the directory's path is not UTF-8").hint("rename it")
-        })
     }
 
     async fn change_projects(

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use ostler_eventlog::{Epoch, LogError};
-use ostler_git::WorktreeName;
 use ostler_index::Opened;
+use ostler_runner::WorktreeName;
 use ostler_types::{Command, Facts, SessionId, State};
 use tokio::sync::{mpsc, oneshot};
 
@@ -39,7 +39,7 @@ pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
 
 /// Removes worktrees that were never finished, and those whose sessions are gone.
 async fn prune_worktrees(shared: &Arc<Shared>) {
-    let Some(worktrees) = shared.worktrees.as_ref().filter(|_| !shared.at_rest) else { return };
+    let Some(worktrees) = shared.runner.worktrees().filter(|_| !shared.at_rest) else { return };
     let listed = match worktrees.list().await {
         Ok(listed) => listed,
         Err(error) => return tracing::warn!(%error, "worktrees that were left behind cannot be found"),
@@ -48,7 +48,7 @@ async fn prune_worktrees(shared: &Arc<Shared>) {
         let Ok(id) = name.parse::<SessionId>() else { continue };
         // A log that cannot be read is a session all the same.
         let is_wanted = is_made && !matches!(shared.log.last_seq(id).await, Ok(0));
-        if !is_wanted && let Err(error) = worktrees.remove(&name).await {
+        if !is_wanted && let Err(error) = worktrees.remove(name.clone()).await {
             tracing::warn!(name, %error, "a worktree that was left behind cannot be removed");
         }
     }

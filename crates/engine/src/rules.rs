@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use ostler_documents::{Document, DocumentError, Documents};
+use ostler_runner::Workspaces;
 use ostler_types::{Rule, Session, Standing};
-
-use crate::config::WorkspaceApproval;
 
 /// How many rules are remembered.
 const LIMIT: usize = 10_000;
@@ -14,8 +13,6 @@ const LIMIT: usize = 10_000;
 /// The standing rules of a data directory.
 pub(crate) struct Rules {
     configured: Vec<Rule>,
-    /// What trusted workspaces say themselves.
-    workspaces: Option<WorkspaceApproval>,
     /// While it cannot be read, nothing is allowed by it.
     remembered: Document<Vec<Rule>>,
 }
@@ -25,20 +22,21 @@ impl Rules {
     pub(crate) async fn load(documents: &Arc<dyn Documents>, configured: Vec<Rule>) -> Rules {
         let consequence = "every call asks again until it is mended or removed";
         let remembered = Document::load(Arc::clone(documents), "rules.json", consequence).await;
-        Rules { configured, workspaces: None, remembered }
-    }
-
-    /// The same, hearing what trusted workspaces say.
-    pub(crate) fn with_workspaces(self, workspaces: Option<WorkspaceApproval>) -> Rules {
-        Rules { workspaces, ..self }
+        Rules { configured, remembered }
     }
 
     /// What counts for calls of a tool in a session beside its own policy: these rules, and what its workspace says if that
     /// is trusted.
-    pub(crate) async fn standing(&self, session: &Session, tool: &str, trusted: bool) -> Standing {
-        let workspace = match &self.workspaces {
-            Some(find) if trusted => find(session.workspace_path.clone()).await,
-            Some(_) | None => None,
+    pub(crate) async fn standing(
+        &self,
+        workspaces: &dyn Workspaces,
+        session: &Session,
+        tool: &str,
+        trusted: bool,
+    ) -> Standing {
+        let workspace = match trusted {
+            true => workspaces.approval(session.workspace_path.clone()).await,
+            false => None,
         };
         let remembered = self.remembered.get().unwrap_or_default();
         let here = |of: &String| *of == session.workspace_path;

@@ -86,7 +86,9 @@ impl Session {
         self.hub.publish(&lines, approvals, &finished);
         if records.iter().any(|record| matches!(record.event, Event::Session(SessionEvent::Completed { .. })))
         {
-            (self.shared.closed)(self.id);
+            let (runner, id) = (Arc::clone(&self.shared.runner), self.id);
+            // Ending its processes may take seconds, and nobody waits for that.
+            tokio::spawn(async move { runner.end_session(id).await });
         }
         self.shared.views.note(self.id, &records);
         catalogue::follow(&self.shared, &self.state, &records, &mut self.told).await;

@@ -108,7 +108,7 @@ impl Actor {
         let session = Arc::new(self.session.state.session.clone());
         let clock = self.session.shared.clock.clone();
         let (hub, shared) = (self.session.hub.clone(), self.session.shared.clone());
-        let trusted = shared.trusts(&session.workspace_path);
+        let trusted = shared.trusts(&session.workspace_path).await;
         let raw = if session.raw_log { self.raw_writer() } else { None };
         let spent = self.session.state.children_usage.tokens();
         let context = move |open, canceled, link| {

@@ -2,11 +2,10 @@
 //! it found it. What others did in between stays. The session is told by a message, so that the model does
 //! not believe in files that are no longer there.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_checkpoint::{Checkpoint, LeftOut, ProtectedPath, Reason, RestoreOptions, Restored, Span, Store};
+use ostler_runner::{CheckpointError, CheckpointId, HoldFor, NotRestored, Restored, TurnSpan, UndoTurns};
 use ostler_types::{
     Command, Delivery, Message, MessageId, Part, Refusal, RefusalCode, Role, SessionId, SessionStatus,
     SessionView, SubmitMessage, TurnId,
@@ -54,12 +53,11 @@ impl Engine {
     pub async fn undo(&self, id: SessionId, undo: Undo, by: String) -> Result<Undone, EngineError> {
         let view = self.view(id).await?;
         refuse_if_running(&view)?;
-        let store = self.shared.checkpoints.clone().ok_or_else(|| {
-            Refusal::conflict("no_checkpoints", "this daemon keeps no checkpoints, so nothing can be undone")
-        })?;
-        let workspace = PathBuf::from(&view.session.workspace_path);
-        let lease = match tokio::time::timeout(PATIENCE, store.undoing(&workspace)).await {
-            Ok(lease) => Some(lease),
+        let checkpoints = self.shared.runner.checkpoints().ok_or_else(no_checkpoints)?;
+        let workspace = view.session.workspace_path.clone();
+        let holding = checkpoints.hold(workspace.clone(), HoldFor::Undoing);
+        let hold = match tokio::time::timeout(PATIENCE, holding).await {
+            Ok(hold) => Some(hold),
             Err(_) if undo.preview => None,
             Err(_) => return Err(busy()),
         };
@@ -68,13 +66,19 @@ impl Engine {
         refuse_if_running(&view)?;
         let chain = Chain::of(&view, undo.turn_id)?;
         let note = chain.note();
-        // The lease goes along: who asked may be gone before the work is done.
-        let work = move || {
-            let _lease = lease;
-            chain.undo(&store, &workspace, undo)
-        };
-        let restored = tokio::task::spawn_blocking(work).await;
-        let restored = restored.map_err(|error| failed(&error.to_string()))?.map_err(|why| failed(&why))?;
+        let Undo { preview, force, .. } = undo;
+        let turns = UndoTurns { workspace, turns: chain.turns, preview, force };
+        let runner = Arc::clone(&self.shared.runner);
+        // The hold goes along: the caller may be gone before the work is done.
+        let work = tokio::spawn(async move {
+            let _hold = hold;
+            match runner.checkpoints() {
+                Some(checkpoints) => checkpoints.undo(turns).await,
+                None => Err(CheckpointError::Failed("there are no checkpoints".to_owned())),
+            }
+        });
+        let restored = work.await.map_err(|error| failed(&error.to_string()))?;
+        let restored = restored.map_err(|error| failed(&error.to_string()))?;
         let mut undone = Undone::new(restored, note);
         let is_closed = view.session.status == SessionStatus::Completed;
         if !undo.preview && undone.changes() > 0 && !is_closed {
@@ -119,15 +123,9 @@ impl Engine {
 
 /// The turns that are taken back, the newest first.
 struct Chain {
-    turns: Vec<Captured>,
+    turns: Vec<TurnSpan>,
     /// Those that changed the workspace without a checkpoint, and why there is none.
     unknown: Vec<(TurnId, String)>,
-}
-
-/// By which checkpoints a turn is known.
-struct Captured {
-    before: String,
-    after: Option<String>,
 }
 
 impl Chain {
@@ -140,7 +138,8 @@ impl Chain {
         for turn in view.turns[from..].iter().rev() {
             match (&turn.checkpoint_before, &turn.checkpoint_error) {
                 (Some(before), _) => {
-                    turns.push(Captured { before: before.clone(), after: turn.checkpoint_after.clone() });
+                    let after = turn.checkpoint_after.clone().map(CheckpointId);
+                    turns.push(TurnSpan { before: CheckpointId(before.clone()), after });
                 }
                 (None, Some(why)) => unknown.push((turn.id, why.clone())),
                 (None, None) => {}
@@ -165,38 +164,17 @@ impl Chain {
         };
         self.unknown.iter().map(unknown).fold(NOT_COVERED.to_owned(), |note, more| note + &more)
     }
-
-    fn undo(&self, store: &Store, workspace: &Path, undo: Undo) -> Result<Restored, String> {
-        let find = |id: &str| -> Result<Checkpoint, String> {
-            let id = id.parse().map_err(|_| format!("`{id}` is no checkpoint"))?;
-            store.find(id).map_err(|error| error.to_string())
-        };
-        let mut found = Vec::new();
-        for Captured { before, after } in &self.turns {
-            found.push((find(before)?, after.as_deref().map(find).transpose()?));
-        }
-        let spans: Vec<Span<'_>> =
-            found.iter().map(|(before, after)| Span { before, after: after.as_ref() }).collect();
-        let options = RestoreOptions { only: None, preview: undo.preview, force: undo.force };
-        store.undo(workspace, &spans, &options).map_err(|error| error.to_string())
-    }
 }
 
 impl Undone {
     fn new(restored: Restored, note: String) -> Undone {
-        let name = |path: PathBuf| path.to_string_lossy().into_owned();
-        let names = |paths: Vec<PathBuf>| -> Vec<String> { paths.into_iter().map(name).collect() };
-        let conflict = |it: ostler_checkpoint::Conflict| (name(it.path), it.why);
-        let left_out = |it: LeftOut| (name(it.path), why_left_out(it.reason).to_owned());
-        let protected = |it: ProtectedPath| (it.path.to_string_lossy().into_owned(), it.why());
-        let (left_out, protected) =
-            (restored.left_out.into_iter().map(left_out), restored.protected.into_iter().map(protected));
+        let told = |it: NotRestored| (it.path, it.why);
         Undone {
-            restored: names(restored.restored),
-            recreated: names(restored.recreated),
-            deleted: names(restored.deleted),
-            conflicts: restored.conflicts.into_iter().map(conflict).collect(),
-            left_out: left_out.chain(protected).collect(),
+            restored: restored.restored,
+            recreated: restored.recreated,
+            deleted: restored.deleted,
+            conflicts: restored.conflicts.into_iter().map(told).collect(),
+            left_out: restored.left_out.into_iter().map(told).collect(),
             note,
         }
     }
@@ -216,12 +194,8 @@ impl Undone {
     }
 }
 
-fn why_left_out(reason: Reason) -> &'static str {
-    match reason {
-        Reason::TooLarge => "it was too large to be kept",
-        Reason::Unreadable => "it could not be read",
-        Reason::Special => "it is no file",
-    }
+fn no_checkpoints() -> Refusal {
+    Refusal::conflict("no_checkpoints", "this daemon keeps no checkpoints, so nothing can be undone")
 }
 
 fn refuse_if_running(view: &SessionView) -> Result<(), Refusal> {
@@ -243,6 +217,3 @@ fn failed(why: &str) -> EngineError {
         .hint("what was not brought back stays as it is; asking again goes on where it stopped")
         .into()
 }
-
-/// Where checkpoints are kept, if they are.
-pub(crate) type Checkpoints = Option<Arc<Store>>;

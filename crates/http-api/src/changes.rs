@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use ostler_api_types::{TurnDiff, TurnFile};
 use ostler_door_kit::{DoorContext, DoorError};
-use ostler_engine::ChangedFile;
+use ostler_runner::ChangedFile;
 use ostler_types::{SessionId, TurnId};
 
 use super::extract::Ids;

@@ -49,7 +49,7 @@ pub(super) async fn tools(
     let mut tools = settings.tools.clone();
     if let Some(workspace) = params.workspace_path {
         let workspace = existing_directory("workspace_path", &workspace).await?;
-        let trusted = context.engine.is_trusted(&workspace);
+        let trusted = context.engine.is_trusted(&workspace).await;
         tools.extend(settings.servers.tools(PathBuf::from(workspace), trusted).await);
     }
     let tools = tools.into_iter().map(|(spec, kind)| OneTool { spec, kind }).collect();

@@ -67,7 +67,7 @@ pub(super) async fn show(
 ) -> Result<Json<SessionShown>, DoorError> {
     let view = context.engine.view(id).await?;
     let log_dir = context.engine.readable_folder(&view.session).display().to_string();
-    let trusted = context.engine.is_trusted(&view.session.workspace_path);
+    let trusted = context.engine.is_trusted(&view.session.workspace_path).await;
     let said = view.agent_state.as_ref().and_then(|agent| agent.context_window);
     let window = said.or_else(|| context.settings.models.info(&view.session.model).context_window);
     let context = ContextRoom { tokens: view.context_tokens, window };

@@ -24,7 +24,7 @@ pub(super) async fn show(
     Params(params): Params<TrustParams>,
 ) -> Result<Json<WorkspaceTrust>, DoorError> {
     let workspace_path = existing_directory("workspace_path", &params.workspace_path).await?;
-    let trusted = context.engine.is_trusted(&workspace_path);
+    let trusted = context.engine.is_trusted(&workspace_path).await;
     Ok(Json(stands(&context, workspace_path, trusted).await))
 }
 

@@ -16,7 +16,7 @@ mod verify;
 use std::sync::Arc;
 
 use ostler_agent::{Completed, Failed, TurnContext};
-use ostler_checkpoint::CheckpointId;
+use ostler_runner::CheckpointId;
 use ostler_tools::Tools;
 use ostler_types::{Message, Part, Report, Role};
 

@@ -4,12 +4,9 @@
 //! A change that cannot be shown is asked about all the same, and what changes while the answer is awaited
 //! is shown in a further review, a few times. A turn that fails or is stopped is not reviewed.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
 use ostler_agent::Failed;
-use ostler_checkpoint::{Against, Checkpoint, CheckpointId, ProtectedPath, RestoreOptions, Restored, Store};
-use ostler_types::{FileChange, Message, Patch, PatchReviewMode, RejectedFile, Reviewed};
+use ostler_runner::CheckpointId;
+use ostler_types::{FileChange, Message, Patch, PatchReviewMode, Reviewed};
 
 use crate::Care;
 
@@ -67,7 +64,7 @@ pub(crate) async fn review(care: &mut Care<'_>, can_go_on: bool) -> Result<Optio
         // What is left now is what was accepted: it is asked about again only when it changes.
         if is_whole && !is_late && !lines.is_empty() {
             let left = care.checkpoints.now().await.and_then(Result::ok);
-            care.reviews.last = left.map(|left| left.id).or(care.reviews.last);
+            care.reviews.last = left.map(|left| left.id).or(care.reviews.last.take());
         }
         if let Some(text) = feedback(&reviewed, &lines) {
             let told = care.tell(text).await?;
@@ -86,7 +83,7 @@ pub(crate) async fn review(care: &mut Care<'_>, can_go_on: bool) -> Result<Optio
 /// Asks, and returns what a person said. None when there is nothing to review, or nobody is waited for.
 async fn ask(care: &mut Care<'_>, waits: bool) -> Result<Option<Reviewed>, Failed> {
     if let Some(answered) = care.reviews.answered.take() {
-        care.reviews.last = answered.checkpoint_id.as_deref().and_then(|id| id.parse().ok());
+        care.reviews.last = answered.checkpoint_id.clone().map(CheckpointId);
         return Ok(Some(answered));
     }
     // A review that waits already is the one that is answered, whatever is shown now.
@@ -95,7 +92,7 @@ async fn ask(care: &mut Care<'_>, waits: bool) -> Result<Option<Reviewed>, Faile
     let shown = patch.checkpoint_id.clone();
     let answer = care.context.review(patch, waits).await?;
     let shown = answer.as_ref().map_or(shown, |reviewed| reviewed.checkpoint_id.clone());
-    care.reviews.last = shown.and_then(|id| id.parse().ok());
+    care.reviews.last = shown.map(CheckpointId);
     Ok(answer)
 }
 
@@ -104,10 +101,10 @@ async fn patch(care: &mut Care<'_>) -> Option<Patch> {
     let why = match care.checkpoints.now().await {
         None => care.checkpoints.unknown()?,
         Some(Err(why)) => why,
-        Some(Ok(now)) if care.reviews.last == Some(now.id) => return None,
-        Some(Ok(now)) => match care.checkpoints.changes(&now).await {
+        Some(Ok(now)) if care.reviews.last.as_ref() == Some(&now.id) => return None,
+        Some(Ok(now)) => match care.checkpoints.changes(now.id.clone()).await {
             Ok(files) if files.is_empty() => return None,
-            Ok(files) => return Some(bounded(files, now.id)),
+            Ok(files) => return Some(bounded(files, &now.id)),
             Err(why) => why,
         },
     };
@@ -123,7 +120,7 @@ async fn patch(care: &mut Care<'_>) -> Option<Patch> {
 async fn changed_since(care: &Care<'_>, reviewed: &Reviewed) -> bool {
     let Some(shown) = &reviewed.checkpoint_id else { return false };
     match care.checkpoints.now().await {
-        Some(Ok(now)) => now.id.to_string() != *shown,
+        Some(Ok(now)) => now.id.0 != *shown,
         Some(Err(_)) => true,
         None => false,
     }
@@ -144,112 +141,36 @@ async fn put_back(care: &Care<'_>, reviewed: &Reviewed) -> PutBack {
         return PutBack::default();
     }
     care.checkpoints.hold().await;
-    let shown = reviewed.checkpoint_id.clone();
-    let restored = care.checkpoints.blocking(move |store, workspace, before| {
-        let shown = shown.and_then(|id| id.parse().ok()).ok_or("the change is not known")?;
-        let shown = store.find(shown).map_err(|error| error.to_string())?;
-        let change = Change { store, workspace, before, shown: &shown };
-        if rejected.is_empty() { change.put_back_all() } else { change.put_back(&rejected) }
-    });
     let failed =
         |why: &str| PutBack { lines: vec![format!("nothing could be put back: {why}")], is_whole: false };
-    match restored.await {
-        Some(Ok(put_back)) => put_back,
-        Some(Err(why)) => failed(&why),
+    let is_all = rejected.is_empty();
+    let restored = match reviewed.checkpoint_id.clone() {
+        Some(shown) => care.checkpoints.put_back(CheckpointId(shown), rejected).await,
+        None if care.checkpoints.compares() => return failed("the change is not known"),
+        None => None,
+    };
+    match restored {
+        Some(Ok(files)) => PutBack::of(&files, is_all),
+        Some(Err(error)) => failed(&error.to_string()),
         None => failed("there is no checkpoint of the workspace"),
     }
 }
 
-/// What a person was shown.
-struct Change<'a> {
-    store: &'a Store,
-    workspace: &'a Path,
-    before: &'a Checkpoint,
-    shown: &'a Checkpoint,
-}
-
-impl Change<'_> {
-    fn put_back_all(&self) -> Result<PutBack, String> {
-        let options = RestoreOptions::default();
-        let restored = self.store.restore(self.workspace, self.before, Some(self.shown), &options);
-        let Restored { restored, deleted, recreated, conflicts, left_out, protected } =
-            restored.map_err(|error| error.to_string())?;
-        let mut failed: Vec<String> = conflicts
-            .iter()
-            .map(|conflict| format!("could not be put back: {}: {}", conflict.path.display(), conflict.why))
-            .collect();
-        let too_large = |path: &Path| format!("could not be put back: {}: it was too large", path.display());
-        failed.extend(left_out.iter().map(|left_out| too_large(&left_out.path)));
-        failed.extend(
-            protected.iter().map(|it| format!("could not be put back: {}: {}", it.path.display(), it.why())),
-        );
-        let is_whole = failed.is_empty();
-        let done = restored.iter().chain(&deleted).chain(&recreated);
-        let done: Vec<String> = done.map(|path| format!("put back: {}", path.display())).collect();
-        let mut lines: Vec<String> = failed.into_iter().chain(done).collect();
-        if lines.len() > MAX_LINES {
+impl PutBack {
+    /// A line for each; of many files that nobody named, the first.
+    fn of(files: &[ostler_runner::PutBack], is_all: bool) -> PutBack {
+        let line = |file: &ostler_runner::PutBack| match &file.failure {
+            Some(why) => format!("could not be put back: {}: {why}", file.what),
+            None => format!("put back: {}", file.what),
+        };
+        let mut lines: Vec<String> = files.iter().map(line).collect();
+        if is_all && lines.len() > MAX_LINES {
             let more = lines.len() - MAX_LINES;
             lines.truncate(MAX_LINES);
             lines.push(format!("and {more} more"));
         }
-        Ok(PutBack { lines, is_whole })
+        PutBack { lines, is_whole: files.iter().all(|file| file.failure.is_none()) }
     }
-
-    fn put_back(&self, rejected: &[RejectedFile]) -> Result<PutBack, String> {
-        let changes = self.store.diff(self.before, Against::Checkpoint(self.shown));
-        let changes = changes.map_err(|error| error.to_string())?;
-        let known: HashMap<String, _> =
-            changes.iter().map(|change| (change.path.to_string_lossy().into_owned(), change)).collect();
-        let (mut lines, mut is_whole) = (Vec::new(), true);
-        for RejectedFile { path, hunks } in rejected {
-            let what = match hunks {
-                Some(hunks) => format!("{path} (hunks {hunks:?})"),
-                None => path.clone(),
-            };
-            let Some(change) = known.get(path) else {
-                lines.push(format!("could not be put back: {what}: it is no part of the change"));
-                is_whole = false;
-                continue;
-            };
-            let restored = match hunks {
-                Some(hunks) => {
-                    let since = Some(self.shown);
-                    self.store.restore_hunks(self.workspace, &change.path, self.before, since, hunks)
-                }
-                None => {
-                    let options = RestoreOptions { only: Some(paths(change)), ..RestoreOptions::default() };
-                    self.store.restore(self.workspace, self.before, Some(self.shown), &options)
-                }
-            };
-            let failed = match restored {
-                Ok(restored) => why_not(&restored),
-                Err(error) => Some(error.to_string()),
-            };
-            is_whole &= failed.is_none();
-            lines.push(match failed {
-                Some(why) => format!("could not be put back: {what}: {why}"),
-                None => format!("put back: {what}"),
-            });
-        }
-        Ok(PutBack { lines, is_whole })
-    }
-}
-
-/// Why something of a rejected file was not put back, if something was not.
-fn why_not(restored: &Restored) -> Option<String> {
-    let protected = restored.protected.first().map(ProtectedPath::why);
-    let conflict = || restored.conflicts.first().map(|conflict| conflict.why.clone());
-    let left_out = || restored.left_out.first().map(|_| "it was too large".to_owned());
-    protected.or_else(conflict).or_else(left_out)
-}
-
-/// Where a file is, and where it was.
-fn paths(change: &ostler_checkpoint::FileChange) -> Vec<PathBuf> {
-    let mut paths = vec![change.path.clone()];
-    if let ostler_checkpoint::ChangeKind::Renamed { from } = &change.kind {
-        paths.push(from.clone());
-    }
-    paths
 }
 
 /// What the model hears of a review, if there is something to hear.
@@ -275,7 +196,7 @@ fn feedback(reviewed: &Reviewed, put_back: &[String]) -> Option<String> {
 
 /// As much of the change as a record has room for: of many files the largest changes, with as many of
 /// their diffs as there is room for.
-fn bounded(mut files: Vec<FileChange>, shown: CheckpointId) -> Patch {
+fn bounded(mut files: Vec<FileChange>, shown: &CheckpointId) -> Patch {
     let count = files.len();
     if count > MAX_FILES {
         files.sort_by_key(|file| std::cmp::Reverse(file.added + file.removed));
@@ -307,12 +228,9 @@ fn recorded_bytes(file: &FileChange) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use ostler_types::{ChangeKind, FileChange};
 
-    use ostler_checkpoint::{CaptureOptions, Store};
-    use ostler_types::{ChangeKind, FileChange, RejectedFile};
-
-    use super::{Change, MAX_BYTES, MAX_FILES, bounded};
+    use super::{CheckpointId, MAX_BYTES, MAX_FILES, bounded};
 
     fn file(number: u64, path: &str, diff: &str) -> FileChange {
         FileChange {
@@ -328,7 +246,7 @@ mod tests {
 
     #[test]
     fn however_many_files_changed_a_review_stays_small_and_counts_the_rest() {
-        let id = "0".repeat(64).parse().unwrap();
+        let id = &CheckpointId("0".repeat(64));
         let shown = bounded((0..120_000).map(|number| file(number, "f", "+x\n")).collect(), id);
         assert_eq!((shown.files.len(), shown.more), (MAX_FILES, 120_000 - MAX_FILES as u64));
         assert_eq!(shown.files[0].added, 119_500, "the largest changes are shown");
@@ -338,50 +256,5 @@ mod tests {
         assert_eq!(shown.files.len() as u64 + shown.more, 400);
         let recorded = serde_json::to_vec(&shown.files).unwrap().len();
         assert!(shown.more > 0 && recorded < MAX_BYTES + 1_000, "{recorded}");
-    }
-
-    #[test]
-    fn what_is_protected_is_not_put_back_and_that_is_told() {
-        fn protected_name(_: &Path, path: &Path) -> Option<&'static str> {
-            path.ends_with(".envrc").then_some(".envrc")
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let workspace = folder.path().join("w");
-        std::fs::create_dir_all(workspace.join("old")).unwrap();
-        let store = Store::open(&folder.path().join("s")).unwrap().with_protected_names(protected_name);
-        let put = |path: &str, text: &str| std::fs::write(workspace.join(path), text).unwrap();
-        let read = |path: &str| std::fs::read_to_string(workspace.join(path)).unwrap();
-        for path in [".envrc", "old/.envrc", "a", "b"] {
-            put(path, &format!("before {path}\n"));
-        }
-        let before = store.capture(&workspace, &CaptureOptions::default()).unwrap();
-        for path in [".envrc", "a", "b"] {
-            put(path, "after\n");
-        }
-        std::fs::rename(workspace.join("old"), workspace.join("new")).unwrap();
-        let shown = store.capture(&workspace, &CaptureOptions::default()).unwrap();
-        let change = Change { store: &store, workspace: &workspace, before: &before, shown: &shown };
-        let rejected = |path: &str, hunks| RejectedFile { path: path.to_owned(), hunks };
-        let named = [
-            rejected(".envrc", None),
-            rejected(".envrc", Some(vec![0])),
-            rejected("new/.envrc", None),
-            rejected("a", None),
-        ];
-        let some = change.put_back(&named).unwrap();
-        assert!(!some.is_whole);
-        for line in &some.lines[..3] {
-            assert!(line.starts_with("could not be put back: ") && line.contains("left as it is"), "{line}");
-        }
-        assert_eq!(some.lines[3], "put back: a");
-        let all = change.put_back_all().unwrap();
-        assert!(!all.is_whole && all.lines.contains(&"put back: b".to_owned()), "{:?}", all.lines);
-        let left = all.lines.iter().filter(|line| line.contains("left as it is")).count();
-        assert_eq!(left, 3, "{:?}", all.lines);
-        assert_eq!(
-            (read(".envrc"), read("new/.envrc")),
-            ("after\n".to_owned(), "before old/.envrc\n".to_owned())
-        );
-        assert!(!workspace.join("old/.envrc").exists());
     }
 }

@@ -41,8 +41,8 @@ enum Plan {
 /// that can go on is told of a failure.
 pub(crate) async fn verify(care: &mut Care<'_>, can_go_on: bool) -> Result<Outcome, Failed> {
     let now = care.checkpoints.now().await.and_then(Result::ok).map(|checkpoint| checkpoint.id);
-    let before = care.checkpoints.before().map(|before| before.id).filter(|_| care.rounds == 0);
-    let known = care.checked.or(before);
+    let before = care.checkpoints.before().map(|before| before.id.clone()).filter(|_| care.rounds == 0);
+    let known = care.checked.clone().or(before);
     // Commands may have run without leaving anything behind. After a failure only a check can tell.
     care.changed &= now.is_none() || now != known;
     let (commands, require_clean) = match plan(care).await {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ostler_checkpoint::Store;
+use ostler_local_runner::LocalRunner;
 use ostler_testing::clock::FixedClock;
 use ostler_types::{
     Event, MessageEvent, PatchReviewMode, Policy, Role, SessionId, StepEvent, ToolKind, Verdict,
@@ -18,7 +19,9 @@ use crate::fixture::{World, agent, check, directory, host, settings, within, wor
 fn kept(change: impl FnOnce(&mut Policy)) -> (World, TempDir) {
     let (directory, store) = (directory(), tempfile::tempdir().unwrap());
     let agent = Arc::try_unwrap(agent(&directory, &[], settings())).ok().unwrap();
-    let agent = agent.with_checkpoints(Arc::new(Store::open(store.path()).unwrap()));
+    let opened = Arc::new(Store::open(store.path()).unwrap());
+    let runner = LocalRunner::new(store.path().to_owned()).with_checkpoints(opened);
+    let agent = agent.with_runner(Arc::new(runner));
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     change(&mut policy);

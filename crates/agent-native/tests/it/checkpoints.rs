@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use ostler_checkpoint::Store;
+use ostler_local_runner::LocalRunner;
 use ostler_testing::model::{Cue, call, text};
 use ostler_types::{
     Event, Moment, PatchReviewMode, Policy, RejectedFile, ReviewAnswer, ReviewComment, Verdict,
@@ -36,7 +37,8 @@ pub(crate) fn give_store(world: &mut World, dir: &TempDir, max_steps: u32) -> Ar
     world.agent = agent(&world.model, &world.bench, max_steps);
     let agent = Arc::try_unwrap(agent(&world.model, &world.bench, max_steps)).ok().unwrap();
     let store = Arc::new(Store::open(dir.path()).unwrap());
-    world.agent = Arc::new(agent.with_checkpoints(Arc::clone(&store)));
+    let runner = LocalRunner::new(dir.path().to_owned()).with_checkpoints(Arc::clone(&store));
+    world.agent = Arc::new(agent.with_runner(Arc::new(runner)));
     store
 }
 

@@ -108,9 +108,9 @@ async fn parts<'a>(setting: &Setting, commands: impl IntoIterator<Item = &'a Age
         false => None,
     };
     let tools = Arc::new(Tools::new(ToolSettings::default()));
-    let (environment, checkpoints, own_checks) = (setting.environment.clone(), None, None);
+    let (environment, runner, own_checks) = (setting.environment.clone(), None, None);
     let programs = finder(&setting.loaded.config, &setting.environment, &setting.data_dir, sandbox.as_ref());
-    AgentParts { environment, sandbox, programs, tools, checkpoints, own_checks }
+    AgentParts { environment, sandbox, programs, tools, runner, own_checks }
 }
 
 async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {

@@ -21,6 +21,7 @@ use ostler_engine::{Engine, EngineConfig, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
 use ostler_http_api::HttpDoor;
 use ostler_index::SqliteIndex;
+use ostler_local_runner::LocalRunner;
 use ostler_types::{
     Ability, Brought, Clock, ContextKind, ContextSection, FileChange, Message, ModelInfo, ModelPolicy,
     Policy, Refusal, Resolution, ResolvedBy, Role, Secrets, Session, ToolKind, ToolSpec,
@@ -125,12 +126,8 @@ impl Daemon {
             data_dir: data.clone(),
             agents,
             clock: clock.clone(),
-            checkpoints: None,
-            worktrees: None,
-            closed: Arc::new(|_| {}),
+            runner: Arc::new(LocalRunner::new(data.clone())),
             rules: Vec::new(),
-            workspace_approval: None,
-            unfit_workspace: None,
             secrets: Secrets::default(),
             idle_after,
             at_rest: false,

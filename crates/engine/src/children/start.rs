@@ -1,9 +1,8 @@
 //! Making a child: its worktree if it gets one, its session with its first turn. What fails on the way is the
 //! child's outcome, and leaves nothing half made.
 
-use std::path::Path;
-
 use ostler_agent::NewChild;
+use ostler_runner::{MadeWorktree, NewWorktree};
 use ostler_types::{
     Budget, ChildOutcome, Command, Delivery, Message, MessageId, NewSession, Part, Policy, Role, Rule,
     Session, SessionId, SubmitMessage, TurnId, Worktree,
@@ -21,7 +20,7 @@ pub(super) async fn start(
 ) -> Result<(), ChildOutcome> {
     let (engine, id) = (&attendant.engine, attendant.child);
     let made = if new.worktree { Some(make_worktree(attendant, parent).await?) } else { None };
-    let workspace = made.as_ref().map(|made| made.workspace.display().to_string());
+    let workspace = made.as_ref().map(|made| made.workspace.clone());
     let worktree = made.map(|made| Worktree { repository: parent.workspace_path.clone(), base: made.base });
     let prompt = prompt(engine, &new.prompt);
     let session = session(engine, id, parent, (workspace, worktree), new);
@@ -37,15 +36,12 @@ pub(super) async fn start(
     started
 }
 
-async fn make_worktree(
-    attendant: &Attendant,
-    parent: &Session,
-) -> Result<ostler_git::MadeWorktree, ChildOutcome> {
-    let Some(worktrees) = &attendant.engine.shared.worktrees else {
+async fn make_worktree(attendant: &Attendant, parent: &Session) -> Result<MadeWorktree, ChildOutcome> {
+    let Some(worktrees) = attendant.engine.shared.runner.worktrees() else {
         return Err(outcome::failed("this daemon makes no worktrees; start it without one".to_owned()));
     };
-    let name = attendant.child.to_string();
-    let made = worktrees.make(&name, Path::new(&parent.workspace_path), &attendant.stop).await;
+    let new = NewWorktree { name: attendant.child.to_string(), workspace: parent.workspace_path.clone() };
+    let made = worktrees.make(new, attendant.stop.clone()).await;
     made.map_err(|error| match attendant.stop.is_cancelled() {
         true => outcome::canceled("it was stopped before it began".to_owned()),
         false => outcome::failed(format!("its worktree could not be made: {error}")),

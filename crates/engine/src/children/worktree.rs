@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ostler_agent::{ReportError, WorktreeEnd};
-use ostler_git::{Changed, GitError, Worktrees};
+use ostler_runner::{ChangedPath, WorktreeError, Worktrees};
 use ostler_types::{Refusal, SessionId, is_printable};
 
 use super::outcome;
@@ -24,12 +24,12 @@ pub(super) async fn end(
     let name = child.to_string();
     let said = match end {
         WorktreeEnd::Merge => {
-            let merged = worktrees.merge(&name).await.map_err(not_merged)?;
-            say(&merged.changed)
+            let merged = worktrees.merge(name.clone()).await.map_err(not_merged)?;
+            say(&merged)
         }
         WorktreeEnd::Drop => "The worktree was dropped, with all that was changed in it.".to_owned(),
     };
-    match worktrees.remove(&name).await {
+    match worktrees.remove(name).await {
         Ok(()) => Ok(said),
         Err(error) => {
             tracing::warn!(%child, %error, "a worktree is left behind; the next start removes it with its session");
@@ -45,29 +45,33 @@ pub(super) async fn preview(
     child: SessionId,
 ) -> Result<String, ReportError> {
     let worktrees = worktree_of(engine, parent, child).await.map_err(ReportError::Refused)?;
-    let changed = worktrees.changes_to_merge(&child.to_string()).await.map_err(not_merged)?;
+    let changed = worktrees.changes_to_merge(child.to_string()).await.map_err(not_merged)?;
     Ok(if changed.is_empty() { "no file".to_owned() } else { named(&changed) })
 }
 
 /// How many files a child has changed in its worktree, as far as git can tell.
 pub(super) async fn changed_files(engine: &Engine, id: SessionId) -> Option<u64> {
-    let worktrees = engine.shared.worktrees.as_ref()?;
-    let changes = worktrees.changes(&id.to_string()).await;
+    let worktrees = engine.shared.runner.worktrees()?;
+    let changes = worktrees.changes(id.to_string()).await;
     let changes = changes.inspect_err(|error| tracing::debug!(%id, %error, "a worktree cannot be compared"));
     u64::try_from(changes.ok()?.len()).ok()
 }
 
 /// Removes the worktree of a session that never came to be, or is removed itself.
 pub(crate) async fn discard(engine: &Engine, id: SessionId) {
-    if let Some(worktrees) = &engine.shared.worktrees
-        && let Err(error) = worktrees.remove(&id.to_string()).await
+    if let Some(worktrees) = engine.shared.runner.worktrees()
+        && let Err(error) = worktrees.remove(id.to_string()).await
     {
         tracing::warn!(%id, %error, "the worktree of a removed session is left behind");
     }
 }
 
 /// The worktrees, if this child has one that can be ended now.
-async fn worktree_of(engine: &Engine, parent: SessionId, child: SessionId) -> Result<&Worktrees, Refusal> {
+async fn worktree_of(
+    engine: &Engine,
+    parent: SessionId,
+    child: SessionId,
+) -> Result<&dyn Worktrees, Refusal> {
     let view = match engine.view(child).await {
         Ok(view) if view.session.parent_session_id == Some(parent) => view,
         Ok(_) | Err(EngineError::NotFound) => {
@@ -80,13 +84,13 @@ async fn worktree_of(engine: &Engine, parent: SessionId, child: SessionId) -> Re
         return Err(Refusal::conflict("child_running", format!("session {child} is still at work"))
             .hint("wait for it to end, or stop it"));
     }
-    let worktrees = engine.shared.worktrees.as_deref().filter(|_| view.session.worktree.is_some());
+    let worktrees = engine.shared.runner.worktrees().filter(|_| view.session.worktree.is_some());
     worktrees.ok_or_else(|| {
         Refusal::conflict("no_worktree", format!("session {child} has no worktree of its own"))
     })
 }
 
-fn say(changed: &[Changed]) -> String {
+fn say(changed: &[ChangedPath]) -> String {
     if changed.is_empty() {
         return "There was nothing to merge.".to_owned();
     }
@@ -100,7 +104,7 @@ fn quoted(path: &str) -> Cow<'_, str> {
     if path.chars().all(is_plain) && path.trim() == path { path.into() } else { format!("{path:?}").into() }
 }
 
-fn named(changed: &[Changed]) -> String {
+fn named(changed: &[ChangedPath]) -> String {
     let named: Vec<String> =
         changed.iter().take(NAMED).map(|one| format!("{} {}", one.what, quoted(&one.path))).collect();
     let more = match changed.len().saturating_sub(NAMED) {
@@ -110,17 +114,22 @@ fn named(changed: &[Changed]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-fn not_merged(error: GitError) -> ReportError {
+fn not_merged(error: WorktreeError) -> ReportError {
     let refusal = match error {
-        GitError::Conflict(_) => Refusal::conflict("merge_conflict", format!("nothing was merged: {error}"))
-            .hint("the worktree is still there; change the files on one side so that they agree, or drop it"),
-        GitError::Protected(_) => {
-            Refusal::conflict("merge_protected", format!("nothing was merged: {error}"))
+        WorktreeError::Conflict(why) => {
+            Refusal::conflict("merge_conflict", format!("nothing was merged: {why}")).hint(
+                "the worktree is still there; change the files on one side so that they agree, or drop it",
+            )
+        }
+        WorktreeError::Protected(why) => {
+            Refusal::conflict("merge_protected", format!("nothing was merged: {why}"))
                 .hint("take those changes back in the worktree, or show them to the user, who can make them")
         }
-        GitError::Changed => Refusal::conflict("merge_changed", format!("nothing was merged: {error}"))
-            .hint("ask for the merge again; the changes are then shown as they are"),
-        GitError::Failed(why) => Refusal::conflict("not_merged", format!("nothing was merged: {why}")),
+        WorktreeError::Changed(why) => {
+            Refusal::conflict("merge_changed", format!("nothing was merged: {why}"))
+                .hint("ask for the merge again; the changes are then shown as they are")
+        }
+        WorktreeError::Failed(why) => Refusal::conflict("not_merged", format!("nothing was merged: {why}")),
     };
     ReportError::Refused(refusal)
 }

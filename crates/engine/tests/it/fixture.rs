@@ -12,6 +12,7 @@ use ostler_engine::{Engine, EngineConfig, EngineError};
 use ostler_eventlog::{Disk, FileLog, Log, OpenError, RealDisk};
 use ostler_git::{Isolation, Worktrees};
 use ostler_index::SqliteIndex;
+use ostler_local_runner::LocalRunner;
 use ostler_testing::agent::ScriptedAgent;
 use ostler_testing::clock::FixedClock;
 use ostler_types::{
@@ -84,12 +85,8 @@ impl Place {
             data_dir: self.data().to_owned(),
             agents: names.iter().map(known).collect::<HashMap<_, _>>(),
             clock: self.clock.clone(),
-            checkpoints: self.checkpoints.clone(),
-            worktrees: Some(Arc::new(Worktrees::new(self.worktrees.path().to_owned(), Isolation::None))),
-            closed: Arc::new(|_| {}),
+            runner: Arc::new(self.runner()),
             rules: Vec::new(),
-            workspace_approval: None,
-            unfit_workspace: None,
             secrets: Secrets::default(),
             idle_after: self.idle_after,
             at_rest: false,
@@ -97,6 +94,15 @@ impl Place {
         .await;
         let workspace = self.data().to_str().unwrap().to_owned();
         Daemon { engine, agent: agent.clone(), log, workspace }
+    }
+
+    fn runner(&self) -> LocalRunner {
+        let worktrees = Worktrees::new(self.worktrees.path().to_owned(), Isolation::None);
+        let runner = LocalRunner::new(self.data().to_owned()).with_worktrees(worktrees);
+        match &self.checkpoints {
+            Some(store) => runner.with_checkpoints(Arc::clone(store)),
+            None => runner,
+        }
     }
 
     /// Runs a daemon in a runtime of its own until the test is done with it, then ends it as a crash

@@ -10,6 +10,7 @@ use ostler_documents::FileDocuments;
 use ostler_engine::{Engine, EngineConfig, EngineError, Item};
 use ostler_eventlog::{Log, LogError};
 use ostler_index::SqliteIndex;
+use ostler_local_runner::LocalRunner;
 use ostler_testing::agent::{ScriptedAgent, stream};
 use ostler_testing::clock::FixedClock;
 use ostler_testing::shared_log::SharedLog;
@@ -40,12 +41,8 @@ impl Node {
             data_dir: dir.path().to_owned(),
             agents: HashMap::from([("native".to_owned(), agent.clone() as Arc<dyn Agent>)]),
             clock: clock.clone(),
-            checkpoints: None,
-            worktrees: None,
-            closed: Arc::new(|_| {}),
+            runner: Arc::new(LocalRunner::new(dir.path().to_owned())),
             rules: Vec::new(),
-            workspace_approval: None,
-            unfit_workspace: None,
             secrets: Secrets::default(),
             idle_after: Duration::from_secs(600),
             at_rest: false,

@@ -65,7 +65,7 @@ async fn model_of(
     let mut policy = settings.policy.model.clone();
     let wish = agent.model_name();
     if let Some(model) = &wish {
-        let trusted = door.engine.is_trusted(workspace);
+        let trusted = door.engine.is_trusted(workspace).await;
         if named || trusted {
             settings.models.check(model).map_err(refused)?;
         }

@@ -1,0 +1,131 @@
+//! Directories of this machine, and the files by which a workspace speaks for itself.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ostler_runner::{Directory, DirectoryList, FileList, FindFiles, PathError, Resolved, Workspaces};
+use ostler_types::ApprovalPolicy;
+
+use crate::file_lists::FileLists;
+
+/// How many directories are listed.
+const MAX_DIRECTORIES: usize = 1000;
+/// How many names are looked at for that.
+const MAX_NAMES: usize = 50_000;
+/// How much of a workspace's instructions is read.
+const MAX_INSTRUCTIONS: u64 = 256 * 1024;
+
+/// Finds what a trusted workspace says of approvals, by its path.
+pub type FindApproval = Arc<dyn Fn(String) -> BoxFuture<'static, Option<ApprovalPolicy>> + Send + Sync>;
+
+/// The directories of this machine.
+pub(crate) struct LocalWorkspaces {
+    data_dir: PathBuf,
+    home: Option<PathBuf>,
+    approval: Option<FindApproval>,
+    file_lists: FileLists,
+}
+
+impl LocalWorkspaces {
+    pub(crate) fn new(data_dir: PathBuf) -> LocalWorkspaces {
+        LocalWorkspaces { data_dir, home: None, approval: None, file_lists: FileLists::new() }
+    }
+
+    pub(crate) fn with_home(self, home: PathBuf) -> LocalWorkspaces {
+        LocalWorkspaces { home: Some(home), ..self }
+    }
+
+    pub(crate) fn with_approval(self, approval: FindApproval) -> LocalWorkspaces {
+        LocalWorkspaces { approval: Some(approval), ..self }
+    }
+}
+
+impl Workspaces for LocalWorkspaces {
+    fn resolve(&self, path: String) -> BoxFuture<'_, Result<Resolved, PathError>> {
+        async move {
+            let real = tokio::fs::canonicalize(&path).await;
+            let real = real.map_err(|error| PathError::Missing(error.to_string()))?;
+            match tokio::fs::metadata(&real).await {
+                Ok(metadata) if metadata.is_dir() => {}
+                Ok(_) => return Err(PathError::NotADirectory),
+                Err(error) => return Err(PathError::Unreadable(error.to_string())),
+            }
+            let data = tokio::fs::canonicalize(&self.data_dir).await;
+            let is_own_data = real.starts_with(data.as_ref().unwrap_or(&self.data_dir));
+            let path = real.into_os_string().into_string().map_err(|_| PathError::NotUtf8)?;
+            Ok(Resolved { path, is_own_data })
+        }
+        .boxed()
+    }
+
+    fn unfit(&self, workspace: String) -> BoxFuture<'_, Option<String>> {
+        async move {
+            let (home, data_dir) = (self.home.clone()?, self.data_dir.clone());
+            let judged = tokio::task::spawn_blocking(move || {
+                let workspace = Path::new(&workspace);
+                // A directory that is gone breaks no rule; whoever needs it says so.
+                workspace.exists().then(|| ostler_sandbox::unfit(workspace, &data_dir, &home)).flatten()
+            });
+            judged.await.ok().flatten()
+        }
+        .boxed()
+    }
+
+    fn directories(&self, path: String) -> BoxFuture<'_, Result<DirectoryList, PathError>> {
+        async move {
+            let listed = tokio::task::spawn_blocking(move || directories(Path::new(&path))).await;
+            let listed = listed.map_err(std::io::Error::other).flatten();
+            listed.map_err(|error| PathError::Unreadable(error.to_string()))
+        }
+        .boxed()
+    }
+
+    fn find_files(&self, find: FindFiles) -> BoxFuture<'_, Result<FileList, PathError>> {
+        self.file_lists.find(find).boxed()
+    }
+
+    fn instructions(&self, workspace: String) -> BoxFuture<'_, Option<String>> {
+        let read = tokio::task::spawn_blocking(move || instructions(Path::new(&workspace)));
+        async move { read.await.ok().flatten() }.boxed()
+    }
+
+    fn approval(&self, workspace: String) -> BoxFuture<'_, Option<ApprovalPolicy>> {
+        match &self.approval {
+            Some(find) => find(workspace),
+            None => std::future::ready(None).boxed(),
+        }
+    }
+}
+
+fn directories(folder: &Path) -> std::io::Result<DirectoryList> {
+    let mut names = std::fs::read_dir(folder)?;
+    let entries = names.by_ref().take(MAX_NAMES).flatten();
+    let directory = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))?;
+        // A link to a directory is one, too.
+        let is_directory = entry.path().is_dir();
+        is_directory.then(|| (name, entry.path()))
+    };
+    let mut found: Vec<(String, PathBuf)> = entries.filter_map(directory).collect();
+    found.sort_by_cached_key(|(name, _)| (name.to_lowercase(), name.clone()));
+    let is_cut = found.len() > MAX_DIRECTORIES || names.next().is_some();
+    found.truncate(MAX_DIRECTORIES);
+    let one = |(name, path): (String, PathBuf)| {
+        let is_git = path.join(".git").exists();
+        Directory { name, path: path.display().to_string(), is_git }
+    };
+    Ok(DirectoryList { directories: found.into_iter().map(one).collect(), is_cut })
+}
+
+/// Reads the file, unless it is a link that leads out of the workspace.
+fn instructions(workspace: &Path) -> Option<String> {
+    let workspace = workspace.canonicalize().ok()?;
+    let path = workspace.join("AGENTS.md").canonicalize().ok().filter(|path| path.starts_with(&workspace))?;
+    let file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
+    let mut text = Vec::new();
+    file.take(MAX_INSTRUCTIONS).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}

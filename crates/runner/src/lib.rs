@@ -1,0 +1,39 @@
+//! The contract between sessions and the machine that their workspaces lie on.
+//!
+//! The engine, the agents and the doors touch a workspace through [`Runner`] only. The one implementation works on the
+//! disk of this process (`local-runner`); another may do the same on a machine at the other end of a link. So every
+//! operation is asynchronous, its arguments and results can be serialized, and paths are text: those of the runner's
+//! machine, which nobody else opens.
+
+mod checkpoints;
+mod workspaces;
+mod worktrees;
+
+use futures_util::future::BoxFuture;
+use ostler_types::SessionId;
+
+pub use checkpoints::{
+    Capture, Captured, ChangedFile, CheckpointError, CheckpointId, Checkpoints, Compare, Hold, HoldFor,
+    NotRestored, PutBack, Rejected, Restored, TurnSpan, UndoTurns,
+};
+pub use workspaces::{Directory, DirectoryList, FileList, FindFiles, PathError, Resolved, Workspaces};
+pub use worktrees::{ChangedPath, MadeWorktree, NewWorktree, WorktreeError, WorktreeName, Worktrees};
+
+/// One machine's workspaces, and what is done in them besides the calls of an agent.
+///
+/// Whoever calls is the owner of the session concerned: a runner does not ask who may do what. An operation whose
+/// future is dropped may still take effect; those that must not be half done say so.
+pub trait Runner: Send + Sync + 'static {
+    /// Finds directories and reads what a workspace says of itself.
+    fn workspaces(&self) -> &dyn Workspaces;
+
+    /// Workspaces as they were; none where nothing is kept, so that no turn can be undone.
+    fn checkpoints(&self) -> Option<&dyn Checkpoints>;
+
+    /// Worktrees for sessions that others have started; none where none can be made.
+    fn worktrees(&self) -> Option<&dyn Worktrees>;
+
+    /// Ends what a session left running, such as background processes and terminals. Called once the session is
+    /// closed or removed, and safe to call again.
+    fn end_session(&self, session: SessionId) -> BoxFuture<'_, ()>;
+}
