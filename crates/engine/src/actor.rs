@@ -288,7 +288,7 @@ impl Actor {
         let mut facts = Facts::default();
         if let Report::CallProposed(ProposedCall { tool_call, trusted, .. }) = report {
             let (shared, session) = (&self.session.shared, &self.session.state.session);
-            let trusted = *trusted && shared.trust.is_trusted(&session.workspace_path);
+            let trusted = *trusted && shared.trust.is_trusted(&session.workspace_key());
             let workspaces = shared.runner.workspaces();
             facts.standing = shared.rules.standing(workspaces, session, &tool_call.name, trusted).await;
         }

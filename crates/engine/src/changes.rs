@@ -32,7 +32,7 @@ impl Engine {
         let Some(before) = span.before.clone() else {
             return Ok(TurnChanges { files: Vec::new(), more: 0, running, note });
         };
-        let checkpoints = self.shared.runner.checkpoints().ok_or_else(|| {
+        let checkpoints = self.shared.runner_of(&view.session)?.checkpoints().ok_or_else(|| {
             Refusal::conflict("no_checkpoints", "this daemon keeps no checkpoints, so changes are not known")
         })?;
         let workspace = view.session.workspace_path.clone();

@@ -1,9 +1,11 @@
 //! Making sessions: for a client, under a key or a name that is there once, and for another session.
 
 use ostler_eventlog::LogError;
-use ostler_types::{Command, EventFor, NewSession, Refusal, RefusalCode, Session, SessionId, create};
+use ostler_types::{
+    Command, EventFor, NewSession, Refusal, RefusalCode, RunnerName, Session, SessionId, create,
+};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, unknown_runner};
 use crate::error::EngineError;
 use crate::names::name_taken;
 use crate::new_log::NewLog;
@@ -14,7 +16,7 @@ impl Engine {
     pub async fn create(&self, new: NewSession) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         self.refuse_unknown_agent(&new.agent)?;
-        self.refuse_unfit(&new.workspace_path).await?;
+        self.refuse_unfit(new.runner.as_ref(), &new.workspace_path).await?;
         let Some(key) = new.idempotency_key.clone() else { return self.create_named(new).await };
         self.until_recovered().await?;
         let _one_at_a_time = self.shared.creating.lock().await;
@@ -57,7 +59,7 @@ impl Engine {
     ) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         self.refuse_unknown_agent(&new.agent)?;
-        self.refuse_unfit(&new.workspace_path).await?;
+        self.refuse_unfit(new.runner.as_ref(), &new.workspace_path).await?;
         let id = new.id;
         self.shared.log.place_under(id, parent).await?;
         let created = Box::pin(self.create_new(new, Some(prompt))).await;
@@ -83,8 +85,15 @@ impl Engine {
         log.end(added).await
     }
 
-    /// Refuses a directory that is no workspace.
-    pub(crate) async fn refuse_unfit(&self, workspace: &str) -> Result<(), EngineError> {
+    /// Refuses a directory that is no workspace, and one on a runner that there is not.
+    pub(crate) async fn refuse_unfit(
+        &self,
+        runner: Option<&RunnerName>,
+        workspace: &str,
+    ) -> Result<(), EngineError> {
+        if let Some(name) = runner {
+            return Err(unknown_runner(name).into());
+        }
         match self.shared.unfit(workspace).await {
             None => Ok(()),
             Some(why) => {

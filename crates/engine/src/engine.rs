@@ -11,8 +11,8 @@ use ostler_eventlog::{FeedPosition, Log, LogError};
 use ostler_index::{Filter, Index, Listing};
 use ostler_runner::Runner;
 use ostler_types::{
-    Accepted, AnswerApproval, Clock, Command, PendingApproval, Refusal, Secrets, SessionId, SessionView,
-    TurnId,
+    Accepted, AnswerApproval, Clock, Command, PendingApproval, Refusal, RunnerName, Secrets, Session,
+    SessionId, SessionView, TurnId,
 };
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
@@ -224,7 +224,7 @@ impl Engine {
         &*self.shared.runner
     }
 
-    /// Whether the owner trusts what a workspace itself says.
+    /// Whether the owner trusts what a workspace itself says. It is named by its key ([`Session::workspace_key`]).
     pub async fn is_trusted(&self, workspace: &str) -> bool {
         self.shared.trusts(workspace).await
     }
@@ -340,6 +340,12 @@ impl Engine {
     }
 }
 
+/// Why nothing can be done on a runner that this engine does not have.
+pub(crate) fn unknown_runner(name: &RunnerName) -> Refusal {
+    let message = format!("the workspace lies on the runner `{name}`, which this daemon does not have");
+    Refusal::conflict("unknown_runner", message)
+}
+
 /// Waits for something that happens once after the start.
 async fn until(happened: &watch::Sender<bool>) -> Result<(), EngineError> {
     let mut happened = happened.subscribe();
@@ -353,7 +359,15 @@ impl Shared {
         self.runner.workspaces().unfit(workspace.to_owned()).await
     }
 
-    /// Whether a workspace is trusted; a worktree is as the workspace that it was made of.
+    /// The runner that a session's workspace lies on.
+    pub(crate) fn runner_of(&self, session: &Session) -> Result<&Arc<dyn Runner>, Refusal> {
+        match &session.runner {
+            None => Ok(&self.runner),
+            Some(name) => Err(unknown_runner(name)),
+        }
+    }
+
+    /// Whether a workspace, by its key, is trusted; a worktree is as the workspace that it was made of.
     pub(crate) async fn trusts(&self, workspace: &str) -> bool {
         match self.runner.worktrees() {
             Some(worktrees) => self.trust.is_trusted(&worktrees.origin(workspace.to_owned()).await),

@@ -25,7 +25,7 @@ impl Engine {
     pub async fn fork(&self, id: SessionId, turn_id: Option<TurnId>) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         let view = self.view(id).await?;
-        self.refuse_unfit(&view.session.workspace_path).await?;
+        self.refuse_unfit(view.session.runner.as_ref(), &view.session.workspace_path).await?;
         let turn_id = shared_turn(&view, turn_id)?;
         let until = match turn_id {
             Some(turn_id) => self.end_of(id, turn_id, view.last_seq).await?,

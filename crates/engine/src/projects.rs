@@ -48,7 +48,7 @@ impl Engine {
     pub async fn add_project(&self, path: &str) -> Result<Project, EngineError> {
         self.refuse_if_stopping()?;
         let path = self.project_path(path).await?;
-        self.refuse_unfit(&path).await?;
+        self.refuse_unfit(None, &path).await?;
         let name =
             Path::new(&path).file_name().map_or_else(|| path.clone(), |name| name.display().to_string());
         let clock = self.clock();

@@ -39,11 +39,13 @@ impl Rules {
             false => None,
         };
         let remembered = self.remembered.get().unwrap_or_default();
-        let here = |of: &String| *of == session.workspace_path;
+        let key = session.workspace_key();
+        let here = |of: &String| *of == key;
         let counts = |rule: &&Rule| rule.tool == tool && rule.workspace.as_ref().is_none_or(here);
         let rules = self.configured.iter().chain(remembered.iter()).filter(counts).cloned().collect();
         let workspace = workspace.map(|mut own| {
-            own.rules.retain(|rule| rule.workspace.as_ref().is_none_or(here));
+            // Its runner knows the workspace by its path alone.
+            own.rules.retain(|rule| rule.workspace.as_ref().is_none_or(|of| *of == session.workspace_path));
             own
         });
         Standing { rules, workspace, trust_withdrawn: !trusted }

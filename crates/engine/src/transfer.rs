@@ -80,7 +80,8 @@ impl Engine {
             let Event::Session(SessionEvent::Updated { session }) = &record.event else { return None };
             Some(session)
         });
-        self.refuse_unfit(&described.unwrap_or(session).workspace_path).await?;
+        let described = described.unwrap_or(session);
+        self.refuse_unfit(described.runner.as_ref(), &described.workspace_path).await?;
         if self.shared.log.last_seq(session.id).await? > 0 {
             let refusal =
                 Refusal::conflict("session_exists", format!("session {} is here already", session.id));

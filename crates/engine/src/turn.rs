@@ -97,6 +97,11 @@ impl Actor {
             return self.fail_to_start(open.id, unknown_agent(&name)).await;
         };
         let workspace = self.session.state.session.workspace_path.clone();
+        if let Err(refusal) = self.session.shared.runner_of(&self.session.state.session) {
+            let Refusal { message, hint, .. } = refusal;
+            let error = Failure { code: "unknown_runner".to_owned(), message, hint };
+            return self.fail_to_start(open.id, error).await;
+        }
         if let Some(why) = self.session.shared.unfit(&workspace).await {
             return self.fail_to_start(open.id, unfit(&workspace, &why)).await;
         }
@@ -108,7 +113,7 @@ impl Actor {
         let session = Arc::new(self.session.state.session.clone());
         let clock = self.session.shared.clock.clone();
         let (hub, shared) = (self.session.hub.clone(), self.session.shared.clone());
-        let trusted = shared.trusts(&session.workspace_path).await;
+        let trusted = shared.trusts(&session.workspace_key()).await;
         let raw = if session.raw_log { self.raw_writer() } else { None };
         let spent = self.session.state.children_usage.tokens();
         let context = move |open, canceled, link| {

@@ -53,7 +53,8 @@ impl Engine {
     pub async fn undo(&self, id: SessionId, undo: Undo, by: String) -> Result<Undone, EngineError> {
         let view = self.view(id).await?;
         refuse_if_running(&view)?;
-        let checkpoints = self.shared.runner.checkpoints().ok_or_else(no_checkpoints)?;
+        let runner = Arc::clone(self.shared.runner_of(&view.session)?);
+        let checkpoints = runner.checkpoints().ok_or_else(no_checkpoints)?;
         let workspace = view.session.workspace_path.clone();
         let holding = checkpoints.hold(workspace.clone(), HoldFor::Undoing);
         let hold = match tokio::time::timeout(PATIENCE, holding).await {
@@ -68,7 +69,6 @@ impl Engine {
         let note = chain.note();
         let Undo { preview, force, .. } = undo;
         let turns = UndoTurns { workspace, turns: chain.turns, preview, force };
-        let runner = Arc::clone(&self.shared.runner);
         // The hold goes along: the caller may be gone before the work is done.
         let work = tokio::spawn(async move {
             let _hold = hold;

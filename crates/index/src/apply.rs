@@ -93,7 +93,7 @@ fn put_row(connection: &Connection, update: &Update, last_seq: i64, position: i6
                 ":archived": session.archived,
                 ":pinned": session.pinned,
                 ":status": session.status.as_str(),
-                ":workspace": session.workspace_path,
+                ":workspace": session.workspace_key(),
                 ":parent": session.parent_session_id.map(|parent| parent.to_string()),
                 ":name": session.name.as_ref().filter(|_| session.status != SessionStatus::Completed),
                 ":key": session.idempotency_key,

@@ -35,7 +35,7 @@ impl Imported {
     pub fn adopted(&self, policy: Policy) -> Session {
         let stands = State::fold(&self.records).map(|state| state.session);
         let stands = stands.unwrap_or_else(|| self.session.clone());
-        Session { policy, log_root: None, raw_log: false, ..stands }
+        Session { policy, runner: None, log_root: None, raw_log: false, ..stands }
     }
 
     /// Leaves out what the answers took, for a place where the session that they were given in is known: they are

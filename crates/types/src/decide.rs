@@ -57,6 +57,7 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
         updated_at: new.at,
         status: SessionStatus::Active,
         workspace_path: new.workspace_path,
+        runner: new.runner,
         system_prompt: new.system_prompt,
         last_turn_id: None,
         agent: new.agent,

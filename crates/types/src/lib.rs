@@ -31,6 +31,7 @@ mod raw;
 mod record;
 mod refusal;
 mod review;
+mod runner_name;
 mod secrets;
 mod session;
 mod state;
@@ -78,6 +79,7 @@ pub use refusal::{Refusal, RefusalCode, RefusalKind};
 pub use review::{
     ChangeKind, FileChange, Moment, PATCH_REVIEW, Patch, RejectedFile, ReviewAnswer, ReviewComment, Reviewed,
 };
+pub use runner_name::{RunnerName, workspace_key};
 pub use secrets::{Secrets, tail_of_stream};
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentState, Budget, Child, Cost, Effort, ForkedFrom, PendingApproval, Policy, Queued, Resolution,
-    SessionId, TurnId, TurnSummary, Worktree,
+    RunnerName, SessionId, TurnId, TurnSummary, Worktree, workspace_key,
 };
 
 /// How a session stands.
@@ -97,6 +97,10 @@ pub struct Session {
     pub status: SessionStatus,
     /// The directory that it works in.
     pub workspace_path: String,
+    /// The runner whose machine that directory lies on; left out for the daemon's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub runner: Option<RunnerName>,
     /// Instructions for the model, if any were given.
     pub system_prompt: Option<String>,
     /// The newest turn.
@@ -163,6 +167,13 @@ pub struct Session {
     pub idempotency_key: Option<String>,
 }
 
+impl Session {
+    /// What its workspace is known by wherever that is remembered.
+    pub fn workspace_key(&self) -> String {
+        workspace_key(self.runner.as_ref(), &self.workspace_path)
+    }
+}
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -180,6 +191,8 @@ pub struct NewSession {
     pub at: Timestamp,
     /// The directory that it works in, checked by the caller.
     pub workspace_path: String,
+    /// The runner whose machine that directory lies on; none for the daemon's own.
+    pub runner: Option<RunnerName>,
     /// Instructions for the model.
     pub system_prompt: Option<String>,
     /// Which agent runs its turns.
@@ -240,6 +253,7 @@ impl NewSession {
             id,
             at,
             workspace_path: workspace_path.into(),
+            runner: None,
             system_prompt: None,
             agent: "native".to_owned(),
             model: model.into(),

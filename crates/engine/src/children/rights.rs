@@ -48,7 +48,7 @@ impl Rights {
         let mut withdrawn: Vec<Rule> =
             self.rules.iter().filter(|rule| !kept.contains(rule)).cloned().collect();
         for rule in &mut withdrawn {
-            move_rule(rule, &parent.workspace_path, &child.workspace_path);
+            move_rule(rule, &parent.workspace_key(), &child.workspace_key());
         }
         let approval = child.policy.approval.clone().tightened(&parent.policy.approval, &withdrawn);
         if approval != child.policy.approval {

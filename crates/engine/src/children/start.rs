@@ -5,7 +5,7 @@ use ostler_agent::NewChild;
 use ostler_runner::{MadeWorktree, NewWorktree};
 use ostler_types::{
     Budget, ChildOutcome, Command, Delivery, Message, MessageId, NewSession, Part, Policy, Role, Rule,
-    Session, SessionId, SubmitMessage, TurnId, Worktree,
+    Session, SessionId, SubmitMessage, TurnId, Worktree, workspace_key,
 };
 
 use super::attend::Attendant;
@@ -63,6 +63,7 @@ fn session(
     let usual = || if agent == parent.agent { parent.model.clone() } else { format!("{agent}:default") };
     let model = new.model.unwrap_or_else(usual);
     NewSession {
+        runner: parent.runner.clone(),
         system_prompt: None,
         agent,
         fallback_models: parent.fallback_models.clone(),
@@ -86,7 +87,8 @@ fn policy(parent: &Session, workspace: Option<&str>) -> Policy {
     let mut policy = parent.policy.clone();
     if let Some(workspace) = workspace {
         for rule in &mut policy.approval.rules {
-            move_rule(rule, &parent.workspace_path, workspace);
+            let moved = workspace_key(parent.runner.as_ref(), workspace);
+            move_rule(rule, &parent.workspace_key(), &moved);
         }
     }
     policy

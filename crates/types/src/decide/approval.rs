@@ -153,7 +153,7 @@ pub(super) fn propose(
         Some(because) => format!("{summary}\n{because}"),
         None => summary,
     };
-    let rule = Rule::of(&tool_call, &subject).within(&state.session.workspace_path);
+    let rule = Rule::of(&tool_call, &subject).within(&state.session.workspace_key());
     let event =
         Event::Approval(ApprovalEvent::Requested { tool_call, kind, summary, rule, options, child: None });
     Ok(Decision { events: vec![of_turn(turn.id, event)], accepted: Accepted::Waiting })
