@@ -652,6 +652,8 @@ class Entry(TypedDict):
     status: SessionStatus
     # The directory that it works in.
     workspace_path: str
+    # The runner whose machine that directory lies on; left out for the daemon's own.
+    runner: NotRequired[str | None]
     # Instructions for the model, if any were given.
     system_prompt: NotRequired[str | None]
     # The newest turn.
@@ -769,6 +771,8 @@ class Shown(TypedDict):
     status: SessionStatus
     # The directory that it works in.
     workspace_path: str
+    # The runner whose machine that directory lies on; left out for the daemon's own.
+    runner: NotRequired[str | None]
     # Instructions for the model, if any were given.
     system_prompt: NotRequired[str | None]
     # The newest turn.
@@ -2598,6 +2602,8 @@ class Session(TypedDict):
     status: SessionStatus
     # The directory that it works in.
     workspace_path: str
+    # The runner whose machine that directory lies on; left out for the daemon's own.
+    runner: NotRequired[str | None]
     # Instructions for the model, if any were given.
     system_prompt: str | None
     # The newest turn.

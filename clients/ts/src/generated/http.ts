@@ -579,6 +579,8 @@ export interface Entry {
   status: SessionStatus;
   /** The directory that it works in. */
   workspace_path: string;
+  /** The runner whose machine that directory lies on; left out for the daemon's own. */
+  runner?: string | null;
   /** Instructions for the model, if any were given. */
   system_prompt?: string | null;
   /** The newest turn. */
@@ -689,6 +691,8 @@ export interface Shown {
   status: SessionStatus;
   /** The directory that it works in. */
   workspace_path: string;
+  /** The runner whose machine that directory lies on; left out for the daemon's own. */
+  runner?: string | null;
   /** Instructions for the model, if any were given. */
   system_prompt?: string | null;
   /** The newest turn. */
@@ -2361,6 +2365,8 @@ export interface Session {
   status: SessionStatus;
   /** The directory that it works in. */
   workspace_path: string;
+  /** The runner whose machine that directory lies on; left out for the daemon's own. */
+  runner?: string | null;
   /** Instructions for the model, if any were given. */
   system_prompt: string | null;
   /** The newest turn. */
