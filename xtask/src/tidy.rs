@@ -17,6 +17,7 @@ mod stream_primitives;
 mod tree;
 mod wires;
 mod words;
+mod workspaces;
 
 use std::fmt;
 
@@ -65,6 +66,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         stream_primitives::one_line_framer,
         stream_primitives::one_supervisor,
         events::named_by_type,
+        workspaces::reached_by_runner,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));

@@ -2,27 +2,25 @@
 
 use std::path::{Component, Path};
 
+use ostler_runner::PathError;
 use ostler_types::{Refusal, RefusalCode};
 
 use crate::context::DoorContext;
 
-/// The path of a directory that exists, as it really is.
-pub async fn existing_directory(field: &str, path: &str) -> Result<String, Refusal> {
+/// The path of a directory that exists, as it really is: trust and rules hold for the directory, not for a name that
+/// can be moved.
+pub async fn existing_directory(context: &DoorContext, field: &str, path: &str) -> Result<String, Refusal> {
     let given = plain_path(field, "bad_workspace", path)?;
-    // Links are followed now: trust and rules hold for the directory, not for a name that can be moved.
-    let Ok(tidy) = tokio::fs::canonicalize(given).await else {
-        return Err(Refusal::invalid(
-            RefusalCode::BadWorkspace,
-            format!("`{path}` cannot be used: there is no such directory"),
-        ));
-    };
-    match tokio::fs::metadata(&tidy).await {
-        Ok(metadata) if metadata.is_dir() => Ok(tidy.to_string_lossy().into_owned()),
-        Ok(_) => Err(Refusal::invalid(RefusalCode::BadWorkspace, format!("`{path}` is not a directory"))),
-        Err(error) => {
-            Err(Refusal::invalid(RefusalCode::BadWorkspace, format!("`{path}` cannot be used: {error}")))
+    let resolved = context.engine.runner().workspaces().resolve(given.display().to_string()).await;
+    let message = match resolved {
+        Ok(resolved) => return Ok(resolved.path),
+        Err(PathError::Missing(_)) => format!("`{path}` cannot be used: there is no such directory"),
+        Err(PathError::NotADirectory) => format!("`{path}` is not a directory"),
+        Err(error @ (PathError::NotUtf8 | PathError::Unreadable(_))) => {
+            format!("`{path}` cannot be used: {error}")
         }
-    }
+    };
+    Err(Refusal::invalid(RefusalCode::BadWorkspace, message))
 }
 
 /// The directory for readable files, made if it is not there.

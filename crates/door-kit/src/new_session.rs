@@ -82,7 +82,7 @@ pub async fn make_session(
     request: SessionRequest,
     policy: Policy,
 ) -> Result<Session, DoorError> {
-    let workspace_path = existing_directory("workspace_path", &request.workspace_path).await?;
+    let workspace_path = existing_directory(context, "workspace_path", &request.workspace_path).await?;
     refuse_own_data(context, "workspace_path", &workspace_path)?;
     request.name.as_deref().map_or(Ok(()), check_name)?;
     let settings = &context.settings;

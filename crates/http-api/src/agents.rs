@@ -33,6 +33,6 @@ pub(super) async fn sessions(
     Ids(agent): Ids<String>,
     Params(params): Params<WorkspaceParams>,
 ) -> Result<Json<AgentSessionList>, DoorError> {
-    let workspace = existing_directory("workspace_path", &params.workspace_path).await?;
+    let workspace = existing_directory(&context, "workspace_path", &params.workspace_path).await?;
     Ok(Json(AgentSessionList { sessions: kept_sessions(&context, &agent, workspace).await? }))
 }

@@ -48,7 +48,7 @@ pub(super) async fn tools(
     let settings = &context.settings;
     let mut tools = settings.tools.clone();
     if let Some(workspace) = params.workspace_path {
-        let workspace = existing_directory("workspace_path", &workspace).await?;
+        let workspace = existing_directory(&context, "workspace_path", &workspace).await?;
         let trusted = context.engine.is_trusted(&workspace).await;
         tools.extend(settings.servers.tools(PathBuf::from(workspace), trusted).await);
     }

@@ -1,36 +1,17 @@
 //! The files of a session's workspace, found by a few letters of their names. What git ignores is left out. Nothing of
 //! the workspace is run for that, and links are not followed.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use ignore::WalkBuilder;
 use ostler_api_types::{FoundFile, FoundFiles};
-use ostler_door_kit::DoorError;
+use ostler_door_kit::{DoorContext, DoorError};
+use ostler_runner::FindFiles;
 use ostler_types::SessionId;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::sync::Semaphore;
 
-use super::HttpDoor;
 use super::extract::{Ids, Params};
-
-/// How many files of a workspace are looked at.
-const MAX_FILES: usize = 100_000;
-/// How deep a workspace is looked into.
-const MAX_DEPTH: usize = 64;
-/// How long looking may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a list is good for: people type several letters in a row.
-const FRESH: Duration = Duration::from_secs(5);
-/// How many lists are kept.
-const LISTS: usize = 8;
-/// How many workspaces are looked through at a time.
-const WALKS: usize = 2;
 
 /// What to look for.
 #[derive(Deserialize, JsonSchema)]
@@ -43,28 +24,8 @@ pub(super) struct FileParams {
     limit: Option<u32>,
 }
 
-/// The lists of files that were made last, and room for making them.
-#[derive(Clone)]
-pub(super) struct FileLists {
-    made: Arc<Mutex<VecDeque<Made>>>,
-    walks: Arc<Semaphore>,
-}
-
-/// A list, and when it was made.
-struct Made {
-    workspace: String,
-    at: Instant,
-    list: Arc<List>,
-}
-
-struct List {
-    paths: Vec<String>,
-    /// Whether the workspace has more.
-    cut: bool,
-}
-
 pub(super) async fn find(
-    State(door): State<HttpDoor>,
+    State(context): State<DoorContext>,
     Ids(id): Ids<SessionId>,
     Params(params): Params<FileParams>,
 ) -> Result<Json<FoundFiles>, DoorError> {
@@ -73,115 +34,11 @@ pub(super) async fn find(
         Some(limit @ 1..=200) => limit as usize,
         Some(_) => return Err(DoorError::bad_request("bad_query", "`limit` must be from 1 to 200")),
     };
-    let workspace = door.context.engine.view(id).await?.session.workspace_path;
-    let list = door.file_lists.of(workspace).await?;
-    let found = tokio::task::spawn_blocking(move || list.best(&params.q.unwrap_or_default(), limit)).await;
-    Ok(Json(found.map_err(|_| unreadable())?))
-}
-
-impl FileLists {
-    pub(super) fn new() -> FileLists {
-        FileLists { made: Arc::default(), walks: Arc::new(Semaphore::new(WALKS)) }
-    }
-
-    /// The files of a workspace, as they are or were a moment ago.
-    async fn of(&self, workspace: String) -> Result<Arc<List>, DoorError> {
-        if let Some(list) = self.known(&workspace) {
-            return Ok(list);
-        }
-        let _place = self.walks.acquire().await.map_err(|_| unreadable())?;
-        // Somebody else may have looked in the meantime.
-        if let Some(list) = self.known(&workspace) {
-            return Ok(list);
-        }
-        let root = workspace.clone();
-        let walked = tokio::task::spawn_blocking(move || List::walk(&root)).await;
-        let list = Arc::new(walked.map_err(|_| unreadable())?);
-        let mut made = self.lock();
-        made.retain(|known| known.workspace != workspace);
-        if made.len() >= LISTS {
-            made.pop_front();
-        }
-        made.push_back(Made { workspace, at: Instant::now(), list: Arc::clone(&list) });
-        Ok(list)
-    }
-
-    fn known(&self, workspace: &str) -> Option<Arc<List>> {
-        let mut made = self.lock();
-        made.retain(|known| known.at.elapsed() < FRESH);
-        made.iter().find(|known| known.workspace == workspace).map(|known| Arc::clone(&known.list))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Made>> {
-        self.made.lock().expect("no code panics while it holds the lists")
-    }
-}
-
-impl List {
-    fn walk(root: &str) -> List {
-        let (end, mut paths, mut cut) = (Instant::now() + PATIENCE, Vec::new(), false);
-        let mut walk = WalkBuilder::new(root);
-        walk.hidden(false).require_git(false).max_depth(Some(MAX_DEPTH));
-        walk.filter_entry(|entry| entry.file_name() != ".git");
-        for entry in walk.build().flatten() {
-            if paths.len() >= MAX_FILES || Instant::now() >= end {
-                cut = true;
-                break;
-            }
-            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            let path = entry.path().strip_prefix(root).ok().and_then(|path| path.to_str());
-            paths.extend(path.filter(|_| is_file).map(str::to_owned));
-        }
-        List { paths, cut }
-    }
-
-    fn best(&self, q: &str, limit: usize) -> FoundFiles {
-        let q: Vec<char> =
-            q.chars().filter(|letter| !letter.is_whitespace()).flat_map(char::to_lowercase).collect();
-        let ranked = self.paths.iter().filter_map(|path| Some((rank(path, &q)?, path.len(), path)));
-        let mut ranked: Vec<_> = ranked.collect();
-        ranked.sort_unstable();
-        let truncated = self.cut || ranked.len() > limit;
-        let files =
-            ranked.into_iter().take(limit).map(|(.., path)| FoundFile { path: path.clone() }).collect();
-        FoundFiles { files, truncated }
-    }
-}
-
-/// How well a path fits, the best first; none where it does not. What was typed fits best as a piece of the file's name,
-/// then as a piece of the path, then with letters in between, of which the fewer the better.
-fn rank(path: &str, q: &[char]) -> Option<(u8, usize)> {
-    if q.is_empty() {
-        return Some((0, path.matches('/').count()));
-    }
-    let letters: Vec<char> = path.chars().flat_map(char::to_lowercase).collect();
-    let name = letters.iter().rposition(|letter| *letter == '/').map_or(0, |slash| slash + 1);
-    let within = |letters: &[char]| letters.windows(q.len()).position(|piece| piece == q);
-    match within(&letters[name..]) {
-        Some(0) if letters.len() - name == q.len() => return Some((0, 0)),
-        Some(0) => return Some((1, 0)),
-        Some(place) => return Some((2, place)),
-        None => {}
-    }
-    if let Some(place) = within(&letters) {
-        return Some((3, name.saturating_sub(place)));
-    }
-    spread(&letters[name..], q).map(|gaps| (4, gaps)).or_else(|| spread(&letters, q).map(|gaps| (5, gaps)))
-}
-
-/// How many letters lie between those that were typed, looking from the end, where names differ most.
-fn spread(letters: &[char], q: &[char]) -> Option<usize> {
-    let (mut wanted, mut last, mut first) = (q.iter().rev(), None, 0);
-    let mut next = wanted.next();
-    for (place, letter) in letters.iter().enumerate().rev() {
-        if Some(letter) == next {
-            last = last.or(Some(place));
-            first = place;
-            next = wanted.next();
-        }
-    }
-    let span = last.filter(|_| next.is_none())? + 1 - first;
-    Some(span - q.len())
+    let workspace = context.engine.view(id).await?.session.workspace_path;
+    let find = FindFiles { workspace, letters: params.q.unwrap_or_default(), limit };
+    let found = context.engine.runner().workspaces().find_files(find).await.map_err(|_| unreadable())?;
+    let files = found.paths.into_iter().map(|path| FoundFile { path }).collect();
+    Ok(Json(FoundFiles { files, truncated: found.is_cut }))
 }
 
 fn unreadable() -> DoorError {
@@ -191,30 +48,4 @@ fn unreadable() -> DoorError {
         "the workspace could not be looked through",
     )
     .hint("try again")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::List;
-
-    fn best(q: &str) -> Vec<String> {
-        let paths =
-            ["src/main.rs", "src/domain.rs", "docs/main/notes.md", "tests/it/main_window.rs", "a/m/a/i/n"];
-        let list = List { paths: paths.map(str::to_owned).to_vec(), cut: false };
-        list.best(q, 10).files.into_iter().map(|file| file.path).collect()
-    }
-
-    #[test]
-    fn a_name_that_begins_so_comes_before_one_that_holds_it_and_before_a_folder() {
-        let found = best("main");
-        assert_eq!(
-            found,
-            ["src/main.rs", "tests/it/main_window.rs", "src/domain.rs", "docs/main/notes.md", "a/m/a/i/n"]
-        );
-        assert_eq!(best("MAIN.rs")[0], "src/main.rs");
-        assert_eq!(best("srcmn")[0], "src/main.rs");
-        assert_eq!(best("dmain"), ["src/domain.rs", "docs/main/notes.md"]);
-        assert!(best("zebra").is_empty());
-        assert_eq!(best("").len(), 5);
-    }
 }

@@ -59,7 +59,7 @@ pub(super) async fn import(
 ) -> Result<(StatusCode, Json<Created>), DoorError> {
     refuse_unless_file(request.headers())?;
     let workspace = match &params.workspace_path {
-        Some(path) => Some(existing_directory("workspace_path", path).await?),
+        Some(path) => Some(existing_directory(&door.context, "workspace_path", path).await?),
         None => None,
     };
     // What is read is held in memory until it is appended, so one at a time.
@@ -183,7 +183,7 @@ async fn adopt(
     };
     let workspace = match workspace {
         Some(workspace) => workspace,
-        None => existing_directory("workspace_path", &imported.session.workspace_path).await?,
+        None => existing_directory(&door.context, "workspace_path", &imported.session.workspace_path).await?,
     };
     Ok((imported_records(&door.context, imported, workspace).await?, files))
 }

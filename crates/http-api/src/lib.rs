@@ -42,7 +42,6 @@ use tokio::sync::Semaphore;
 use api::{HEALTH, LOGIN};
 pub use built_page::file as built_page;
 use export::Exports;
-use files::FileLists;
 pub use page::PageFiles;
 use scratch::Scratch;
 pub use settings::Configured;
@@ -58,7 +57,6 @@ pub struct HttpDoor {
     /// Lets in one import at a time.
     imports: Arc<Semaphore>,
     scratch: Scratch,
-    file_lists: FileLists,
     configured: Option<Arc<Configured>>,
 }
 
@@ -80,7 +78,6 @@ impl HttpDoor {
             exports: Exports::new(),
             imports: Arc::new(Semaphore::new(1)),
             scratch,
-            file_lists: FileLists::new(),
             configured: None,
         }
     }

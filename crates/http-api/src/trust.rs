@@ -23,7 +23,7 @@ pub(super) async fn show(
     State(context): State<DoorContext>,
     Params(params): Params<TrustParams>,
 ) -> Result<Json<WorkspaceTrust>, DoorError> {
-    let workspace_path = existing_directory("workspace_path", &params.workspace_path).await?;
+    let workspace_path = existing_directory(&context, "workspace_path", &params.workspace_path).await?;
     let trusted = context.engine.is_trusted(&workspace_path).await;
     Ok(Json(stands(&context, workspace_path, trusted).await))
 }
@@ -32,7 +32,7 @@ pub(super) async fn set(
     State(context): State<DoorContext>,
     Body(body): Body<TrustWorkspace>,
 ) -> Result<Json<WorkspaceTrust>, DoorError> {
-    let workspace_path = existing_directory("workspace_path", &body.workspace_path).await?;
+    let workspace_path = existing_directory(&context, "workspace_path", &body.workspace_path).await?;
     let (servers, trusted) = (&context.settings.servers, body.trusted);
     // What counts with trust is settled before it is given, and ended after it is taken.
     if trusted {

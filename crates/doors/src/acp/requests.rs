@@ -111,10 +111,15 @@ impl Desk {
         Path::new(&self.options.cwd).join(cwd).components().collect()
     }
 
+    /// A directory as it really is, if there is one.
+    async fn real(&self, cwd: &Path) -> Option<String> {
+        let workspaces = self.context.engine.runner().workspaces();
+        workspaces.resolve(cwd.to_string_lossy().into_owned()).await.ok().map(|resolved| resolved.path)
+    }
+
     /// Remembers how the editor spells the workspace of a session, where it is the same.
     async fn note_cwd(&mut self, view: &SessionView, cwd: PathBuf) {
-        let real = tokio::fs::canonicalize(&cwd).await;
-        let is_same = real.is_ok_and(|real| real == Path::new(&view.session.workspace_path));
+        let is_same = self.real(&cwd).await.is_some_and(|real| real == view.session.workspace_path);
         for open in self.sessions.iter_mut().filter(|open| is_same && open.id == view.session.id) {
             open.cwd.clone_from(&cwd);
         }
@@ -182,8 +187,8 @@ impl Desk {
     async fn list(&self, request: ListSessionsRequest) -> Result<Reply, Error> {
         let workspace = match &request.cwd {
             Some(cwd) => {
-                let real = tokio::fs::canonicalize(cwd).await.unwrap_or_else(|_| cwd.clone());
-                Some(real.to_string_lossy().into_owned())
+                let real = self.real(cwd).await;
+                Some(real.unwrap_or_else(|| cwd.to_string_lossy().into_owned()))
             }
             None => None,
         };

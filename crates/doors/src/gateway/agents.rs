@@ -4,13 +4,12 @@
 //! instructions for whoever reads the file, and none of this door's business. The section, with its heading, becomes
 //! the system prompt of the agent's sessions, which is also how a session knows for whom it was made.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use ostler_runner::Runner;
 
 /// The agent of a session that names none.
 pub(super) const DEFAULT: &str = "assistant";
-/// How much of a file is looked at.
-const MAX_BYTES: u64 = 256 * 1024;
 /// How many agents a file may describe.
 const MAX_AGENTS: usize = 100;
 
@@ -35,8 +34,8 @@ impl Agent {
 }
 
 /// The agents of a workspace, the default one first. A file that is not there or makes no sense describes none.
-pub(super) async fn of_workspace(workspace: PathBuf) -> Vec<Agent> {
-    let text = tokio::task::spawn_blocking(move || read(&workspace)).await.ok().flatten();
+pub(super) async fn of_workspace(runner: &dyn Runner, workspace: &Path) -> Vec<Agent> {
+    let text = runner.workspaces().instructions(workspace.display().to_string()).await;
     let mut agents = parse(&text.unwrap_or_default());
     let default = agents.iter().position(|agent| agent.id == DEFAULT);
     let default = default.map_or_else(default_agent, |index| agents.remove(index));
@@ -52,16 +51,6 @@ pub(super) fn of_prompt(prompt: Option<&str>) -> Option<&str> {
 fn default_agent() -> Agent {
     let description = "The daemon's own agent, with the daemon's default model".to_owned();
     Agent { id: DEFAULT.to_owned(), model: None, description, prompt: None }
-}
-
-/// Reads the file, unless it is a link that leads out of the workspace.
-fn read(workspace: &Path) -> Option<String> {
-    let workspace = workspace.canonicalize().ok()?;
-    let path = workspace.join("AGENTS.md").canonicalize().ok().filter(|path| path.starts_with(&workspace))?;
-    let file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
-    let mut text = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn parse(text: &str) -> Vec<Agent> {

@@ -70,7 +70,7 @@ async fn agent_list(door: &Door) -> Outcome {
     let settings = &door.settings;
     let usual = settings.models.choose(&settings.policy.model).await.map(|found| found.model);
     let usual = usual.unwrap_or_default();
-    let agents = agents::of_workspace(settings.workspace.clone()).await;
+    let agents = agents::of_workspace(door.engine.runner(), &settings.workspace).await;
     let info = |agent: agents::Agent| AgentInfo {
         name: agent.id.clone(),
         model: agent.model.unwrap_or_else(|| usual.clone()),

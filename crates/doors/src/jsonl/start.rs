@@ -69,9 +69,10 @@ impl Defaults<'_> {
         if imported.adopted(Policy::default()).status == SessionStatus::Completed {
             return Err(closed(imported.session.id));
         }
-        let recorded = PathBuf::from(&imported.session.workspace_path);
-        let is_here = tokio::fs::metadata(&recorded).await.is_ok_and(|found| found.is_dir());
-        let workspace = if is_here { imported.session.workspace_path.clone() } else { self.cwd.to_owned() };
+        let recorded = imported.session.workspace_path.clone();
+        let workspaces = self.context.engine.runner().workspaces();
+        let is_here = workspaces.resolve(recorded.clone()).await.is_ok();
+        let workspace = if is_here { recorded } else { self.cwd.to_owned() };
         let records = imported_records(self.context, imported, workspace).await;
         let records = records.map_err(|error| of_failure(failure(error)))?;
         self.context.engine.import(records).await.map_err(refusal).map(drop)

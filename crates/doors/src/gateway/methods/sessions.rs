@@ -1,7 +1,5 @@
 //! Sessions: make, list, show.
 
-use std::path::Path;
-
 use ostler_index::Filter;
 use ostler_types::{NewSession, Refusal, Resolution, SessionId};
 
@@ -21,7 +19,7 @@ const MESSAGES: usize = 5000;
 /// Makes a session for an agent, in this door's workspace.
 pub(super) async fn create(door: &Door, agent_id: Option<String>) -> Result<Answer, RpcError> {
     let settings = &door.settings;
-    let agents = agents::of_workspace(settings.workspace.clone()).await;
+    let agents = agents::of_workspace(door.engine.runner(), &settings.workspace).await;
     let id = agent_id.as_deref().unwrap_or(agents::DEFAULT);
     let Some(agent) = agents.iter().find(|agent| agent.id == id) else {
         let names: Vec<String> = agents.iter().map(|agent| format!("`{}`", agent.id)).collect();
@@ -96,16 +94,12 @@ async fn workspace(door: &Door) -> Result<String, RpcError> {
             "{path} cannot be worked in: {why}; set `gateway.workspace` to another one"
         ))
     };
-    let path = tokio::fs::canonicalize(configured).await.map_err(|error| unusable(&error.to_string()))?;
-    if !tokio::fs::metadata(&path).await.is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(unusable("it is not a directory"));
-    }
-    let data = door.engine.data_dir();
-    let data = tokio::fs::canonicalize(data).await.unwrap_or_else(|_| data.to_owned());
-    if Path::new(&path).starts_with(data) {
+    let resolved = door.engine.runner().workspaces().resolve(configured.display().to_string()).await;
+    let resolved = resolved.map_err(|error| unusable(&error.to_string()))?;
+    if resolved.is_own_data {
         return Err(unusable("it lies in the daemon's own data"));
     }
-    path.into_os_string().into_string().map_err(|_| unusable("its name is not UTF-8"))
+    Ok(resolved.path)
 }
 
 /// The sessions of every door, newest first.

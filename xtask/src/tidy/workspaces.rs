@@ -1,0 +1,87 @@
+//! Files of a workspace are touched by the runner and the crates below it. The engine, the doors and the agents go
+//! through `ostler_runner::Runner`, so that a workspace can lie on another machine.
+
+use super::Finding;
+use super::production;
+use super::tree::Tree;
+
+/// The crates that know workspaces by `Runner` only.
+const ABOVE: [&str; 8] = [
+    "crates/agent/",
+    "crates/agent-acp/",
+    "crates/agent-native/",
+    "crates/door-kit/",
+    "crates/doors/",
+    "crates/engine/",
+    "crates/http-api/",
+    "crates/turn-care/",
+];
+
+/// Files of these crates that use the file system all the same.
+const ALLOWED: [(&str, &str); 14] = [
+    ("crates/agent-acp/src/files.rs", "runs beside the agent's process, in its workspace"),
+    ("crates/agent-native/src/call.rs", "runs tools in this process, and compares the paths that they name"),
+    (
+        "crates/door-kit/src/directories.rs",
+        "makes the directory of readable files, and finds the daemon's own data",
+    ),
+    ("crates/door-kit/src/serve.rs", "the socket of the data directory"),
+    ("crates/door-kit/src/token.rs", "the token of the data directory"),
+    ("crates/doors/src/jsonl/files.rs", "session files that a client of this machine names"),
+    ("crates/engine/src/session_folder.rs", "the folders of sessions"),
+    ("crates/engine/src/views.rs", "the readable files of sessions"),
+    ("crates/http-api/build.rs", "a build script, which finds the built page"),
+    ("crates/http-api/src/built_page.rs", "the page, while it is developed"),
+    ("crates/http-api/src/import.rs", "uploads in the data directory"),
+    ("crates/http-api/src/scratch.rs", "uploads in the data directory"),
+    ("crates/turn-care/src/baselines.rs", "a file of the data directory"),
+    ("crates/turn-care/src/recipes.rs", "runs checks in this process, and hashes what they run"),
+];
+
+/// A workspace is reached through its runner.
+pub(super) fn reached_by_runner(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in production::files(tree) {
+        if !ABOVE.iter().any(|above| file.path.starts_with(above)) {
+            continue;
+        }
+        let tokens = production::tokens(file);
+        let names: Vec<&str> = tokens.iter().map(|(name, _)| name.as_str()).collect();
+        let uses = |at: &usize| match names[*at..] {
+            ["std" | "tokio", ":", ":", "fs", ..] => true,
+            [".", "canonicalize" | "read_dir" | "read_link" | "is_dir" | "exists", "(", ..] => true,
+            _ => false,
+        };
+        let found: Vec<usize> = (0..names.len()).filter(uses).map(|at| tokens[at].1).collect();
+        let is_allowed = ALLOWED.iter().any(|(path, _)| *path == file.path);
+        if is_allowed && found.is_empty() {
+            let text = "is listed in xtask/src/tidy/workspaces.rs without need; remove it there";
+            findings.push(Finding::new(&file.path, 1, text));
+        } else if !is_allowed {
+            let text = "uses the file system; go through `ostler_runner::Runner`, or name the file and its reason in \
+                        xtask/src/tidy/workspaces.rs";
+            findings.extend(found.into_iter().map(|line| Finding::new(&file.path, line, text)));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reached_by_runner;
+    use crate::tidy::tree::Tree;
+
+    #[test]
+    fn the_file_system_is_for_the_runner_and_below() {
+        let found = |path: &str, code: &str| reached_by_runner(&Tree::of(&[(path, code)])).len();
+        for code in ["fn f() { std::fs::read(path); }", "use tokio::fs;", "fn f() { path.canonicalize(); }"] {
+            assert_eq!(found("crates/engine/src/a.rs", code), 1, "{code}");
+            assert_eq!(found("crates/doors/src/acp/a.rs", code), 1, "{code}");
+            assert_eq!(found("crates/local-runner/src/a.rs", code), 0, "{code}");
+            assert_eq!(found("crates/engine/src/views.rs", code), 0, "{code}");
+            assert_eq!(found("crates/engine/tests/it/a.rs", code), 0, "{code}");
+        }
+        assert_eq!(found("crates/engine/src/views.rs", "fn f() {}"), 1, "it need not be listed");
+        assert_eq!(found("crates/engine/src/a.rs", "fn f() { list.is_empty(); }"), 0);
+    }
+}
