@@ -56,13 +56,13 @@ impl Checkpoints for LocalCheckpoints {
             let options = CaptureOptions { since, ..CaptureOptions::default() };
             store
                 .capture(Path::new(&capture.workspace), &options)
-                .map(captured)
+                .map(|checkpoint| captured(&checkpoint))
                 .map_err(|error| failed(&error))
         })
     }
 
     fn find(&self, id: CheckpointId) -> BoxFuture<'_, Result<Captured, CheckpointError>> {
-        self.blocking(move |store| find(store, &id).map(captured))
+        self.blocking(move |store| find(store, &id).map(|checkpoint| captured(&checkpoint)))
     }
 
     fn keep(&self, id: CheckpointId) -> BoxFuture<'_, Hold> {
@@ -130,9 +130,9 @@ fn find(store: &Store, id: &CheckpointId) -> Result<Checkpoint, CheckpointError>
     store.find(parsed(id)?).map_err(|error| failed(&error))
 }
 
-fn captured(checkpoint: Checkpoint) -> Captured {
+fn captured(checkpoint: &Checkpoint) -> Captured {
     let Checkpoint { id, files, bytes, left_out, .. } = checkpoint;
-    Captured { id: CheckpointId(id.to_string()), files, bytes, left_out }
+    Captured { id: CheckpointId(id.to_string()), files: *files, bytes: *bytes, left_out: *left_out }
 }
 
 fn failed(error: &Error) -> CheckpointError {

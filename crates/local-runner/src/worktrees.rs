@@ -106,6 +106,6 @@ fn error(error: GitError) -> WorktreeError {
         GitError::Conflict(_) => WorktreeError::Conflict(text),
         GitError::Protected(_) => WorktreeError::Protected(text),
         GitError::Changed => WorktreeError::Changed(text),
-        GitError::Failed(_) => WorktreeError::Failed(text),
+        GitError::Failed(why) => WorktreeError::Failed(why),
     }
 }
