@@ -7,5 +7,5 @@ pub mod handshake;
 mod outgoing;
 
 pub use connection::{Connection, Happened};
-pub use framing::Incoming;
+pub use framing::{Incoming, Message, Violation};
 pub use outgoing::Outgoing;

@@ -4,19 +4,23 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::framing::{Decoder, Incoming, Violation};
+use super::framing::{self, Decoder, Incoming, Violation};
 use super::outgoing::Outgoing;
 
 /// Bytes that are read at a time.
 const READ: usize = 4096;
 /// Frames that are written at a time.
 const SLICES: usize = 64;
+/// How long a client that broke the protocol may take to notice, and how much of what it still sends is read.
+const LAST_READ: Duration = Duration::from_secs(2);
+const LAST_READ_BYTES: usize = 1024 * 1024;
 
 /// One socket's bytes.
 pub struct Connection {
@@ -63,6 +67,26 @@ impl Connection {
     pub async fn send(&mut self, frame: Bytes) -> bool {
         self.outgoing.push(frame);
         matches!(self.happens(false).await, Happened::Flushed)
+    }
+
+    /// Tells a client what it did wrong, and ends. What it has sent in the meantime is read: a socket that is closed over
+    /// unread bytes resets the connection, and the client would never see the reason.
+    pub async fn fail(&mut self, violation: Violation) {
+        let frame = framing::close(violation.code, violation.reason);
+        let ending = async {
+            if !self.send(frame).await || self.stream.shutdown().await.is_err() {
+                return;
+            }
+            let mut bytes = [0; READ];
+            let mut left = LAST_READ_BYTES;
+            while left > 0 {
+                match self.stream.read(&mut bytes).await {
+                    Ok(read) if read > 0 => left = left.saturating_sub(read),
+                    Ok(_) | Err(_) => return,
+                }
+            }
+        };
+        _ = tokio::time::timeout(LAST_READ, ending).await;
     }
 
     fn poll(&mut self, context: &mut Context<'_>, reading: bool) -> Poll<Happened> {

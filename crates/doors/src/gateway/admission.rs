@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::upgrade::{OnUpgrade, Upgraded};
-use ostler_door_kit::websocket::{Connection, Happened, Incoming, framing, handshake};
+use ostler_door_kit::websocket::{Connection, Happened, Incoming, Message, framing, handshake};
 use ostler_door_kit::{Access, Occupied, Pages, Pass};
 use serde_json::{Value, json};
 
@@ -127,18 +127,18 @@ async fn admit(door: &Door, access: &Access, upgrading: OnUpgrade) -> Option<Cam
                 continue;
             }
             Happened::Received(Incoming::Pong) | Happened::Flushed => continue,
-            Happened::Received(Incoming::TooLarge) => Vec::new(),
+            Happened::Received(Incoming::TooLarge) => Message::Text(String::new()),
             Happened::Received(Incoming::Close) => {
                 connection.send(framing::close(1000, "")).await;
                 return None;
             }
             Happened::Broken(violation) => {
-                connection.send(framing::close(violation.code, violation.reason)).await;
+                connection.fail(violation).await;
                 return None;
             }
             Happened::Gone => return None,
         };
-        match json_value(&message) {
+        match json_value(message.as_bytes()) {
             Ok(frame) => return greet(door, access, connection, &frame).await,
             Err(error) => {
                 let frame = framing::text(&ErrorResponse { id: None, error: &error });

@@ -29,7 +29,7 @@ pub fn dry_run<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> 
         decoder.feed(piece);
         loop {
             match decoder.next() {
-                Ok(Some(Incoming::Message(message))) => heard.push(match request(&message) {
+                Ok(Some(Incoming::Message(message))) => heard.push(match request(message.as_bytes()) {
                     Ok(_) => Heard::Request,
                     Err((_, error)) => Heard::Refused(error.code, error.message),
                 }),

@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use ostler_door_kit::Pass;
-use ostler_door_kit::websocket::{Connection, Happened, Incoming, framing};
+use ostler_door_kit::websocket::{Connection, Happened, Incoming, Violation, framing};
 use ostler_engine::EngineError;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -72,6 +72,8 @@ struct Done {
 enum End {
     /// With this code and reason.
     Close(u16, &'static str),
+    /// Because the client does not speak the protocol.
+    Broken(Violation),
     /// It is gone already.
     Gone,
 }
@@ -98,9 +100,14 @@ impl Socket {
 
     /// Serves the client until one of the two has had enough.
     pub(super) async fn run(mut self) {
-        let End::Close(code, reason) = self.serve().await else { return };
-        let frame = framing::close(code, reason);
-        _ = tokio::time::timeout(GRACE, self.connection.send(frame)).await;
+        match self.serve().await {
+            End::Close(code, reason) => {
+                let frame = framing::close(code, reason);
+                _ = tokio::time::timeout(GRACE, self.connection.send(frame)).await;
+            }
+            End::Broken(violation) => self.connection.fail(violation).await,
+            End::Gone => {}
+        }
     }
 
     async fn serve(&mut self) -> End {
@@ -141,14 +148,14 @@ impl Socket {
         match happened {
             Happened::Flushed => None,
             Happened::Gone => Some(End::Gone),
-            Happened::Broken(violation) => Some(End::Close(violation.code, violation.reason)),
+            Happened::Broken(violation) => Some(End::Broken(violation)),
             Happened::Received(incoming) => {
                 self.asked = false;
                 match incoming {
                     Incoming::Message(_) if !self.pass.holds() => {
                         return Some(End::Close(4401, "unauthorized"));
                     }
-                    Incoming::Message(message) => self.take_request(&message),
+                    Incoming::Message(message) => self.take_request(message.as_bytes()),
                     Incoming::TooLarge => {
                         let limit = self.door.limits.max_frame_bytes;
                         let message =

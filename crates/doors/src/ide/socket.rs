@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture, select_all};
 use futures_util::stream::FuturesUnordered;
-use ostler_door_kit::websocket::{Connection, Happened, Incoming, framing};
+use ostler_door_kit::websocket::{Connection, Happened, Incoming, Violation, framing};
 use ostler_door_kit::{DoorContext, Pass};
 use ostler_types::SessionId;
 use tokio::sync::watch;
@@ -77,6 +77,7 @@ enum Done {
 /// How a socket ends.
 enum End {
     Close(u16, &'static str),
+    Broken(Violation),
     Gone,
 }
 
@@ -105,9 +106,14 @@ impl Socket {
 
     /// Serves the client until one of the two has had enough.
     pub(super) async fn run(mut self) {
-        let End::Close(code, reason) = self.serve().await else { return };
-        let frame = framing::close(code, reason);
-        _ = tokio::time::timeout(Duration::from_secs(2), self.connection.send(frame)).await;
+        match self.serve().await {
+            End::Close(code, reason) => {
+                let frame = framing::close(code, reason);
+                _ = tokio::time::timeout(Duration::from_secs(2), self.connection.send(frame)).await;
+            }
+            End::Broken(violation) => self.connection.fail(violation).await,
+            End::Gone => {}
+        }
     }
 
     async fn serve(&mut self) -> End {
@@ -135,13 +141,13 @@ impl Socket {
         let incoming = match happened {
             Happened::Flushed => return None,
             Happened::Gone => return Some(End::Gone),
-            Happened::Broken(violation) => return Some(End::Close(violation.code, violation.reason)),
+            Happened::Broken(violation) => return Some(End::Broken(violation)),
             Happened::Received(incoming) => incoming,
         };
         self.asked = false;
         match incoming {
             Incoming::Message(_) if !self.pass.holds() => return Some(End::Close(4401, "unauthorized")),
-            Incoming::Message(message) => match read(&message) {
+            Incoming::Message(message) => match read(message.as_bytes()) {
                 (id, Some(request)) => self.waiting.push_back((id, request)),
                 (id, None) => self.push(refused(id, "Invalid message format").frames),
             },

@@ -6,6 +6,7 @@ mod chat;
 pub(crate) mod client;
 mod following;
 mod frames;
+mod framing;
 mod fuzz;
 mod golden;
 mod lifecycle;

@@ -144,7 +144,7 @@ async fn frames_of_any_shape_are_read_and_large_ones_are_passed_over() {
     let answer = client.frame().await;
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(null), &json!(-32600)));
     assert!(answer["error"]["message"].as_str().unwrap().contains("65536"), "{answer}");
-    client.send_raw(&masked(0x81, b"\xff\xfe")).await;
+    client.send_raw(&masked(0x82, b"\xff\xfe")).await;
     assert_eq!(client.frame().await["error"]["code"], -32700);
     let request = br#"{"id":"a","method":"health.check"}"#;
     client.send_raw(&masked(0x82, request)).await;
