@@ -63,8 +63,9 @@ test-crate: ## test one crate: make test-crate C=engine (T="..." filters by name
 	@test -n "$(C)" || { echo "say which crate, for example: make test-crate C=engine"; exit 2; }
 	$(CARGO) nextest run --package $(if $(wildcard crates/$(C)),ostler-$(C),$(C)) $(T)
 
-test-long: ## what takes longer than a change should: a million command lines run for their effects, 10,000 seeds of two engines on one log
+test-long: ## what takes longer than a change should: a million command lines run for their effects, 60,000 read by two parsers, 10,000 seeds of two engines on one log
 	OSTLER_OWNERSHIP_SEEDS=10000 $(CARGO) test -p ostler-engine --test it -- --exact ownership::two_engines_on_one_log_lose_nothing
+	OSTLER_PARSER_LINES=20000 OSTLER_PARSER_SEED=$$(date +%s) $(CARGO) test -p ostler-command-line --test it second_parser
 	fuzz/effects.sh 1000000
 
 test-live: ## drive daemons with a real model, a proxy and agents that others wrote (ARGS="--only claude" for one agent)

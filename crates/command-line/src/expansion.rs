@@ -197,6 +197,7 @@ impl Parser<'_, '_> {
                 self.bump();
                 self.parameter_text(quoted)
             }
+            Some('}') => self.stop("a `${` cannot be read"),
             _ => loop {
                 self.peek();
                 match self.bump() {

@@ -1,11 +1,17 @@
 //! Lists, pipelines and compound commands. Simple commands are left to `simple`, words to `word`.
 
+use crate::heredoc::Heredoc;
 use crate::parser::{Outcome, Parser};
 use crate::{Command, Word};
 
-/// What ended a list. It has been taken.
+/// Commands that were read, and what ended them. It has been taken.
+struct List {
+    is_empty: bool,
+    stop: Stop,
+}
+
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+enum Stop {
     End,
     /// `)`
     Closed,
@@ -19,7 +25,7 @@ const CLOSING: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "
 /// All words that bash keeps for itself.
 const RESERVED: &[&str] = &[
     "then", "elif", "else", "fi", "do", "done", "esac", "}", "{", "if", "while", "until", "for", "select",
-    "case", "function", "coproc", "time", "!", "[[",
+    "case", "function", "coproc", "time", "!", "[[", "]]",
 ];
 const LONGEST_RESERVED: usize = 8;
 
@@ -35,7 +41,7 @@ pub(crate) fn is_meta(character: char) -> bool {
 impl<'text> Parser<'text, '_> {
     /// Reads the text to its end.
     pub(crate) fn whole(&mut self) {
-        match self.list() {
+        match self.list().map(|list| list.stop) {
             Ok(Stop::End) if self.pending.is_empty() => {}
             Ok(Stop::End) => self.note("a heredoc has no body"),
             Ok(Stop::Closed | Stop::CaseBreak | Stop::Keyword(_)) => {
@@ -46,23 +52,15 @@ impl<'text> Parser<'text, '_> {
     }
 
     /// Commands until something ends them.
-    pub(crate) fn list(&mut self) -> Outcome<Stop> {
+    fn list(&mut self) -> Outcome<List> {
+        let mut is_empty = true;
         loop {
             self.skip_lines()?;
-            match self.peek() {
-                None => return Ok(Stop::End),
-                Some(')') => {
-                    self.bump();
-                    return Ok(Stop::Closed);
-                }
-                Some(';') if self.case_break() => return Ok(Stop::CaseBreak),
-                Some(_) => {}
+            if let Some(stop) = self.list_end() {
+                return Ok(List { is_empty, stop });
             }
-            if let Some(keyword) = self.closing_keyword() {
-                self.position += keyword.len();
-                return Ok(Stop::Keyword(keyword));
-            }
-            let first = self.output.commands.len();
+            is_empty = false;
+            let (first, heredocs) = (self.output.commands.len(), self.heredocs);
             self.and_or()?;
             self.skip_blanks();
             match self.peek() {
@@ -74,6 +72,7 @@ impl<'text> Parser<'text, '_> {
                 Some('&') => {
                     self.bump();
                     self.output.commands[first..].iter_mut().for_each(|command| command.background = true);
+                    self.pending_since(heredocs).for_each(|heredoc| heredoc.background = true);
                 }
                 Some(_) if self.closing_keyword().is_some() => {}
                 Some(_) => return self.stop("the line does not follow the shell's grammar"),
@@ -81,16 +80,45 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    /// Commands until the `)` that ends a subshell or a substitution.
+    fn list_end(&mut self) -> Option<Stop> {
+        match self.peek() {
+            None => return Some(Stop::End),
+            Some(')') => {
+                self.bump();
+                return Some(Stop::Closed);
+            }
+            Some(';') if self.case_break() => return Some(Stop::CaseBreak),
+            Some(_) => {}
+        }
+        let keyword = self.closing_keyword()?;
+        self.position += keyword.len();
+        Some(Stop::Keyword(keyword))
+    }
+
+    /// Commands until the `)` that ends a substitution, which may have none.
     pub(crate) fn list_until_closed(&mut self) -> Outcome<()> {
-        match self.list()? {
-            Stop::Closed => Ok(()),
+        self.closed_list().map(|_| ())
+    }
+
+    fn subshell(&mut self) -> Outcome<()> {
+        if self.closed_list()?.is_empty {
+            return self.stop("a command is missing");
+        }
+        Ok(())
+    }
+
+    fn closed_list(&mut self) -> Outcome<List> {
+        let list = self.list()?;
+        match list.stop {
+            Stop::Closed => Ok(list),
             Stop::End | Stop::CaseBreak | Stop::Keyword(_) => self.stop("a `(` is not closed"),
         }
     }
 
     fn list_until(&mut self, wanted: &[&str]) -> Outcome<&'static str> {
-        match self.list()? {
+        let list = self.list()?;
+        match list.stop {
+            Stop::Keyword(_) if list.is_empty => self.stop("a command is missing"),
             Stop::Keyword(keyword) if wanted.contains(&keyword) => Ok(keyword),
             Stop::End | Stop::Closed | Stop::CaseBreak | Stop::Keyword(_) => {
                 self.stop(&format!("`{}` is missing", wanted.join("` or `")))
@@ -114,11 +142,12 @@ impl<'text> Parser<'text, '_> {
 
     fn pipeline(&mut self) -> Outcome<()> {
         let mut is_piped = false;
+        self.pipeline_prefix()?;
         loop {
-            self.pipeline_prefix()?;
-            let first = self.output.commands.len();
+            let (first, heredocs) = (self.output.commands.len(), self.heredocs);
             self.command()?;
             self.output.commands[first..].iter_mut().for_each(|command| command.piped |= is_piped);
+            self.pending_since(heredocs).for_each(|heredoc| heredoc.piped |= is_piped);
             is_piped = true;
             self.skip_blanks();
             match (self.peek(), self.peek_second()) {
@@ -133,7 +162,13 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    /// `!` and `time` change how a pipeline is reported, not what it runs.
+    /// The heredocs after the first so many whose bodies are still to come.
+    fn pending_since(&mut self, number: usize) -> impl Iterator<Item = &mut Heredoc> {
+        self.pending.iter_mut().filter(move |heredoc| heredoc.number > number)
+    }
+
+    /// `!` and `time` change how a pipeline is reported, not what it runs. They do so before its first command only:
+    /// after a `|` bash has no `!`, and starts a program for `time`.
     fn pipeline_prefix(&mut self) -> Outcome<()> {
         loop {
             self.skip_blanks();
@@ -164,7 +199,7 @@ impl<'text> Parser<'text, '_> {
                 return self.stop("`((` calculates, which can run commands");
             }
             self.bump();
-            return self.compound(Self::list_until_closed);
+            return self.compound(Self::subshell);
         }
         let word = self.plain_word();
         let body: fn(&mut Self) -> Outcome<()> = match word {
@@ -274,7 +309,7 @@ impl<'text> Parser<'text, '_> {
             }
             self.take('(');
             self.case_patterns()?;
-            match self.list()? {
+            match self.list()?.stop {
                 Stop::CaseBreak => {}
                 Stop::Keyword("esac") => return Ok(()),
                 Stop::End | Stop::Closed | Stop::Keyword(_) => return self.stop("`esac` is missing"),
@@ -342,12 +377,13 @@ impl<'text> Parser<'text, '_> {
     }
 
     /// The next word when it has no quotes and is short enough to be reserved; else nothing. It is not
-    /// taken.
+    /// taken. A process substitution is part of the word before it.
     pub(crate) fn plain_word(&mut self) -> &'text str {
         self.peek();
         let rest = &self.text[self.position..];
         let end = rest.char_indices().take(LONGEST_RESERVED + 1).find(|(_, character)| is_meta(*character));
         match end {
+            Some((end, '<' | '>')) if rest[end + 1..].trim_start_matches("\\\n").starts_with('(') => "",
             Some((end, _)) => &rest[..end],
             None if rest.len() <= LONGEST_RESERVED => rest,
             None => "",

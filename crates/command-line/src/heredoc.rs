@@ -10,6 +10,12 @@ pub(crate) struct Heredoc {
     pub(crate) quoted: bool,
     /// Whether tabs at the beginning of lines are dropped.
     pub(crate) tabs: bool,
+    /// Its number among those of the text.
+    pub(crate) number: usize,
+    /// What holds for the command that it belongs to: the substitutions in its body run where that command does.
+    pub(crate) background: bool,
+    pub(crate) piped: bool,
+    pub(crate) loops: usize,
 }
 
 impl Parser<'_, '_> {
@@ -22,7 +28,14 @@ impl Parser<'_, '_> {
             let body = self.heredoc_lines(&heredoc)?;
             if !heredoc.quoted {
                 self.enter()?;
+                let (first, loops) = (self.output.commands.len(), self.output.loops);
+                self.output.loops = heredoc.loops;
                 Parser::new(&body, self.output).heredoc_text()?;
+                self.output.loops = loops;
+                for command in &mut self.output.commands[first..] {
+                    command.background |= heredoc.background;
+                    command.piped |= heredoc.piped;
+                }
                 self.leave();
             }
         }

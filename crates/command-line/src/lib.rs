@@ -14,7 +14,8 @@
 //!
 //! The grammar is our own. A library that parses bash builds the tree of a script in order to run it; here each place
 //! where bash could read on in another way has to be known, so that it makes the line unclear. The tests hold the
-//! reading against bash itself: every command that bash runs for a generated line must have been read.
+//! reading against two others: every command that bash itself runs for a generated line must have been read, and
+//! the parser of shfmt (mvdan.cc/sh) must find the same commands, words, redirects and surroundings in a clear line.
 
 mod builtin;
 mod decision;
@@ -30,6 +31,7 @@ mod place;
 mod reading;
 mod safe;
 mod simple;
+mod test_expression;
 mod word;
 mod wrapper;
 

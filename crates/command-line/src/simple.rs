@@ -53,6 +53,10 @@ impl Parser<'_, '_> {
             command.argv.push(token.word);
             return Ok(());
         }
+        if token.has_subscript {
+            return self
+                .stop("it sets an element of an array, whose number ends at a `]` and not with the word");
+        }
         if let Some((name, value)) = token.assignment {
             if self.peek() == Some('(') {
                 return self.stop("it sets an array");
@@ -120,46 +124,6 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    /// Reads on after `[[`, whose words are neither split nor matched against files.
-    pub(crate) fn test_body(&mut self) -> Outcome<()> {
-        let place = self.output.commands.len();
-        let mut argv = vec![Word::Literal("[[".to_owned())];
-        loop {
-            self.skip_blanks();
-            if self.plain_word() == "]]" {
-                self.position += 2;
-                argv.push(Word::Literal("]]".to_owned()));
-                self.output.commands.insert(place, Command { argv, ..Command::default() });
-                return Ok(());
-            }
-            let operator = match (self.peek(), self.peek_second()) {
-                (Some('&'), Some('&')) => "&&",
-                (Some('|'), Some('|')) => "||",
-                (Some('<'), second) if second != Some('(') => "<",
-                (Some('>'), second) if second != Some('(') => ">",
-                (Some('('), _) => "(",
-                (Some(')'), _) => ")",
-                (None | Some('\n' | ';' | '&' | '|' | '#'), _) => return self.stop("a `[[` cannot be read"),
-                (Some(_), _) => {
-                    if self.plain_word() == "=~" {
-                        return self.stop("a `[[` with a regular expression cannot be read");
-                    }
-                    let word = self.word()?.word;
-                    if word.literal().is_some_and(|text| EVALUATING.contains(&text)) {
-                        self.note("a `[[` calculates with its words, which can run commands");
-                    }
-                    argv.push(word);
-                    continue;
-                }
-            };
-            for _ in operator.chars() {
-                self.peek();
-                self.bump();
-            }
-            argv.push(Word::Literal(operator.to_owned()));
-        }
-    }
-
     /// Whether the word just read is the number before a redirect.
     fn is_descriptor(&mut self, token: &Token) -> Outcome<bool> {
         if !token.plain || !matches!(self.peek_raw(), Some('<' | '>')) {
@@ -201,6 +165,8 @@ impl Parser<'_, '_> {
         };
         self.skip_blanks();
         match self.peek() {
+            // A comment may begin here too.
+            Some('#') => return self.stop("a redirect has no target"),
             Some(character) if !is_meta(character) || self.at_process_substitution() => {}
             _ => return self.stop("a redirect has no target"),
         }
@@ -232,7 +198,15 @@ impl Parser<'_, '_> {
         }
         let quoted = source.contains(['\'', '"', '\\']);
         self.heredocs += 1;
-        self.pending.push(Heredoc { delimiter: delimiter.clone(), quoted, tabs });
+        self.pending.push(Heredoc {
+            delimiter: delimiter.clone(),
+            quoted,
+            tabs,
+            number: self.heredocs,
+            background: false,
+            piped: false,
+            loops: self.output.loops,
+        });
         Ok(Redirect { kind: RedirectKind::Heredoc, target: Word::Literal(delimiter) })
     }
 }
@@ -251,9 +225,6 @@ const OPERATORS: &[(&str, RedirectKind)] = &[
     ("<<-", RedirectKind::Heredoc),
     ("<<<", RedirectKind::HereString),
 ];
-
-/// Operators of `[[` that read their words as calculations or variables, with all that these can contain.
-const EVALUATING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
 
 /// `1`, `1-` or `-`: anything else after `>&` is a file.
 fn is_descriptor_target(word: &Word) -> bool {

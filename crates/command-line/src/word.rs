@@ -14,6 +14,9 @@ pub(crate) struct Token {
     pub(crate) plain: bool,
     /// The word as an assignment, if it is written as one.
     pub(crate) assignment: Option<(String, Word)>,
+    /// Whether it begins with a name and a `[`. Where an assignment may stand, bash reads on to the `]` whatever comes
+    /// before it, blanks and comments included.
+    pub(crate) has_subscript: bool,
 }
 
 /// A word that is being put together.
@@ -38,6 +41,7 @@ pub(crate) struct Builder {
     splits: bool,
     brace: Option<usize>,
     bracket: Option<usize>,
+    has_subscript: bool,
     /// The last character, if it was not quoted.
     last: Option<char>,
     /// Where the value begins when the word is an assignment.
@@ -82,6 +86,7 @@ impl Builder {
             '*' | '?' => self.glob_from(here),
             '[' => {
                 self.bracket.get_or_insert(here);
+                self.has_subscript |= !self.quoted && self.known.is_none() && is_name(&self.text);
             }
             ']' => {
                 if let Some(bracket) = self.bracket {
@@ -144,7 +149,7 @@ impl Builder {
             let source = source.split_once('=').map_or("", |(_, value)| value);
             (name, part(value, source))
         });
-        Token { word: part(0, source), plain, assignment }
+        Token { word: part(0, source), plain, assignment, has_subscript: self.has_subscript }
     }
 }
 
@@ -253,8 +258,11 @@ impl Parser<'_, '_> {
 
 /// Whether this can stand before the `=` of an assignment.
 fn is_target(text: &str) -> bool {
-    let name = text.strip_suffix('+').unwrap_or(text);
-    let mut characters = name.chars();
+    is_name(text.strip_suffix('+').unwrap_or(text))
+}
+
+fn is_name(text: &str) -> bool {
+    let mut characters = text.chars();
     characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && characters.all(|character| character.is_ascii_alphanumeric() || character == '_')
 }

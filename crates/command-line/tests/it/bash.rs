@@ -43,19 +43,7 @@ fn bash_runs_nothing_that_was_not_read_in_damaged_lines() {
     let mut random = Random(4);
     let mut clear = 0;
     for _ in 0..350 {
-        let mut line: Vec<char> = list(&mut random, 2).chars().collect();
-        for _ in 0..=random.below(3) {
-            let place = random.below(line.len());
-            match random.below(3) {
-                0 => drop(line.remove(place)),
-                1 => line.insert(place, *random.pick(&DAMAGE)),
-                _ => line[place] = *random.pick(&DAMAGE),
-            }
-            if line.is_empty() {
-                line.push('c');
-            }
-        }
-        let line: String = line.into_iter().collect();
+        let line = damaged(&mut random);
         clear += usize::from(assert_all_read(&line, &bash.calls(&line)));
     }
     assert!(clear > 60, "only {clear} of the lines were clear");
@@ -191,7 +179,24 @@ const DAMAGE: [char; 34] = [
     '\\', '\n', '\t', ' ', '-', ',', '@', '+', '^', '%', ':', 'c', 'E',
 ];
 
-fn list(random: &mut Random, depth: usize) -> String {
+/// A line with up to three characters lost, added or replaced.
+pub(crate) fn damaged(random: &mut Random) -> String {
+    let mut line: Vec<char> = list(random, 2).chars().collect();
+    for _ in 0..=random.below(3) {
+        let place = random.below(line.len());
+        match random.below(3) {
+            0 => drop(line.remove(place)),
+            1 => line.insert(place, *random.pick(&DAMAGE)),
+            _ => line[place] = *random.pick(&DAMAGE),
+        }
+        if line.is_empty() {
+            line.push('c');
+        }
+    }
+    line.into_iter().collect()
+}
+
+pub(crate) fn list(random: &mut Random, depth: usize) -> String {
     let mut line = item(random, depth);
     for _ in 0..random.below(3) {
         line.push_str(random.text(&[

@@ -10,6 +10,9 @@ pub(crate) const CLEAR: &[(&str, &[&str])] = &[
     ("  ls  -l  ", &["ls -l"]),
     ("ls\t-l", &["ls -l"]),
     ("ls; rm x", &["ls", "rm x"]),
+    ("ls $() $(\n) && case x in esac", &["ls ? ?"]),
+    ("ls && (case x in x) ;; y) esac)", &["ls"]),
+    ("[[ ! ( -n a && b < c ) || $x == y* ]]", &["[[ ! ( -n a && b < c ) || ? == ? ]]"]),
     ("ls;rm x;", &["ls", "rm x"]),
     ("ls && rm x", &["ls", "rm x"]),
     ("ls&&rm x", &["ls", "rm x"]),
@@ -241,6 +244,28 @@ const UNCLEAR: &[(&str, &str)] = &[
     ("a=(1 2)", ""),
     ("a=($(rm x))", ""),
     ("a[0]=x", ""),
+    ("x[ # ]; rm y", ""),
+    ("v=1 x[ # ]=1; rm y", ""),
+    (">o x[ # ]=1; rm y", ""),
+    ("ls | ! rm", "ls"),
+    ("ls | time rm", "ls"),
+    ("cat <#x", ""),
+    ("cat <<< #x\nrm", ""),
+    ("for v in<(ls); do rm; done", ""),
+    ("( )", ""),
+    ("{ }", ""),
+    ("if ls; then # x\nfi", "ls"),
+    ("while ls; do\ndone", "ls"),
+    ("ls; ]] x", "ls"),
+    ("ls ${v:}", ""),
+    ("[[ ]]", ""),
+    ("[[ -n ]]", ""),
+    ("[[ ! ]]", ""),
+    ("[[ a b ]]", ""),
+    ("[[ a == ]]", ""),
+    ("[[ ( a ]]", ""),
+    ("[[ a && ]]", ""),
+    ("[[ < a ]]", ""),
     ("a[$(rm x)]=1", "rm x"),
     ("echo ${a[0]}", ""),
     ("echo ${a[$(rm x)]}", ""),
@@ -347,6 +372,15 @@ fn background_is_told_for_the_whole_list_and_no_more() {
     assert_eq!(told("a; b && c | d & e"), [false, true, true, true, false]);
     assert_eq!(told("(a; b $(c)) &"), [true, true, true]);
     assert_eq!(told("a 2>&1 && b"), [false, false]);
+}
+
+#[test]
+fn the_body_of_a_heredoc_runs_where_its_command_does() {
+    let line = "ls | cat <<E &\n$(sh x)\nE\nwhile cat <<F; do ls; done; ls\n`rm`\nF";
+    let commands = clear(line).commands;
+    let found = |name: &str| commands.iter().find(|command| command.argv[0].literal() == Some(name)).unwrap();
+    assert!(found("sh").piped && found("sh").background && !found("sh").repeated);
+    assert!(found("rm").repeated && !found("rm").piped && !found("rm").background);
 }
 
 #[test]

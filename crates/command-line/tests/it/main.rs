@@ -6,6 +6,8 @@ mod lines;
 mod patterns;
 mod places;
 mod safety;
+mod second_parser;
+mod shfmt;
 mod vouched;
 mod wrappers;
 
