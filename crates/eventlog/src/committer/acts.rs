@@ -81,7 +81,14 @@ impl Committer {
         let folder = if is_nested { std::fs::canonicalize(&name) } else { Ok(name.clone()) };
         match folder.and_then(|folder| self.shared.disk.rename(&folder, &trash)) {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(LogError::NotFound),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A session that was begun and has no record yet has a marker only.
+                if self.unfinished.remove(&session) {
+                    let removed = self.shared.disk.remove_file(&self.shared.layout.marker(session));
+                    remove_if_there(removed).map_err(failed)?;
+                }
+                return Err(LogError::NotFound);
+            }
             Err(error) => return Err(failed(error)),
         }
         if is_nested {

@@ -145,6 +145,17 @@ async fn a_removed_session_is_gone_and_the_others_are_not() {
 }
 
 #[tokio::test]
+async fn a_session_that_was_begun_and_has_no_record_leaves_nothing_when_it_is_removed() {
+    let data = Data::new();
+    let log = data.open();
+    let markers = || std::fs::read_dir(data.path().join("unsettled")).unwrap().count();
+    log.begin(session(1), EPOCH).await.unwrap();
+    assert_eq!(markers(), 1);
+    assert!(matches!(log.remove(session(1), EPOCH).await, Err(LogError::NotFound)));
+    assert_eq!(markers(), 0);
+}
+
+#[tokio::test]
 async fn the_example_in_the_description_of_the_format_is_a_log() {
     let document =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/log-format.md")).unwrap();
