@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use crate::children::Children;
 use crate::error::EngineError;
 use crate::files;
+use crate::follow::Loss;
 use crate::queue::Queue;
 use crate::session::Session;
 use crate::shown::Submitted;
@@ -58,8 +59,8 @@ pub(crate) enum Input {
 pub(crate) enum ActorEnd {
     /// The session sleeps or was removed, or the daemon stops.
     Over,
-    /// Another owner has the session.
-    Lost,
+    /// Another owner has the session, or may have it.
+    Lost(Loss),
 }
 
 /// Runs one session.
@@ -95,16 +96,19 @@ impl Actor {
     /// session ends at once: its agent is dropped, and nothing is recorded, settled or written.
     pub(crate) async fn run(mut self) -> ActorEnd {
         Box::pin(self.follow_turn()).await;
-        while !self.session.is_lost() {
+        let loss = loop {
+            if let Some(loss) = self.session.loss() {
+                break loss;
+            }
             let input = self.next_input().await;
             if self.handle(input).await.is_break() {
                 return ActorEnd::Over;
             }
-        }
+        };
         // The agent is dropped at once, but a merge in progress is awaited.
         drop(self.running.take());
         self.leave_children().await;
-        ActorEnd::Lost
+        ActorEnd::Lost(loss)
     }
 
     async fn next_input(&mut self) -> Input {

@@ -257,7 +257,7 @@ impl Engine {
 
     /// Fires when the engine begins to stop, for those who keep connections open.
     pub fn stopping(&self) -> watch::Receiver<bool> {
-        self.shared.stopping.subscribe()
+        self.shared.stopping()
     }
 
     /// The session in which this turn runs, or waits in the queue. Such sessions are always awake.
@@ -344,6 +344,11 @@ impl Engine {
 pub(crate) fn unknown_runner(name: &RunnerName) -> Refusal {
     let message = format!("the workspace lies on the runner `{name}`, which this daemon does not have");
     Refusal::conflict("unknown_runner", message)
+}
+
+/// Whether this is the hub that is kept for a session.
+fn holds(kept: &HashMap<SessionId, Weak<Hub>>, id: SessionId, hub: &Arc<Hub>) -> bool {
+    kept.get(&id).is_some_and(|kept| std::ptr::eq(kept.as_ptr(), Arc::as_ptr(hub)))
 }
 
 /// Waits for something that happens once after the start.
@@ -434,7 +439,42 @@ impl Shared {
     pub(crate) fn keep_hub(&self, id: SessionId, hub: &Arc<Hub>) {
         let mut kept = self.kept_hubs();
         kept.retain(|_, hub| hub.strong_count() > 0);
+        if *self.stopping.borrow() {
+            // Those that were kept may have been closed already.
+            return hub.close();
+        }
         kept.insert(id, Arc::downgrade(hub));
+    }
+
+    /// Whether a hub is kept, and no actor has taken it up.
+    pub(crate) fn is_kept_hub(&self, id: SessionId, hub: &Arc<Hub>) -> bool {
+        holds(&self.kept_hubs(), id, hub)
+    }
+
+    /// Shows the subscribers of a kept hub the log up to this record. Returns whether it is still kept.
+    pub(crate) fn advance_kept_hub(&self, id: SessionId, hub: &Arc<Hub>, last_seq: u64) -> bool {
+        // The lock keeps the next actor from taking the hub up in between.
+        let kept = self.kept_hubs();
+        let is_kept = holds(&kept, id, hub);
+        if is_kept {
+            hub.start_from(last_seq, Vec::new());
+        }
+        is_kept
+    }
+
+    /// Ends the subscriptions of a kept hub whose session was removed. Returns whether it is still kept, which it is not.
+    pub(crate) fn close_kept_hub(&self, id: SessionId, hub: &Arc<Hub>) -> bool {
+        let mut kept = self.kept_hubs();
+        if holds(&kept, id, hub) {
+            kept.remove(&id);
+            hub.close();
+        }
+        false
+    }
+
+    /// Changes when the engine begins to stop.
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
     }
 
     fn kept_hubs(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<Hub>>> {

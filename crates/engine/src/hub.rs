@@ -39,6 +39,8 @@ struct Inner {
     approvals: Vec<PendingApproval>,
     /// What came while the end of the turn was being recorded.
     held: Option<Vec<Delta>>,
+    /// How often the session was lost since its newest record of this process.
+    losses: u32,
     closed: bool,
 }
 
@@ -73,6 +75,7 @@ impl Hub {
             queues: Vec::new(),
             approvals: Vec::new(),
             held: None,
+            losses: 0,
             closed: false,
         };
         Hub { session_id, clock, inner: Mutex::new(inner) }
@@ -107,7 +110,7 @@ impl Hub {
     /// Shows records that have just been written.
     pub(crate) fn publish(&self, lines: &[Line], approvals: Vec<PendingApproval>, finished: &[Finished]) {
         let mut inner = self.lock();
-        inner.approvals = approvals;
+        (inner.approvals, inner.losses) = (approvals, 0);
         for finished in finished {
             inner.streams.retain(|stream| !finished.covers(&stream.kind));
             if matches!(finished, Finished::Turn) {
@@ -132,6 +135,13 @@ impl Hub {
         (inner.turn_id, inner.held) = (None, None);
         inner.streams.clear();
         inner.queues.iter().for_each(|queue| queue.overflow());
+    }
+
+    /// Counts that an actor lost the session. Returns how often in a row, without a record in between.
+    pub(crate) fn count_loss(&self) -> u32 {
+        let mut inner = self.lock();
+        inner.losses += 1;
+        inner.losses
     }
 
     /// Says which turn the deltas belong to from now on.

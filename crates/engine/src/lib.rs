@@ -18,6 +18,7 @@ mod engine;
 mod error;
 mod feed;
 mod files;
+mod follow;
 mod fork;
 mod history;
 mod hub;

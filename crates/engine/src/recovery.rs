@@ -14,6 +14,7 @@ use crate::actor::{Actor, ActorEnd, Input};
 use crate::catalogue;
 use crate::engine::{Handle, Shared};
 use crate::error::EngineError;
+use crate::follow::{self, Loss};
 use crate::hub::Hub;
 use crate::session::Session;
 use crate::wake::{self, Woken};
@@ -88,22 +89,26 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
                 Ok(actor) => actor.run().await,
                 Err(LogError::NotFound) => ActorEnd::Over,
                 // Subscribers of the previous actor wait for the next one.
-                Err(_) if hub.has_subscribers() => ActorEnd::Lost,
+                Err(error) if hub.has_subscribers() => ActorEnd::Lost(Loss::at_wake(&error)),
                 Err(_) => ActorEnd::Over,
             }
         };
         let ended = AssertUnwindSafe(life).catch_unwind().await;
         let panicked = ended.is_err();
-        let is_lost = matches!(ended, Ok(ActorEnd::Lost));
-        if is_lost {
+        let loss = if let Ok(ActorEnd::Lost(loss)) = ended { Some(loss) } else { None };
+        if loss.is_some() {
             // Subscribers stay and see what the next actor publishes. The hub must be kept before the actor is
             // unregistered, or a concurrent successor would create a hub of its own.
             shared.keep_hub(id, &hub);
         }
         // An actor that slept has taken itself off the list already, and may have a successor.
         shared.forget_hub(id, &hub);
-        if !is_lost {
-            hub.close();
+        match loss {
+            Some(loss) if follow::follow(&shared, id, &hub, loss).await => {
+                spawn(&shared, id, Origin::LeftOpen);
+            }
+            Some(_) => {}
+            None => hub.close(),
         }
         if panicked {
             tracing::error!(%id, "the session's actor panicked; it is recovered from its log");
@@ -149,9 +154,17 @@ async fn start(
 async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(Woken, Epoch), LogError> {
     // Claimed before anything is read: nobody can append between the two.
     let epoch = shared.log.claim(id).await?.epoch;
-    let woken = wake::read_state(shared, id).await?;
-    catalogue::catch_up(shared, &woken.state).await?;
-    Ok((woken, epoch))
+    let read = async {
+        let woken = wake::read_state(shared, id).await?;
+        catalogue::catch_up(shared, &woken.state).await?;
+        Ok((woken, epoch))
+    };
+    let loaded = read.await;
+    if loaded.is_err() {
+        // Nobody uses the claim, and other nodes would wait for this one.
+        _ = shared.log.release(id, epoch, false).await;
+    }
+    loaded
 }
 
 /// Ends a turn that nobody runs, unless it only waits; starts what is queued.

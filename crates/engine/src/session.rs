@@ -9,6 +9,7 @@ use ostler_types::{
 };
 
 use crate::engine::Shared;
+use crate::follow::Loss;
 use crate::hub::{Finished, Hub};
 use crate::wake::Woken;
 use crate::{catalogue, history};
@@ -41,7 +42,7 @@ enum Ownership {
     /// Given up when the session came to rest; the next record claims it again.
     Released,
     /// Another owner has it, or may have it. Nothing is written any more.
-    Lost,
+    Lost(Loss),
 }
 
 impl Session {
@@ -100,34 +101,49 @@ impl Session {
     pub(crate) async fn own(&mut self) -> Result<Epoch, LogError> {
         match self.ownership {
             Ownership::Held(epoch) => Ok(epoch),
-            Ownership::Lost => Err(LogError::Fenced),
+            Ownership::Lost(_) => Err(LogError::Fenced),
             Ownership::Released => {
                 let claim = self.shared.log.claim(self.id).await?;
                 // A log that became shorter is damaged, which the append reports.
-                let is_ours = claim.last_seq <= self.state.last_seq;
-                self.ownership = if is_ours { Ownership::Held(claim.epoch) } else { Ownership::Lost };
-                if is_ours { Ok(claim.epoch) } else { Err(LogError::Fenced) }
+                if claim.last_seq <= self.state.last_seq {
+                    self.ownership = Ownership::Held(claim.epoch);
+                    return Ok(claim.epoch);
+                }
+                self.ownership = Ownership::Lost(Loss::Fenced);
+                // This actor cannot use the claim, and the next one makes its own.
+                _ = self.shared.log.release(self.id, claim.epoch, false).await;
+                Err(LogError::Fenced)
             }
         }
     }
 
     fn lose_if_fenced(&mut self, error: &LogError) {
-        if matches!(error, LogError::Fenced | LogError::Lost) {
-            tracing::warn!(id = %self.id, %error, "the session is lost to another owner");
-            self.ownership = Ownership::Lost;
+        if !matches!(error, LogError::Fenced | LogError::Lost) {
+            return;
         }
+        let loss = if matches!(error, LogError::Lost) { Loss::Unknown } else { Loss::Fenced };
+        tracing::warn!(id = %self.id, %error, "the session is lost to another owner");
+        self.ownership = Ownership::Lost(loss);
     }
 
-    /// Whether another owner has claimed the session. The actor then ends without recording anything.
+    /// Whether another owner has claimed the session, or may have. The actor then ends without recording anything.
     pub(crate) fn is_lost(&self) -> bool {
-        self.ownership == Ownership::Lost
+        self.loss().is_some()
+    }
+
+    /// How the session was lost, if it was.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        match self.ownership {
+            Ownership::Lost(loss) => Some(loss),
+            Ownership::Held(_) | Ownership::Released => None,
+        }
     }
 
     /// The epoch of drafts; none where nothing may be written.
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         match self.ownership {
             Ownership::Held(epoch) => Some(epoch),
-            Ownership::Released | Ownership::Lost => None,
+            Ownership::Released | Ownership::Lost(_) => None,
         }
     }
 

@@ -29,14 +29,27 @@ struct Kept {
     sessions: HashMap<SessionId, Stored>,
     feed: Vec<(SessionId, Line)>,
     before_claim: Option<BeforeClaim>,
+    /// What becomes of the next append whose answer is lost.
+    lost_append: Option<LostAppend>,
     refused: u64,
+}
+
+/// What an append did whose answer does not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostAppend {
+    /// The records were written all the same.
+    Written,
+    /// Nothing was written.
+    Dropped,
 }
 
 #[derive(Default)]
 struct Stored {
     epoch: u64,
+    /// Whether the engine that claimed it last has not released it.
+    is_owned: bool,
     lines: Vec<Line>,
-    /// The epoch that wrote each line.
+    /// The epoch of each write, in order: lines, drafts, snapshots, files, releases.
     epochs: Vec<u64>,
     drafts: Vec<(TurnId, Delta)>,
     snapshot: Option<Bytes>,
@@ -56,12 +69,18 @@ impl Default for SharedLog {
 }
 
 impl SharedLog {
-    /// Takes a session away from its owner, who is not told.
+    /// Takes a session away from its owner, who is not told, and gives it up again.
     pub fn steal(&self, session: SessionId) -> Epoch {
         let mut kept = self.kept();
         let stored = kept.sessions.entry(session).or_default();
         stored.epoch += 1;
+        stored.is_owned = false;
         Epoch(stored.epoch)
+    }
+
+    /// Whether the answer to the next append is lost, and what the append did.
+    pub fn lose_next_append(&self, append: Option<LostAppend>) {
+        self.kept().lost_append = append;
     }
 
     /// Takes a session away from its owner and appends to it, as another node does.
@@ -81,9 +100,26 @@ impl SharedLog {
         self.kept().sessions.get(&session).map(|stored| stored.lines.clone()).unwrap_or_default()
     }
 
-    /// The epoch that wrote each line of a session.
+    /// The epoch of each write to a session: lines, drafts, snapshots, files, releases.
     pub fn epochs(&self, session: SessionId) -> Vec<u64> {
         self.kept().sessions.get(&session).map(|stored| stored.epochs.clone()).unwrap_or_default()
+    }
+
+    /// What no session has when all engines have stopped and all turns have ended: an owner, drafts, a log that was begun
+    /// and never finished. And files of a session that does not exist.
+    pub fn leftovers(&self) -> Vec<String> {
+        let kept = self.kept();
+        let found = kept.sessions.iter().flat_map(|(id, stored)| {
+            let exists = !stored.lines.is_empty();
+            let wrong = [
+                (exists && stored.is_owned, "an owner"),
+                (stored.is_unfinished, "a log that was never finished"),
+                (!stored.drafts.is_empty(), "drafts"),
+                (!exists && !stored.blobs.is_empty(), "files of no session"),
+            ];
+            wrong.into_iter().filter(|(is_left, _)| *is_left).map(move |(_, what)| format!("{id} has {what}"))
+        });
+        found.collect()
     }
 
     /// How many writes of owners that had lost their session were refused.
@@ -100,6 +136,10 @@ impl SharedLog {
     ) -> Result<Vec<Line>, LogError> {
         let mut kept = self.kept();
         kept.owned(session, epoch)?;
+        let lost = kept.lost_append.take();
+        if lost == Some(LostAppend::Dropped) {
+            return Err(LogError::Lost);
+        }
         let stored = kept.sessions.entry(session).or_default();
         let next = stored.lines.len() as u64 + 1;
         if expected_seq != next {
@@ -110,7 +150,7 @@ impl SharedLog {
         kept.take_names(session, &records)?;
         let lines = seal_records(session, expected_seq, previous.as_ref(), records)?;
         self.add(&mut kept, session, epoch, &lines);
-        Ok(lines)
+        if lost.is_some() { Err(LogError::Lost) } else { Ok(lines) }
     }
 
     fn add(&self, kept: &mut Kept, session: SessionId, epoch: Epoch, lines: &[Line]) {
@@ -123,7 +163,7 @@ impl SharedLog {
             stored.drafts.clear();
         }
         stored.lines.extend(lines.iter().cloned());
-        stored.epochs.extend(lines.iter().map(|_| epoch.0));
+        stored.epochs.push(epoch.0);
         kept.feed.extend(lines.iter().map(|line| (session, line.clone())));
         self.feed_end.send_replace(FeedPosition(kept.feed.len() as u64));
     }
@@ -176,7 +216,10 @@ impl Kept {
         change: impl FnOnce(&mut Stored),
     ) -> Result<(), LogError> {
         self.owned(session, epoch)?;
-        self.sessions.get_mut(&session).map(change).ok_or(LogError::NotFound)
+        let stored = self.sessions.get_mut(&session).ok_or(LogError::NotFound)?;
+        stored.epochs.push(epoch.0);
+        change(stored);
+        Ok(())
     }
 
     fn existing(&self, session: SessionId) -> Result<&Stored, LogError> {
@@ -213,16 +256,15 @@ impl Log for SharedLog {
         let mut kept = self.kept();
         let stored = kept.sessions.entry(session).or_default();
         stored.epoch += 1;
+        stored.is_owned = true;
         now(Ok(Claim { epoch: Epoch(stored.epoch), last_seq: stored.lines.len() as u64 }))
     }
 
     fn release(&self, session: SessionId, epoch: Epoch, rested: bool) -> BoxFuture<'_, Result<(), LogError>> {
-        let mut kept = self.kept();
-        let owned = kept.owned(session, epoch);
-        if let (Ok(()), Some(stored)) = (&owned, kept.sessions.get_mut(&session)) {
+        now(self.kept().change(session, epoch, |stored| {
             stored.is_settled |= rested;
-        }
-        now(owned)
+            stored.is_owned = false;
+        }))
     }
 
     fn append(
@@ -304,12 +346,8 @@ impl Log for SharedLog {
     }
 
     fn save_draft(&self, session: SessionId, epoch: Epoch, turn: TurnId, delta: Delta) {
-        let mut kept = self.kept();
-        if kept.owned(session, epoch).is_ok()
-            && let Some(stored) = kept.sessions.get_mut(&session)
-        {
-            stored.drafts.push((turn, delta));
-        }
+        // One of a former owner is dropped.
+        _ = self.kept().change(session, epoch, |stored| stored.drafts.push((turn, delta)));
     }
 
     fn drafts(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(TurnId, Delta)>, LogError>> {
@@ -347,6 +385,9 @@ impl Log for SharedLog {
             true => Err(LogError::Exists),
             false => {
                 stored.blobs.insert(name, content);
+                if let Put::Owned(epoch) = put {
+                    stored.epochs.push(epoch.0);
+                }
                 Ok(())
             }
         }))
@@ -409,11 +450,13 @@ impl Log for SharedLog {
 
     fn remove(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
         let mut kept = self.kept();
-        let allowed = kept.existing(session).map(drop).and_then(|()| kept.owned(session, epoch));
+        let exists = kept.existing(session).map(drop);
+        let allowed = kept.owned(session, epoch);
         if allowed.is_ok() {
+            // A session that was begun and has no record yet is removed, too.
             kept.sessions.remove(&session);
         }
-        now(allowed)
+        now(exists.and(allowed))
     }
 
     fn read_feed(
