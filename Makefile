@@ -64,7 +64,7 @@ test-crate: ## test one crate: make test-crate C=engine (T="..." filters by name
 	$(CARGO) nextest run --package $(if $(wildcard crates/$(C)),ostler-$(C),$(C)) $(T)
 
 test-long: ## what takes longer than a change should: a million command lines run for their effects, 60,000 read by two parsers, 10,000 seeds of two engines on one log
-	OSTLER_OWNERSHIP_SEEDS=10000 $(CARGO) test -p ostler-engine --test it -- --exact ownership::two_engines_on_one_log_lose_nothing
+	OSTLER_OWNERSHIP_SEEDS=10000 $(CARGO) test -p ostler-engine --test it -- --exact ownership_seeds::two_engines_on_one_log_lose_nothing
 	OSTLER_PARSER_LINES=20000 OSTLER_PARSER_SEED=$$(date +%s) $(CARGO) test -p ostler-command-line --test it second_parser
 	fuzz/effects.sh 1000000
 

@@ -13,6 +13,7 @@ mod fixture;
 mod fork;
 mod long;
 mod ownership;
+mod ownership_seeds;
 mod readable;
 mod reader;
 mod restarts;
