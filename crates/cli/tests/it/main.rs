@@ -41,6 +41,7 @@ mod ide;
 mod live;
 mod mcp;
 mod models;
+mod old_data;
 mod page;
 #[path = "../../../../tests/place.rs"]
 mod place;

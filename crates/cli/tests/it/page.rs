@@ -23,7 +23,7 @@ fn exchange(address: SocketAddr, request: &str, headers: &[(&str, &str)], body: 
     answer
 }
 
-fn status(answer: &str) -> &str {
+pub(crate) fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
 }
 
@@ -32,7 +32,7 @@ fn log_in(address: SocketAddr, code: &str) -> String {
     exchange(address, "POST /v1/login", &headers, &format!("{{\"code\":\"{code}\"}}"))
 }
 
-fn list(address: SocketAddr, cookie: &str) -> String {
+pub(crate) fn list(address: SocketAddr, cookie: &str) -> String {
     let cookie = format!("ostler_session_{}={cookie}", address.port());
     exchange(address, "GET /v1/sessions", &[("cookie", &cookie)], "")
 }
