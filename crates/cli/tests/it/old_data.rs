@@ -8,10 +8,8 @@ use std::process::Command;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use ostler_client::{
-    Approve, Client, ClientError, CreateSession, ExportFormat, SendMessage, SessionFilter, UndoTurn, UsageBy,
-    UsageFilter,
-};
+use ostler_api_types::{Approve, CreateSession, SendMessage, UndoTurn, UsageBy};
+use ostler_client::{Client, ClientError, ExportFormat, SessionFilter, UsageFilter};
 use ostler_types::{SessionId, TurnId, Verdict};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -259,7 +257,7 @@ impl Opened {
     async fn a_turn_is_undone(&self) {
         let changed = self.old.work("changed.txt");
         assert_eq!(std::fs::read_to_string(&changed).unwrap().trim(), "After");
-        let undo = UndoTurn { turn_id: self.old.turn("undo_turn"), preview: false, force: false };
+        let undo = UndoTurn { turn_id: self.old.turn("undo_turn"), preview: None, force: None };
         let undone = self.client.undo(self.old.id("changes"), &undo).await.unwrap();
         assert!(undone.restored.iter().any(|path| path == "changed.txt"), "{undone:?}");
         assert_eq!(std::fs::read_to_string(&changed).unwrap(), "before\n");
@@ -311,7 +309,8 @@ impl Opened {
         let asked =
             self.client.approvals().await.unwrap().into_iter().find(|asked| asked.session_id == id).unwrap();
         let (turn_id, tool_call_id, action) = (asked.turn_id, asked.tool_call_id, Verdict::Approve);
-        let answer = Approve { turn_id, tool_call_id, action, scope: None, reason: None, review: None };
+        let answer =
+            Approve { turn_id, tool_call_id, action, scope: None, reason: None, review: None, option: None };
         self.client.approve(id, &answer).await.unwrap();
     }
 
