@@ -202,7 +202,7 @@ async fn a_session_whose_storage_did_not_answer_goes_on_by_itself_while_somebody
 async fn next_line(subscription: &mut Subscription) -> Line {
     loop {
         if let Item::Record(line) = subscription.next().await.unwrap().expect("the stream goes on") {
-            return line;
+            return Line::clone(&line);
         }
     }
 }

@@ -294,7 +294,7 @@ impl Client {
     fn look(&mut self) -> bool {
         while let Some(next) = self.subscription.next().now_or_never() {
             match next.unwrap() {
-                Some(Item::Record(line)) => self.lines.push(line),
+                Some(Item::Record(line)) => self.lines.push(Line::clone(&line)),
                 Some(Item::Delta(_)) => {}
                 None => return false,
             }
