@@ -84,6 +84,7 @@ pub(super) enum ServerFrame<'a> {
 /// What happened in a session. `data` is positional, and absent when there is nothing to say.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
+#[schemars(rename = "SessionEvent")]
 pub(super) enum WireEvent<'a> {
     /// A turn began.
     AgentStart,

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_types::{
     CompactionTrigger, Cost, Delta, DeltaKind, Failure, Message, MessageId, NewCompaction, Part, Purpose,
-    Report, Role, Subject, ToolCall, ToolCallId, ToolKind, ToolResult, Usage, Verdict,
+    Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult, Usage, Verdict,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -100,8 +100,15 @@ async fn ask(turn: &TurnContext) -> Result<(), Failed> {
         finish(turn, turn.message_id(), vec![Part::ToolCall { call: call.clone() }]).await?;
         turn.report(Report::BatchStarted { parallel: false }).await?;
     }
-    let (verdict, _) =
-        turn.ask(call.clone(), ToolKind::Exec, "run `make test`".to_owned(), None, Subject::Input).await?;
+    let (verdict, _) = turn
+        .ask(
+            call.clone(),
+            ToolKind::Exec,
+            "run `make test`".to_owned(),
+            None,
+            ostler_testing::agent::subject(&call),
+        )
+        .await?;
     let result = match verdict {
         Verdict::Approve => {
             turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Exec }).await?;
