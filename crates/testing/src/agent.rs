@@ -159,7 +159,7 @@ pub fn subject(call: &ToolCall) -> Subject {
         "shell" if is_line => {
             let reading = ostler_command_line::parse(text);
             let only_reads = vec![true; reading.commands.len()];
-            Subject::CommandLine(CommandLine::new(text.to_owned(), reading, only_reads))
+            Subject::CommandLine(Box::new(CommandLine::new(text.to_owned(), reading, only_reads)))
         }
         "shell" => Subject::Input,
         _ => Subject::Argument(text.to_owned()),

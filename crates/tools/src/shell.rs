@@ -126,7 +126,8 @@ impl Tool for Shell {
         };
         let (confines, workspace) = (Arc::clone(&self.confines), workspace.to_owned());
         async move {
-            let looking = move || Subject::CommandLine(read_proof::prove(line, &workspace, &confines));
+            let looking =
+                move || Subject::CommandLine(Box::new(read_proof::prove(line, &workspace, &confines)));
             tokio::task::spawn_blocking(looking).await.unwrap_or_default()
         }
         .boxed()

@@ -77,10 +77,9 @@ mod tests {
     fn session(runner: Option<RunnerName>) -> Session {
         let (id, at) = (SessionId::new(Uuid::from_u128(7)), jiff::Timestamp::UNIX_EPOCH);
         let new = NewSession { runner, ..NewSession::new(id, at, "/w", "demo:demo") };
-        match crate::create(new).unwrap().remove(0) {
-            Event::Session(SessionEvent::Created { session }) => session,
-            other => panic!("{other:?}"),
-        }
+        let first = crate::create(new).unwrap().remove(0);
+        let Event::Session(SessionEvent::Created { session }) = first else { panic!("{first:?}") };
+        session
     }
 
     #[test]

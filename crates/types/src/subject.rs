@@ -12,7 +12,7 @@ use crate::{CommandPattern, Rule, Secrets, ToolCall};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Subject {
     /// A command line that runs in the workspace, and nothing else.
-    CommandLine(CommandLine),
+    CommandLine(Box<CommandLine>),
     /// One argument that says it all: a path, an address.
     Argument(String),
     /// The whole input. Also of calls of which nobody knows better, such as those of third-party agents.

@@ -47,10 +47,12 @@ pub(super) fn reached_by_runner(tree: &Tree) -> Vec<Finding> {
         }
         let tokens = production::tokens(file);
         let names: Vec<&str> = tokens.iter().map(|(name, _)| name.as_str()).collect();
-        let uses = |at: &usize| match names[*at..] {
-            ["std" | "tokio", ":", ":", "fs", ..] => true,
-            [".", "canonicalize" | "read_dir" | "read_link" | "is_dir" | "exists", "(", ..] => true,
-            _ => false,
+        let uses = |at: &usize| {
+            matches!(
+                names[*at..],
+                ["std" | "tokio", ":", ":", "fs", ..]
+                    | [".", "canonicalize" | "read_dir" | "read_link" | "is_dir" | "exists", "(", ..]
+            )
         };
         let found: Vec<usize> = (0..names.len()).filter(uses).map(|at| tokens[at].1).collect();
         let is_allowed = ALLOWED.iter().any(|(path, _)| *path == file.path);

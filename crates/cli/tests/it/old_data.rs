@@ -233,7 +233,8 @@ impl Opened {
         let again =
             CreateSession { idempotency_key: Some("the parent".to_owned()), ..CreateSession::default() };
         assert_eq!(self.create(again).await, self.old.id("parent"));
-        let taken = self.new(CreateSession { name: Some("parent".to_owned()), ..CreateSession::default() });
+        let taken = self
+            .in_old_workspace(CreateSession { name: Some("parent".to_owned()), ..CreateSession::default() });
         let taken = self.client.create_session(&taken).await;
         assert!(matches!(taken, Err(ClientError::Refused { status: 409, .. })), "{taken:?}");
         self.create(CreateSession { name: Some("was-named".to_owned()), ..CreateSession::default() }).await;
@@ -263,13 +264,13 @@ impl Opened {
         assert_eq!(std::fs::read_to_string(&changed).unwrap(), "before\n");
     }
 
-    fn new(&self, session: CreateSession) -> CreateSession {
+    fn in_old_workspace(&self, session: CreateSession) -> CreateSession {
         let workspace_path = self.old.work("").to_str().unwrap().trim_end_matches('/').to_owned();
         CreateSession { workspace_path, ..session }
     }
 
     async fn create(&self, session: CreateSession) -> SessionId {
-        self.client.create_session(&self.new(session)).await.unwrap()
+        self.client.create_session(&self.in_old_workspace(session)).await.unwrap()
     }
 
     /// Runs a turn that needs no answer.

@@ -52,6 +52,13 @@ fn has_word(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool 
     values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
 }
 
+/// The subprotocols that a client names.
+pub fn offered_protocols(headers: &HeaderMap) -> Vec<&str> {
+    let values =
+        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::proof;
@@ -60,11 +67,4 @@ mod tests {
     fn the_proof_is_that_of_the_standard() {
         assert_eq!(proof(b"dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     }
-}
-
-/// The subprotocols that a client names.
-pub fn offered_protocols(headers: &HeaderMap) -> Vec<&str> {
-    let values =
-        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(str::trim).collect()
 }

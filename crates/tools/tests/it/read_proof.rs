@@ -29,7 +29,11 @@ fn asks_about(policy: &ApprovalPolicy, line: &str, subject: &Subject, trusted: b
 }
 
 fn known(line: &str, only_reads: Vec<bool>) -> Subject {
-    Subject::CommandLine(CommandLine::new(line.to_owned(), ostler_command_line::parse(line), only_reads))
+    Subject::CommandLine(Box::new(CommandLine::new(
+        line.to_owned(),
+        ostler_command_line::parse(line),
+        only_reads,
+    )))
 }
 
 async fn asks(fixture: &Fixture, line: &str) -> bool {

@@ -143,7 +143,10 @@ pub(crate) fn session(number: u32) -> Value {
     })
 }
 
-fn listed(session: Value) -> ListedSession {
+fn listed(mut session: Value) -> ListedSession {
+    if session["last_seq"].is_null() {
+        session["last_seq"] = json!(0);
+    }
     serde_json::from_value(session).unwrap()
 }
 

@@ -319,7 +319,7 @@ pub(crate) fn subject(call: &ToolCall) -> Subject {
 pub(crate) fn command_line(line: &str) -> Subject {
     let reading = ostler_command_line::parse(line);
     let only_reads = vec![true; reading.commands.len()];
-    Subject::CommandLine(CommandLine::new(line.to_owned(), reading, only_reads))
+    Subject::CommandLine(Box::new(CommandLine::new(line.to_owned(), reading, only_reads)))
 }
 
 /// Whether a policy asks about a call.
