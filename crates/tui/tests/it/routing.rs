@@ -166,6 +166,7 @@ fn a_session_that_was_found_shows_where_the_word_stands() {
     assert!(asked.contains(&Effect::Search("ledger off".to_owned())), "{asked:?}");
     let mut found = crate::world::session(2);
     found["snippet"] = json!("the ledger is off");
+    found["last_seq"] = json!(2);
     let sessions = vec![serde_json::from_value(found).unwrap()];
     world.news(ostler_tui::input::News::Found { query: "ledger off".to_owned(), sessions });
     assert!(world.screen(80, 24).contains("the ledger is off"));

@@ -121,7 +121,7 @@ fn what_waits() {
 fn what_an_undo_would_do() {
     let mut world = conversation();
     let undone = serde_json::from_value(json!({
-        "restored": ["src/discount.rs"], "recreated": ["notes.md"], "deleted": ["src/new.rs"],
+        "preview": true, "restored": ["src/discount.rs"], "recreated": ["notes.md"], "deleted": ["src/new.rs"],
         "conflicts": [{"path": "Cargo.toml", "why": "it was changed since"}], "left_out": [], "note": "",
     }));
     let turn = crate::world::TURN.parse().unwrap();
