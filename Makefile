@@ -71,7 +71,7 @@ test-long: ## what takes longer than a change should: a million command lines ru
 test-live: ## drive daemons with a real model, a proxy and agents that others wrote (ARGS="--only claude" for one agent)
 	tests/live/run.sh $(ARGS)
 
-bench: ## measure (ARGS="..." are passed on)
+bench: ## measure (ARGS="..." are passed on; --peers measures other programs of the kind beside it)
 	$(CARGO) build --release --locked --package ostler-cli --package ostler-bench
 	target/release/ostler-bench $(ARGS)
 

@@ -13,7 +13,7 @@ pub const MIN_CELL: usize = 24;
 
 /// What the mock is to answer. Written as a prompt, `bench:100x20`: 100 deltas, 20 ms apart.
 /// `bench:100x20x50` makes them 50 bytes long, `even:100x20` has the first wait its turn among the answers that began
-/// at the same time, and `fast:100` sends them all at once.
+/// at the same time, `tool:3x1` has the model call a tool first, and `fast:100` sends them all at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     /// How many deltas.
@@ -24,17 +24,24 @@ pub struct Plan {
     pub cell: usize,
     /// Whether many answers come evenly over time, however close to each other they were asked for.
     pub even: bool,
+    /// Whether the model first has the command `true` run, and answers when it has the result.
+    pub tool: bool,
 }
 
 impl Plan {
     /// So many deltas, so many milliseconds apart.
     pub fn new(deltas: usize, millis: u64) -> Plan {
-        Plan { deltas, every: Duration::from_millis(millis), cell: MIN_CELL, even: false }
+        Plan { deltas, every: Duration::from_millis(millis), cell: MIN_CELL, even: false, tool: false }
     }
 
     /// The same, with many answers spread evenly over time.
     pub fn spread_evenly(self) -> Plan {
         Plan { even: true, ..self }
+    }
+
+    /// The same after a call of the tool `shell`.
+    pub fn after_tool(self) -> Plan {
+        Plan { tool: true, ..self }
     }
 
     /// The same with so many bytes in each delta.
@@ -49,17 +56,22 @@ impl Plan {
         if let Some(deltas) = prompt.strip_prefix("fast:") {
             return Some(Plan::new(deltas.parse().ok()?, 0));
         }
-        let (kind, numbers) = prompt.split_once(':').filter(|(kind, _)| matches!(*kind, "bench" | "even"))?;
+        let known = |kind: &str| matches!(kind, "bench" | "even" | "tool");
+        let (kind, numbers) = prompt.split_once(':').filter(|(kind, _)| known(kind))?;
         let mut numbers = numbers.split('x');
         let mut next = || numbers.next()?.parse::<u64>().ok();
         let (deltas, millis) = (usize::try_from(next()?).ok()?, next()?);
-        let plan = Plan { even: kind == "even", ..Plan::new(deltas, millis) };
+        let plan = Plan { even: kind == "even", tool: kind == "tool", ..Plan::new(deltas, millis) };
         Some(next().and_then(|cell| usize::try_from(cell).ok()).map_or(plan, |cell| plan.with_cells_of(cell)))
     }
 
     /// The prompt that asks for it.
     pub fn prompt(&self) -> String {
-        let kind = if self.even { "even" } else { "bench" };
+        let kind = match (self.tool, self.even) {
+            (true, _) => "tool",
+            (false, true) => "even",
+            (false, false) => "bench",
+        };
         format!("{kind}:{}x{}x{}", self.deltas, self.every.as_millis(), self.cell)
     }
 
@@ -181,6 +193,7 @@ mod tests {
             ("bench:100x20", Plan::new(100, 20)),
             ("bench:2000x5x100", Plan::new(2000, 5).with_cells_of(100)),
             ("even:10x20x24", Plan::new(10, 20).spread_evenly()),
+            ("tool:3x1", Plan::new(3, 1).after_tool()),
             ("fast:7", Plan::new(7, 0)),
         ] {
             assert_eq!(Plan::parse(prompt), Some(plan), "{prompt}");

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ostler_tools::{ToolContext, Tools};
+use ostler_runner::ToolContext;
+use ostler_tools::Tools;
 use ostler_types::SessionId;
 use serde_json::Value;
 use uuid::Uuid;

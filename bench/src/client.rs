@@ -64,7 +64,8 @@ impl Client {
         Client::of(door, json!({"workspace_path": workspace, "agent": "bench"})).await
     }
 
-    async fn of(door: &Door, new: serde_json::Value) -> Result<Client> {
+    /// The same with what is said of the new session.
+    pub async fn of(door: &Door, new: serde_json::Value) -> Result<Client> {
         #[derive(Deserialize)]
         struct Created {
             session_id: String,
@@ -126,6 +127,10 @@ fn take(answer: &mut Answer, event: &Event<'_>, now: u64) -> Result<bool> {
             let recorded: String = envelope.data.message.parts.into_iter().map(|part| part.text).collect();
             ensure!(recorded == answer.text(), "the record differs from what was streamed");
         }
+        "tool_call_completed" => {
+            let envelope: Envelope<Called> = parse(event.data)?;
+            ensure!(envelope.data.tool_result.ok, "a tool failed: {}", event.data);
+        }
         "turn_completed" => return Ok(true),
         "turn_failed" | "turn_canceled" | "error" => bail!("the turn came to nothing: {}", event.data),
         _ => {}
@@ -179,5 +184,17 @@ struct Message {
 
 #[derive(Deserialize)]
 struct Part {
+    /// A call of a tool has none.
+    #[serde(default)]
     text: String,
+}
+
+#[derive(Deserialize)]
+struct Called {
+    tool_result: CallResult,
+}
+
+#[derive(Deserialize)]
+struct CallResult {
+    ok: bool,
 }

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::agent;
-use crate::process::{self, Memory};
+use crate::process::{self, Memory, Resident};
 use crate::wire::Connection;
 
 /// How long a daemon may take to be there.
@@ -109,9 +109,14 @@ impl Starter {
 
     /// Starts a daemon on a data directory and waits for its first answer.
     pub fn start(&self, data: &Path) -> Result<Daemon> {
+        self.start_with(data, "")
+    }
+
+    /// The same with more lines of configuration.
+    pub fn start_with(&self, data: &Path, more: &str) -> Result<Daemon> {
         let address = free_address()?;
         let config = self.config_file();
-        std::fs::write(&config, self.config(address))?;
+        std::fs::write(&config, self.config(address) + more)?;
         let mut command = Command::new(&self.binary);
         command.args(["serve", "--config"]).arg(&config).arg("--data-dir").arg(data);
         let environment = std::env::vars_os().map(|(name, _)| name);
@@ -169,21 +174,46 @@ impl Daemon {
         process::processor(self.child.id())
     }
 
+    /// Its memory by what it holds.
+    pub fn resident(&self) -> Result<Resident> {
+        process::resident(self.child.id())
+    }
+
+    /// How many bytes it has had written to disk so far.
+    pub fn written(&self) -> Result<u64> {
+        process::written(self.child.id())
+    }
+
     /// What some work costs the threads that serve clients, with what that leaves to do for them: otherwise whoever is
     /// measured next would pay for it. The threads that write records, transcripts and the index do the same
     /// whoever looks on, and would drown the difference between two doors.
     pub async fn cost<T>(&self, work: impl Future<Output = Result<T>>) -> Result<(Duration, T)> {
+        self.cost_of_threads(Some(SERVING), work).await
+    }
+
+    /// What some work costs all threads, with what it leaves to do. Finer than [`Daemon::processor`], which counts in
+    /// hundredths of a second, but blind to a thread that ends meanwhile.
+    pub async fn whole_cost<T>(&self, work: impl Future<Output = Result<T>>) -> Result<(Duration, T)> {
+        self.cost_of_threads(None, work).await
+    }
+
+    async fn cost_of_threads<T>(
+        &self,
+        name: Option<&str>,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<(Duration, T)> {
         self.settled().await?;
-        let before = process::threads(self.child.id(), SERVING)?;
+        let before = process::threads(self.child.id(), name)?;
         let done = work.await?;
         self.settled().await?;
-        let after = process::threads(self.child.id(), SERVING)?;
-        let of_thread = |(id, time): (&u32, &Duration)| Some(time.saturating_sub(*before.get(id)?));
-        Ok((after.iter().filter_map(of_thread).sum(), done))
+        let after = process::threads(self.child.id(), name)?;
+        let of_thread =
+            |(id, time): (&u32, &Duration)| time.saturating_sub(before.get(id).copied().unwrap_or_default());
+        Ok((after.iter().map(of_thread).sum(), done))
     }
 
     /// Waits until it does next to nothing.
-    async fn settled(&self) -> Result<()> {
+    pub async fn settled(&self) -> Result<()> {
         let mut before = self.processor()?;
         loop {
             tokio::time::sleep(QUIET).await;
@@ -219,7 +249,7 @@ impl Drop for Daemon {
 }
 
 /// An address that nobody listens on.
-fn free_address() -> Result<SocketAddr> {
+pub fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 

@@ -2,7 +2,9 @@
 //! start, and a place for files.
 
 mod acp;
+mod all_events;
 mod apply_patch;
+mod binary;
 mod checkpoint;
 mod connections;
 mod decode;
@@ -21,8 +23,11 @@ mod sandbox;
 mod search;
 mod start;
 mod streams;
+mod tool_turn;
 mod tui;
+mod turn;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -35,14 +40,22 @@ use crate::report::Row;
 use crate::tree::Tree;
 
 /// The names of the figures, in the order of the table.
-pub const FIGURES: [&str; 28] = [
+pub const FIGURES: [&str; 35] = [
     "disk",
+    "binary",
     "start",
     "idle",
     "sleeping",
+    "fifty",
+    "two_hundred",
     "thousand",
+    "all_events",
     "latency",
     "first",
+    "first_new",
+    "turn",
+    "delta",
+    "tool_turn",
     "jsonl",
     "gateway",
     "acp",
@@ -54,7 +67,6 @@ pub const FIGURES: [&str; 28] = [
     "list",
     "open",
     "size",
-    "fifty",
     "search",
     "repo_map",
     "sandbox",
@@ -64,6 +76,19 @@ pub const FIGURES: [&str; 28] = [
     "tui_stream",
     "tui_key",
     "tui_memory",
+];
+
+/// Figures of code that is part of the bench itself. A run with the binary of another revision says nothing of them.
+pub const WITHOUT_DAEMON: [&str; 9] = [
+    "disk",
+    "request",
+    "decode",
+    "connections",
+    "search",
+    "repo_map",
+    "sandbox",
+    "checkpoint",
+    "apply_patch",
 ];
 
 /// What figures are measured with. Its files are removed with it, fixtures that are to be kept excepted.
@@ -89,16 +114,32 @@ impl Bench {
         Ok(Bench { mock, starter, work, fixtures, quick })
     }
 
-    /// Measures one figure, which may have several rows.
+    /// Measures one figure, which may have several rows. Their numbers are named after it.
     pub async fn measure(&self, figure: &str) -> Result<Vec<Row>> {
+        let mut rows = self.rows(figure).await?;
+        for number in rows.iter_mut().flat_map(|row| &mut row.numbers) {
+            number.name = format!("{figure}.{}", number.name);
+        }
+        Ok(rows)
+    }
+
+    async fn rows(&self, figure: &str) -> Result<Vec<Row>> {
         match figure {
             "disk" => disk::measure(self),
+            "binary" => binary::size(self),
             "start" => start::measure(self).await,
             "idle" => idle::empty(self),
             "sleeping" => idle::sleeping(self).await,
+            "fifty" => streams::fifty(self).await,
+            "two_hundred" => streams::two_hundred(self).await,
             "thousand" => streams::thousand(self).await,
+            "all_events" => all_events::measure(self).await,
             "latency" => latency::deltas(self).await,
             "first" => latency::first_delta(self).await,
+            "first_new" => latency::first_of_session(self).await,
+            "turn" => turn::short(self).await,
+            "delta" => turn::delta(self).await,
+            "tool_turn" => tool_turn::measure(self).await,
             "jsonl" => jsonl::measure(self).await,
             "gateway" => gateway::deltas(self).await,
             "acp" => acp::updates(self).await,
@@ -110,7 +151,6 @@ impl Bench {
             "list" => list::measure(self).await,
             "open" => open::measure(self).await,
             "size" => log_size::measure(self).await,
-            "fifty" => streams::fifty(self).await,
             "search" => search::measure(self).await,
             "repo_map" => repo_map::measure(self).await,
             "sandbox" => sandbox::measure(self).await,
@@ -125,8 +165,23 @@ impl Bench {
     }
 
     /// One count for a real run, another for a quick one.
-    fn count<T>(&self, real: T, quick: T) -> T {
+    pub fn count<T>(&self, real: T, quick: T) -> T {
         if self.quick { quick } else { real }
+    }
+
+    /// Where files may be made that go with the bench.
+    pub fn directory(&self) -> &Path {
+        self.work.path()
+    }
+
+    /// The daemon's program.
+    pub fn binary(&self) -> &Path {
+        self.starter.binary()
+    }
+
+    /// Where the model server listens.
+    pub fn mock_address(&self) -> SocketAddr {
+        self.mock.address
     }
 
     /// Starts a daemon on a new, empty data directory.

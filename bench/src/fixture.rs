@@ -141,7 +141,7 @@ fn used(record: &Record) -> Option<Used> {
 /// What can be searched for in a record.
 fn text(record: &Record) -> Option<Text> {
     let (Event::Message(MessageEvent::Added { message, .. })
-    | Event::Step(StepEvent::ModelOutputCompleted { message, .. })) = &record.event
+    | Event::Message(MessageEvent::ModelOutputCompleted { message, .. })) = &record.event
     else {
         return None;
     };

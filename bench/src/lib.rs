@@ -16,6 +16,8 @@ pub mod fixture;
 pub mod gateway;
 pub mod load;
 pub mod mock;
+pub mod number;
+pub mod peers;
 pub mod process;
 pub mod recorded;
 pub mod report;

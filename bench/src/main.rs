@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use ostler_bench::agent;
 use ostler_bench::clock;
-use ostler_bench::figures::{Bench, FIGURES};
+use ostler_bench::figures::{Bench, FIGURES, WITHOUT_DAEMON};
 use ostler_bench::mock::Mock;
+use ostler_bench::number::{self, Number};
+use ostler_bench::peers;
 use ostler_bench::process;
 use ostler_bench::report::{self, Row};
 use ostler_bench::secure;
@@ -16,14 +18,18 @@ use ostler_bench::terminal;
 const HELP: &str = "\
 Measures a released daemon against a mock model server, and prints a table.
 
-  ostler-bench [--binary FILE] [--only FIGURE,…] [--quick] [--write] [--fixtures DIR]
+  ostler-bench [--binary FILE] [--only FIGURE,…] [--daemon] [--quick] [--write] [--json FILE] [--fixtures DIR]
+  ostler-bench --peers [--binary FILE] [--quick]
   ostler-bench mock
   ostler-bench ask URL COUNT
 
   --binary    the daemon [default: target/release/ostler]
   --only      only these figures, separated by commas
+  --daemon    leave out figures of code that is part of the bench itself
   --quick     small counts: shows that everything works, and its figures mean nothing
   --write     put the table into bench/README.md
+  --json      also write the numbers of the table to this file, for `cargo xtask bench --compare`
+  --peers     install other programs of the kind from npm, and print a table of them and the daemon side by side
   --fixtures  keep the data directories here, and use those that are there
   mock        only run the mock model server, until it is killed
   ask         only ask a model server for so many answers at once";
@@ -37,6 +43,8 @@ struct Flags {
     figures: Vec<String>,
     quick: bool,
     write: bool,
+    peers: bool,
+    json: Option<PathBuf>,
     fixtures: Option<PathBuf>,
 }
 
@@ -78,6 +86,8 @@ fn flags(arguments: Vec<String>) -> Result<Flags> {
         figures: all(),
         quick: false,
         write: false,
+        peers: false,
+        json: None,
         fixtures: None,
     };
     let mut arguments = arguments.into_iter();
@@ -87,6 +97,9 @@ fn flags(arguments: Vec<String>) -> Result<Flags> {
             "--binary" => flags.binary = value()?.into(),
             "--only" => flags.figures = value()?.split(',').map(str::to_owned).collect(),
             "--fixtures" => flags.fixtures = Some(value()?.into()),
+            "--json" => flags.json = Some(value()?.into()),
+            "--daemon" => flags.figures.retain(|figure| !WITHOUT_DAEMON.contains(&figure.as_str())),
+            "--peers" => flags.peers = true,
             "--quick" => flags.quick = true,
             "--write" => flags.write = true,
             _ => bail!("`{flag}` is not known; --help tells what is"),
@@ -94,6 +107,9 @@ fn flags(arguments: Vec<String>) -> Result<Flags> {
     }
     if let Some(unknown) = flags.figures.iter().find(|figure| !FIGURES.contains(&figure.as_str())) {
         bail!("there is no figure `{unknown}`; there are {}", FIGURES.join(", "));
+    }
+    if flags.peers && (flags.write || flags.json.is_some() || flags.figures.len() < FIGURES.len()) {
+        bail!("--peers prints a table of its own: leave out --only, --daemon, --json and --write");
     }
     if flags.write && (flags.quick || flags.figures.len() < FIGURES.len()) {
         bail!("--write is for a whole run: leave out --quick and --only");
@@ -107,6 +123,10 @@ fn run(flags: &Flags) -> Result<()> {
     std::fs::create_dir_all(&place)?;
     let bench = Bench::new(&flags.binary, &place, flags.fixtures.clone(), flags.quick)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if flags.peers {
+        print!("{}", runtime.block_on(peers::table(&bench, &place.join("bench-peers")))?);
+        return Ok(());
+    }
     let (mut rows, mut failed, load) = (Vec::new(), 0, process::load());
     for figure in &flags.figures {
         eprintln!("{figure} … (load {})", process::load());
@@ -122,6 +142,10 @@ fn run(flags: &Flags) -> Result<()> {
         format!("\nThe load of the machine (`/proc/loadavg`, one minute) was {load} when the run began.\n");
     let table = report::table(&rows) + &began;
     print!("{table}");
+    if let Some(file) = &flags.json {
+        let numbers: Vec<Number> = rows.into_iter().flat_map(|row| row.numbers).collect();
+        number::write(file, &load, &numbers)?;
+    }
     if failed > 0 {
         bail!("{failed} figures could not be measured");
     }

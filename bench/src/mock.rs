@@ -1,23 +1,24 @@
-//! A model server with exact timing: OpenAI's Chat Completions, streamed. What it answers is the
-//! [`Plan`] in the last message of the user.
+//! A model server with exact timing: OpenAI's Chat Completions and Responses, streamed. What it answers is the
+//! [`Plan`](crate::answer::Plan) in the last message of the user.
 //!
 //! It runs on a thread of its own, so that the clients of the same process do not hold it up. A
 //! delta has a deadline counted from the first one, so that delays do not add up.
 
+mod request;
 mod stream;
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::answer::Plan;
 use crate::wire::read_head;
+
+use self::request::Wire;
 
 /// The largest request that is read.
 const MAX_BODY: usize = 64 << 20;
@@ -89,31 +90,15 @@ async fn exchange(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Result<bool> {
         ensure!(stream.read_buf(ahead).await? > 0, "the client has gone");
     }
     let body: Vec<u8> = ahead.drain(..head.length).collect();
-    if !head.first_line.starts_with("POST /v1/chat/completions ") {
-        refuse(stream, "404 Not Found", "there is only POST /v1/chat/completions").await?;
+    let Some(wire) = Wire::at(&head.first_line) else {
+        refuse(stream, "404 Not Found", "there is only POST /v1/chat/completions and /v1/responses").await?;
         return Ok(true);
-    }
-    match plan(&body) {
-        Some(plan) => stream::stream(stream, plan).await?,
+    };
+    match wire.asked(&body) {
+        Some(asked) => stream::stream(stream, asked).await?,
         None => refuse(stream, "400 Bad Request", "the last user message is not a plan").await?,
     }
     Ok(true)
-}
-
-/// What the last message of the user asks for.
-fn plan(body: &[u8]) -> Option<Plan> {
-    #[derive(Deserialize)]
-    struct Request {
-        messages: Vec<Message>,
-    }
-    #[derive(Deserialize)]
-    struct Message {
-        role: String,
-        content: Option<String>,
-    }
-    let request: Request = serde_json::from_slice(body).ok()?;
-    let last = request.messages.iter().rev().find(|message| message.role == "user")?;
-    Plan::parse(last.content.as_deref()?)
 }
 
 async fn refuse(stream: &mut TcpStream, status: &str, message: &str) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What the kernel says of a process: its memory and its processor time.
+//! What the kernel says of a process: its memory, its processor time, and what it writes.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,21 +28,67 @@ pub fn memory(pid: u32) -> Result<Memory> {
     Ok(Memory { now: field("VmRSS")?, peak: field("VmHWM")? })
 }
 
+/// Resident memory by kind, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resident {
+    /// Anonymous memory: the heap, stacks, and modified private pages of files.
+    pub heap: u64,
+    /// Unmodified pages of the program, its libraries and other mapped files.
+    pub code: u64,
+}
+
+/// The resident memory of a process by kind, from `smaps`.
+pub fn resident(pid: u32) -> Result<Resident> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).context("the process has gone")?;
+    let sum = |name: &str| -> u64 {
+        let lines = maps.lines().filter_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
+        lines.filter_map(|kib| kib.parse::<u64>().ok()).sum::<u64>() << 10
+    };
+    let heap = sum("Anonymous:");
+    Ok(Resident { heap, code: sum("Rss:").saturating_sub(heap) })
+}
+
+/// Bytes that a process caused to be written to disk, counted in whole pages.
+pub fn written(pid: u32) -> Result<u64> {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).context("the process has gone")?;
+    let bytes = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
+    bytes.context("the kernel does not tell what is written")
+}
+
+/// How long this thread has run.
+pub fn this_thread() -> Result<Duration> {
+    let path = "/proc/thread-self/schedstat";
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
+    Ok(Duration::from_nanos(nanos.with_context(|| format!("{path} does not begin with a number"))?))
+}
+
 /// How much processor time a process has used, in all its threads.
 pub fn processor(pid: u32) -> Result<Duration> {
+    ticks(pid, &[11, 12])
+}
+
+/// The same, including children that have ended and were waited for.
+pub fn processor_with_children(pid: u32) -> Result<Duration> {
+    ticks(pid, &[11, 12, 13, 14])
+}
+
+/// The sum of fields of `/proc/<pid>/stat`, by their index after the name.
+fn ticks(pid: u32, fields_at: &[usize]) -> Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).context("the process has gone")?;
     // The name in parentheses may hold spaces; the fields that count come after it.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
-    let ticks = |at: usize| fields.split(' ').nth(at).and_then(|ticks| ticks.parse::<u64>().ok());
-    let used = ticks(11).zip(ticks(12)).context("the kernel's figures cannot be read")?;
-    Ok(Duration::from_millis((used.0 + used.1) * 1000 / TICKS))
+    let ticks = |at: &usize| fields.split(' ').nth(*at).and_then(|ticks| ticks.parse::<u64>().ok());
+    let used: Option<u64> = fields_at.iter().map(ticks).sum();
+    Ok(Duration::from_millis(used.context("the kernel's figures cannot be read")? * 1000 / TICKS))
 }
 
-/// How much processor time each thread with this name has used, by its id.
-pub fn threads(pid: u32, name: &str) -> Result<HashMap<u32, Duration>> {
+/// How much processor time each thread has used, by its id; only those with this name, if one is given.
+pub fn threads(pid: u32, name: Option<&str>) -> Result<HashMap<u32, Duration>> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).context("the process has gone")?;
     let of_task = |task: std::fs::DirEntry| {
-        let is_meant = std::fs::read_to_string(task.path().join("comm")).ok()?.trim_end() == name;
+        let own_name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        let is_meant = name.is_none_or(|name| own_name.trim_end() == name);
         let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
         let used = Duration::from_nanos(times.split(' ').next()?.parse().ok()?);
         is_meant.then_some((task.file_name().to_str()?.parse().ok()?, used))
@@ -50,12 +96,14 @@ pub fn threads(pid: u32, name: &str) -> Result<HashMap<u32, Duration>> {
     Ok(tasks.filter_map(|task| of_task(task.ok()?)).collect())
 }
 
-/// How many processes this one has started that still run.
-pub fn children(pid: u32) -> Result<usize> {
+/// The processes that this one has started and that still run.
+pub fn children(pid: u32) -> Result<Vec<u32>> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).context("the process has gone")?;
     let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).ok();
     let lists = tasks.filter_map(|task| of_task(task.ok()?));
-    Ok(lists.map(|list| list.split_whitespace().count()).sum())
+    Ok(lists
+        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
+        .collect())
 }
 
 /// The load of the machine over the last minute, for those who read the table.
@@ -76,7 +124,7 @@ pub fn kilobytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{memory, processor, threads};
+    use super::{memory, processor, resident, this_thread, threads, written};
 
     #[test]
     fn the_kernel_tells_of_this_process() {
@@ -84,6 +132,11 @@ mod tests {
         assert!(memory.now > 1 << 18 && memory.peak >= memory.now, "{memory:?}");
         processor(std::process::id()).unwrap();
         let name = std::thread::current().name().unwrap().chars().take(15).collect::<String>();
-        assert!(threads(std::process::id(), &name).unwrap().values().any(|time| !time.is_zero()));
+        assert!(threads(std::process::id(), Some(&name)).unwrap().values().any(|time| !time.is_zero()));
+        assert!(threads(std::process::id(), None).unwrap().len() > 1);
+        assert!(!this_thread().unwrap().is_zero());
+        let resident = resident(std::process::id()).unwrap();
+        assert!(resident.heap > 0 && resident.code > 0, "{resident:?}");
+        written(std::process::id()).unwrap();
     }
 }

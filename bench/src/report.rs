@@ -4,12 +4,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::number::Number;
+
 /// Between these lines of a document stands the table.
 const BEGIN: &str = "<!-- table -->";
 const END: &str = "<!-- /table -->";
 
 /// One figure.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// What was measured.
     pub figure: String,
@@ -22,6 +24,8 @@ pub struct Row {
     pub bare: String,
     /// Whether the target was met; none when there is no target.
     pub ok: Option<bool>,
+    /// The same as data, for comparing runs. What depends on the machine alone has none.
+    pub numbers: Vec<Number>,
 }
 
 impl Row {
@@ -33,7 +37,7 @@ impl Row {
         ok: bool,
     ) -> Row {
         let (figure, target, measured) = (figure.into(), target.into(), measured.into());
-        Row { figure, target, measured, bare: String::new(), ok: Some(ok) }
+        Row { figure, target, measured, bare: String::new(), ok: Some(ok), numbers: Vec::new() }
     }
 
     /// A figure without one.
@@ -46,6 +50,13 @@ impl Row {
     pub fn bare(self, bare: impl Into<String>) -> Row {
         Row { bare: bare.into(), ..self }
     }
+
+    /// The same with a number that it holds.
+    #[must_use]
+    pub fn number(mut self, number: Number) -> Row {
+        self.numbers.push(number);
+        self
+    }
 }
 
 /// The rows as a table in Markdown.
@@ -53,7 +64,7 @@ pub fn table(rows: &[Row]) -> String {
     let mut table =
         "| figure | target | measured | bare client, or other program | |\n| --- | --- | --- | --- | --- |\n"
             .to_owned();
-    for Row { figure, target, measured, bare, ok } in rows {
+    for Row { figure, target, measured, bare, ok, numbers: _ } in rows {
         let verdict = match ok {
             Some(true) => "ok",
             Some(false) => "**missed**",

@@ -16,15 +16,20 @@ enum Work {
     Cargo { arguments: &'static str, environment: Option<(&'static str, &'static str)> },
     /// One of our own commands.
     Xtask { command: &'static str, run: fn() -> Result<(), String> },
-    /// A script of the repository; skipped when it is not there.
+    /// A script of the repository. One that is not there fails: a check that cannot fail is none.
     Script { path: &'static str },
 }
 
+/// In this order, so that what takes seconds is said before what takes minutes. Steps that run the daemon come after the
+/// tests, which build it.
 const STEPS: &[Step] = &[
     Step { name: "format", work: Work::cargo("fmt --all --check") },
+    Step { name: "tidy", work: Work::Xtask { command: "tidy", run: tidy::run } },
+    Step { name: "licences", work: Work::Xtask { command: "licences", run: licences::run } },
     Step { name: "clippy", work: Work::cargo("clippy --workspace --all-targets --locked -- -D warnings") },
     Step { name: "tools", work: Work::Xtask { command: "setup", run: setup::run } },
     Step { name: "tests", work: Work::cargo("nextest run --workspace --locked --profile ci") },
+    Step { name: "generated", work: Work::Xtask { command: "generate --check", run: generate::check_built } },
     Step { name: "attack", work: Work::Script { path: "tests/attack/run.sh" } },
     Step { name: "clients", work: Work::Script { path: "clients/test.sh" } },
     Step { name: "adapter", work: Work::Script { path: "tests/acp/adapter.sh" } },
@@ -36,9 +41,6 @@ const STEPS: &[Step] = &[
             environment: Some(("RUSTDOCFLAGS", "-D warnings")),
         },
     },
-    Step { name: "tidy", work: Work::Xtask { command: "tidy", run: tidy::run } },
-    Step { name: "licences", work: Work::Xtask { command: "licences", run: licences::run } },
-    Step { name: "generated", work: Work::Xtask { command: "generate --check", run: generate::check } },
     Step { name: "contract", work: Work::Script { path: "tests/schemathesis.sh" } },
 ];
 
@@ -77,10 +79,6 @@ impl Work {
                 repository::run(&mut cargo)
             }
             Work::Xtask { command: _, run } => run(),
-            Work::Script { path } if !repository::root().join(path).exists() => {
-                println!("{path} is not there; skipped");
-                Ok(())
-            }
             Work::Script { path } => {
                 repository::run(Command::new("bash").arg(path).current_dir(repository::root()))
             }
@@ -115,6 +113,15 @@ mod tests {
         let text = failure(&step, 1.25, &error);
         assert!(text.starts_with("it broke"), "{text}");
         assert!(text.contains("tidy FAILED") && text.ends_with("cargo xtask tidy"), "{text}");
+    }
+
+    #[test]
+    fn every_script_is_there_and_a_missing_one_fails() {
+        for step in STEPS {
+            let Work::Script { path } = step.work else { continue };
+            assert!(crate::repository::root().join(path).exists(), "{path}");
+        }
+        assert!(Work::Script { path: "tests/no-such-script.sh" }.run().is_err());
     }
 
     #[test]

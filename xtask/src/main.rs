@@ -1,6 +1,7 @@
 //! The repository's own automation, run as `cargo xtask`. Each command has a module; nothing here is
 //! part of the daemon, and nothing here is needed to build it.
 
+mod bench;
 mod ci;
 mod dist;
 mod generate;
@@ -22,6 +23,9 @@ usage: cargo xtask <command>
   generate --check   say whether those files are up to date
   dist               build what is handed out, into target/dist
   dist --check       build it twice, in two places, and say whether the same comes out
+  bench --compare OLD.json NEW.json
+                     say which figures of the bench got worse by more than 5 %
+  bench --base REV   the same of a revision and what is checked out, measured by turns
   setup              install the cargo tools that the tests need
 ";
 
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
         ["generate", "--check"] => generate::check(),
         ["dist"] => dist::run(),
         ["dist", "--check"] => dist::check(),
+        ["bench", flags @ ..] => bench::run(flags),
         ["setup"] => setup::run(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -9,6 +9,12 @@ pub(crate) fn root() -> PathBuf {
     xtask.parent().expect("xtask lies inside the repository").to_owned()
 }
 
+/// The folder that cargo builds into.
+pub(crate) fn target() -> PathBuf {
+    // Joining an absolute path yields that path.
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
 /// The cargo that runs us, so that nested calls use the same toolchain.
 pub(crate) fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

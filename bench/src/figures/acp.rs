@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::Bench;
 use crate::answer::Plan;
 use crate::load;
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::{Samples, millis};
 use crate::{agent, process};
@@ -28,21 +29,25 @@ pub(super) async fn updates(bench: &Bench) -> Result<Vec<Row>> {
         others.push(begun.elapsed());
     }
     let ours = load::through(&mut clients, plan).await?.latencies;
-    let processes = process::children(daemon.id())?;
+    let processes = process::children(daemon.id())?.len();
     daemon.stop()?;
     let row = |name: &str, percent: usize| {
         let (ours, bare) = (ours.percentile(percent), bare.percentile(percent));
         let added = ours.saturating_sub(bare);
         let measured = format!("{} in all, {} added", millis(ours), millis(added));
         let figure = format!("an update of an ACP agent with {count} sessions that stream, {name}");
-        Row::new(figure, TARGET.1, measured, added < TARGET.0).bare(millis(bare))
+        Row::new(figure, TARGET.1, measured, added < TARGET.0)
+            .bare(millis(bare))
+            .number(Number::millis(format!("update_{name}"), ours))
     };
     let shared = format!("{processes} for {count} sessions");
     let made = format!("{}; the first one {}, which starts it", millis(others.median()), millis(first));
     Ok(vec![
         row("p50", 50),
         row("p99", 99),
-        Row::new("processes of that agent", "1", shared, processes == 1),
-        Row::information("a further session of that agent", made),
+        Row::new("processes of that agent", "1", shared, processes == 1)
+            .number(Number::count("processes", processes)),
+        Row::information("a further session of that agent", made)
+            .number(Number::millis("session", others.median())),
     ])
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::Bench;
 use crate::call::Caller;
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::{Samples, millis};
 
@@ -29,12 +30,15 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         samples.push(patched(&caller, folder.path(), &input, &before, &after).await?);
     }
     let (median, worst) = (millis(samples.median()), millis(samples.percentile(100)));
-    Ok(vec![Row::new(
-        format!("`apply_patch` of {HUNKS} hunks to a file of {LINES} lines"),
-        "< 20 ms",
-        format!("{median}, worst of {} {worst}", samples.count()),
-        samples.median() < TARGET,
-    )])
+    Ok(vec![
+        Row::new(
+            format!("`apply_patch` of {HUNKS} hunks to a file of {LINES} lines"),
+            "< 20 ms",
+            format!("{median}, worst of {} {worst}", samples.count()),
+            samples.median() < TARGET,
+        )
+        .number(Number::millis("hunks", samples.median())),
+    ])
 }
 
 /// Patches a fresh file, and fails unless it comes out as it should.

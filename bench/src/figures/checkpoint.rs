@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use ostler_checkpoint::{CaptureOptions, Store};
 
 use super::Bench;
+use crate::number::Number;
 use crate::process::megabytes;
 use crate::report::Row;
 use crate::samples::{Samples, millis, seconds};
@@ -44,13 +45,15 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
         Row::information(
             format!("first checkpoint of {files} files of {}, each stored and synced", megabytes(tree.bytes)),
             seconds(first.median()),
-        ),
+        )
+        .number(Number::seconds("first", first.median())),
         Row::new(
             "a checkpoint of the same, unchanged",
             "< 150 ms",
             format!("{median}, worst of {} {worst}", unchanged.count()),
             unchanged.median() < TARGET,
         )
-        .bare(format!("`git status` {}", millis(status.median()))),
+        .bare(format!("`git status` {}", millis(status.median())))
+        .number(Number::millis("unchanged", unchanged.median())),
     ])
 }

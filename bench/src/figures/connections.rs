@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::Bench;
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::seconds;
 use crate::secure::{STREAMS_EACH, Secure};
@@ -30,5 +31,8 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let figure =
         format!("connections for {streams} answers at once from a server with HTTP/2, 100 streams on each");
     let measured = format!("{connections}, in {}", seconds(took));
-    Ok(vec![Row::new(figure, format!("≤ {enough}"), measured, connections <= enough)])
+    Ok(vec![
+        Row::new(figure, format!("≤ {enough}"), measured, connections <= enough)
+            .number(Number::count("opened", connections)),
+    ])
 }

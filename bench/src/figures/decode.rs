@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use futures_util::StreamExt;
 use ostler_models::{Model, ModelEvent, ModelRequest, ModelSettings, Models, ProviderConfig};
 
 use super::Bench;
+use crate::number::Number;
+use crate::process;
 use crate::recorded::{PROTOCOLS, Recorded};
 use crate::report::Row;
 use crate::samples::{Samples, micros};
@@ -27,14 +29,15 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         read(&*model, deltas).await?;
         let mut samples = Samples::default();
         for _ in 0..ROUNDS {
-            let before = processor_time()?;
+            let before = process::this_thread()?;
             read(&*model, deltas).await?;
-            samples.push((processor_time()? - before) / u32::try_from(deltas)?);
+            samples.push((process::this_thread()? - before) / u32::try_from(deltas)?);
         }
         let measured =
             format!("{}, worst of {ROUNDS} {}", micros(samples.median()), micros(samples.percentile(100)));
         let figure = format!("one delta over {name}: read, parsed and handed on, processor time");
-        rows.push(Row::new(figure, "< 5 µs", measured, samples.median() < TARGET));
+        let number = Number::micros(name.to_lowercase().replace(' ', "_"), samples.median());
+        rows.push(Row::new(figure, "< 5 µs", measured, samples.median() < TARGET).number(number));
     }
     Ok(rows)
 }
@@ -52,12 +55,4 @@ async fn read(model: &dyn Model, deltas: usize) -> Result<()> {
     }
     ensure!(seen == deltas, "{seen} of {deltas} deltas came");
     Ok(())
-}
-
-/// How long this thread has run.
-fn processor_time() -> Result<Duration> {
-    let path = "/proc/thread-self/schedstat";
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
-    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
-    Ok(Duration::from_nanos(nanos.with_context(|| format!("{path} does not begin with a number"))?))
 }

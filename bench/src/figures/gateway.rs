@@ -12,6 +12,7 @@ use crate::clock;
 use crate::daemon::Daemon;
 use crate::gateway::Socket;
 use crate::load::{self, Outcome};
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::{Samples, micros, millis, seconds};
 
@@ -61,12 +62,14 @@ pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
             format!("{}, {part:.2} of http in the median round", micros(ours.median())),
             part < 1.005,
         )
-        .bare(format!("http door {}", micros(theirs.median()))),
+        .bare(format!("http door {}", micros(theirs.median())))
+        .number(Number::micros("delta", ours.median())),
         Row::information(
             "latency of such a delta, p50 and p99",
             format!("{} and {}", millis(gateway.median()), millis(gateway.percentile(99))),
         )
-        .bare(format!("http door {} and {}", millis(http.median()), millis(http.percentile(99)))),
+        .bare(format!("http door {} and {}", millis(http.median()), millis(http.percentile(99))))
+        .number(Number::millis("latency_p50", gateway.median())),
     ])
 }
 
@@ -116,17 +119,20 @@ pub(super) async fn fan_out(bench: &Bench) -> Result<Vec<Row>> {
                 micros(processor / sent)
             ),
             true,
-        ),
+        )
+        .number(Number::micros("frame", processor / sent)),
         Row::information(
             "latency of a delta among them, p50 and p99",
             format!("{} and {}", millis(latencies.median()), millis(latencies.percentile(99))),
-        ),
+        )
+        .number(Number::millis("latency_p50", latencies.median())),
         Row::new(
             format!("memory that each of {count} idle sockets adds"),
             "< 10 KB",
             format!("{each} bytes"),
             each < SOCKET_TARGET,
-        ),
+        )
+        .number(Number::kilobytes("socket", each)),
     ])
 }
 

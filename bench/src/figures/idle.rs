@@ -7,54 +7,65 @@ use anyhow::{Result, bail};
 use super::Bench;
 use crate::daemon::Daemon;
 use crate::fixture::Fixture;
-use crate::process::megabytes;
+use crate::number::Number;
+use crate::process::{Resident, megabytes};
 use crate::report::Row;
 
 const IDLE_TARGET: u64 = 25_000_000;
 const SLEEPING_TARGET: u64 = 10_000_000;
 /// How long a daemon is left alone before its memory is looked at.
 const QUIET: Duration = Duration::from_secs(1);
+/// How long after the last change of a session the memory of sleeping ones is looked at, at the least.
+const LATER: Duration = Duration::from_secs(60);
 /// How long sessions may take to fall asleep; the daemon gives them 30 s.
 const SLEEP_LIMIT: Duration = Duration::from_secs(180);
 
 pub(super) fn empty(bench: &Bench) -> Result<Vec<Row>> {
-    let idle = idle_memory(bench)?;
-    Ok(vec![Row::new("memory of an idle daemon", "< 25 MB", megabytes(idle), idle < IDLE_TARGET)])
+    let (idle, Resident { heap, code }) = idle_memory(bench)?;
+    let measured = format!("{}: {} of heap, {} of code", megabytes(idle), megabytes(heap), megabytes(code));
+    Ok(vec![
+        Row::new("memory of an idle daemon", "< 25 MB", measured, idle < IDLE_TARGET)
+            .number(Number::megabytes("resident", idle))
+            .number(Number::megabytes("heap", heap))
+            .number(Number::megabytes("code", code)),
+    ])
 }
 
 /// Memory that sessions add which were changed once and sleep again.
 pub(super) async fn sleeping(bench: &Bench) -> Result<Vec<Row>> {
-    let idle = idle_memory(bench)?;
+    let (idle, _) = idle_memory(bench)?;
     let fixture = bench.fixture(bench.count(10_000, 100), 0).await?;
     let daemon = bench.starter.start(&fixture.data)?;
     change_all(&daemon, &fixture).await?;
-    let awake = daemon.memory()?.now;
+    let (changed, awake) = (Instant::now(), daemon.memory()?.now);
     if !bench.quick {
         until_asleep(&fixture)?;
+        std::thread::sleep(LATER.saturating_sub(changed.elapsed()));
     }
-    std::thread::sleep(QUIET);
     let asleep = daemon.memory()?.now;
     daemon.stop()?;
     let added = |memory: u64| memory.saturating_sub(idle);
     let count = fixture.sessions;
     Ok(vec![
         Row::new(
-            format!("memory that {count} sleeping sessions add"),
+            format!("memory that {count} sleeping sessions add, a minute after the last was changed"),
             "< 10 MB",
             megabytes(added(asleep)),
             added(asleep) < SLEEPING_TARGET,
-        ),
+        )
+        .number(Number::megabytes("asleep", added(asleep))),
         Row::information(
             format!("memory that the same {count} add just after the last was changed"),
             megabytes(added(awake)),
-        ),
+        )
+        .number(Number::megabytes("changed", added(awake))),
     ])
 }
 
-fn idle_memory(bench: &Bench) -> Result<u64> {
+fn idle_memory(bench: &Bench) -> Result<(u64, Resident)> {
     let (daemon, _data) = bench.start_empty()?;
     std::thread::sleep(QUIET);
-    let memory = daemon.memory()?.now;
+    let memory = (daemon.memory()?.now, daemon.resident()?);
     daemon.stop()?;
     Ok(memory)
 }

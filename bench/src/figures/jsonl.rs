@@ -12,6 +12,7 @@ use super::Bench;
 use crate::answer::Plan;
 use crate::daemon::Daemon;
 use crate::load;
+use crate::number::Number;
 use crate::report::Row;
 
 /// How long all streams together may take beyond their ideal time.
@@ -46,7 +47,12 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let micros = |time: Duration| format!("{:.1} µs", time.as_secs_f64() * 1e6);
     let measured = format!("{}, in {updates} updates of {deltas} deltas", micros(over_lines / deltas));
     let figure = format!("one delta over JSON lines, {count} sessions on one connection, processor time");
-    Ok(vec![Row::information(figure, measured).bare(format!("over SSE {}", micros(over_sse / deltas)))])
+    Ok(vec![
+        Row::information(figure, measured)
+            .bare(format!("over SSE {}", micros(over_sse / deltas)))
+            .number(Number::micros("delta", over_lines / deltas))
+            .number(Number::micros("delta_over_sse", over_sse / deltas)),
+    ])
 }
 
 /// A connection that speaks lines of JSON.

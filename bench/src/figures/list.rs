@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::Bench;
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::{Samples, millis};
 use crate::wire::Connection;
@@ -35,9 +36,12 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
             "< 5 ms",
             both(&newest),
             newest.median() < TARGET,
-        ),
-        Row::information("searching them for two words that 1 in 77 has", both(&rare)),
-        Row::information("searching them for a word that all have", both(&frequent)),
+        )
+        .number(Number::millis("newest", newest.median())),
+        Row::information("searching them for two words that 1 in 77 has", both(&rare))
+            .number(Number::millis("rare_words", rare.median())),
+        Row::information("searching them for a word that all have", both(&frequent))
+            .number(Number::millis("frequent_word", frequent.median())),
     ])
 }
 

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::Bench;
 use crate::answer::Plan;
 use crate::load;
+use crate::number::{Number, Unit};
 use crate::report::Row;
 
 const TARGET: f64 = 1.5;
@@ -33,12 +34,11 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let ratio = |size: &dyn Fn(&Size) -> u64| (size(&sizes[1]) - size(&sizes[0])) as f64 / text as f64;
     let (log, folder) = (ratio(&|size| size.log), ratio(&|size| size.folder));
     let figure = format!("log of {text} more bytes of an answer in {} deltas", long.deltas - short.deltas);
-    Ok(vec![Row::new(
-        figure,
-        "< 1.5 × text",
-        format!("{log:.2} ×, whole folder {folder:.2} ×"),
-        log < TARGET,
-    )])
+    Ok(vec![
+        Row::new(figure, "< 1.5 × text", format!("{log:.2} ×, whole folder {folder:.2} ×"), log < TARGET)
+            .number(Number::new("log", log, Unit::Ratio))
+            .number(Number::new("folder", folder, Unit::Ratio)),
+    ])
 }
 
 fn size(session: &Path) -> Result<Size> {

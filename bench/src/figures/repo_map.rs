@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::Bench;
 use crate::call::Caller;
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::{Samples, millis};
 use crate::tree::Tree;
@@ -41,14 +42,17 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
             "< 2 s",
             worst(&cold),
             cold.median() < COLD_TARGET,
-        ),
+        )
+        .number(Number::millis("cold", cold.median())),
         Row::new(
             "the next `repo_map`, nothing changed",
             "< 100 ms",
             worst(&warm),
             warm.median() < WARM_TARGET,
-        ),
-        Row::information("the first `repo_map` after a restart, nothing changed", worst(&restarted)),
+        )
+        .number(Number::millis("warm", warm.median())),
+        Row::information("the first `repo_map` after a restart, nothing changed", worst(&restarted))
+            .number(Number::millis("restarted", restarted.median())),
     ])
 }
 

@@ -11,12 +11,13 @@ use ostler_recorder::Views;
 use ostler_tools::Tools;
 use ostler_types::{
     CallEvent, CallName, Conversation, Event, Message, MessageEvent, MessageId, NewSession, Part, Purpose,
-    Record, Role, SessionId, StepEvent, ToolCall, ToolCallId, ToolResult, TurnEvent, TurnId, Usage, create,
+    Record, Role, SessionId, ToolCall, ToolCallId, ToolResult, TurnEvent, TurnId, Usage, create,
 };
 use serde_json::json;
 use uuid::Uuid;
 
 use super::Bench;
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::{Samples, millis};
 
@@ -57,7 +58,8 @@ fn request(bench: &Bench, records: &[Record]) -> Result<Row> {
         "< 10 ms",
         format!("{median}, worst of {} {worst}", samples.count()),
         samples.median() < TARGET,
-    ))
+    )
+    .number(Number::millis("build", samples.median())))
 }
 
 /// Each turn is written down when it ends, as the daemon does, in a thread beside it.
@@ -78,7 +80,8 @@ fn recording(work: &Path, records: &[Record]) -> Result<Row> {
         "< 3 % of a turn of 4 s",
         format!("{}, {share:.2} %", millis(samples.median())),
         share < 3.0,
-    ))
+    )
+    .number(Number::millis("record", samples.median())))
 }
 
 /// A session of so many turns.
@@ -115,7 +118,7 @@ fn turn_of(number: u128) -> Vec<Event> {
     (result.ok, result.error) = (true, None);
     let usage = Usage { input_tokens: 4000, output_tokens: 500, ..Usage::default() };
     let said = |message: Message| {
-        Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason: "stop".to_owned(), usage })
+        Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason: "stop".to_owned(), usage })
     };
     vec![
         Event::Message(MessageEvent::Added { message: asked.clone(), idempotency_key: None }),

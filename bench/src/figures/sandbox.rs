@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use super::Bench;
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::{Samples, millis};
 
@@ -32,9 +33,9 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (choice, name) in [(Choice::Bubblewrap, "bubblewrap"), (Choice::Landlock, "Landlock")] {
         let sandbox = Sandbox::probe(settings(bench, &data, choice)?).await;
-        for (workspace, files) in [
-            (&empty, "an empty workspace".to_owned()),
-            (&tree.root, format!("a repository of {} files", tree.files)),
+        for (workspace, files, short) in [
+            (&empty, "an empty workspace".to_owned(), "empty"),
+            (&tree.root, format!("a repository of {} files", tree.files), "repository"),
         ] {
             let figure = format!("`true` confined by {name} in {files}");
             if sandbox.report().backend == Backend::None {
@@ -45,11 +46,15 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
             let samples = confined(bench, &sandbox, workspace).await?;
             rows.push(
                 Row::new(figure, "< 25 ms", spread(&samples), samples.median() < TARGET)
-                    .bare(format!("plain {}", millis(in_the_open.median()))),
+                    .bare(format!("plain {}", millis(in_the_open.median())))
+                    .number(Number::millis(format!("{}_{short}", name.to_lowercase()), samples.median())),
             );
         }
     }
-    rows.push(Row::information("finding out what confines programs on this machine", spread(&probes)));
+    rows.push(
+        Row::information("finding out what confines programs on this machine", spread(&probes))
+            .number(Number::millis("probe", probes.median())),
+    );
     Ok(rows)
 }
 

@@ -11,6 +11,7 @@ use tokio::process::Command;
 
 use super::Bench;
 use crate::call::Caller;
+use crate::number::Number;
 use crate::process::megabytes;
 use crate::report::Row;
 use crate::samples::{Samples, millis};
@@ -22,19 +23,26 @@ const MAX_RESULTS: usize = 1_000;
 
 /// What is searched for.
 struct Query {
+    name: &'static str,
     what: &'static str,
     text: &'static str,
     is_regex: bool,
 }
 
 const QUERIES: [Query; 3] = [
-    Query { what: "a text", text: NEEDLE, is_regex: false },
+    Query { name: "text", what: "a text", text: NEEDLE, is_regex: false },
     Query {
+        name: "regex_with_word",
         what: "a regular expression with a word in it",
         text: r"needle\s+in \w+ stack\b",
         is_regex: true,
     },
-    Query { what: "a regular expression without one", text: r"\b[a-z]+_[a-z]+_\d*77_9\(", is_regex: true },
+    Query {
+        name: "regex",
+        what: "a regular expression without one",
+        text: r"\b[a-z]+_[a-z]+_\d*77_9\(",
+        is_regex: true,
+    },
 ];
 
 pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
@@ -65,14 +73,17 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 fn row(tree: &Tree, query: &Query, ours: &Samples, theirs: &Samples) -> Row {
+    let number = Number::millis(query.name, ours.median());
     let figure = format!("`search` for {} in {} files of {}", query.what, tree.files, megabytes(tree.bytes));
     let (median, target) = (ours.median(), "≤ 1.3 × `rg`");
     if theirs.count() == 0 {
-        return Row { ok: None, ..Row::new(figure, target, millis(median), false) }.bare("–");
+        return Row { ok: None, ..Row::new(figure, target, millis(median), false) }.bare("–").number(number);
     }
     let ratio = median.as_secs_f64() / theirs.median().as_secs_f64();
     let measured = format!("{} ({ratio:.2} × `rg`)", millis(median));
-    Row::new(figure, target, measured, ratio <= TARGET).bare(format!("`rg` {}", millis(theirs.median())))
+    Row::new(figure, target, measured, ratio <= TARGET)
+        .bare(format!("`rg` {}", millis(theirs.median())))
+        .number(number)
 }
 
 /// How many lines the tool finds, and how long it takes.

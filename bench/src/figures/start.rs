@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::Bench;
+use crate::number::Number;
 use crate::report::Row;
 use crate::samples::{Samples, millis};
 
@@ -18,7 +19,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         empty.push(daemon.started_in);
         daemon.stop()?;
     }
-    let mut rows = vec![row("cold start to `/healthz`, empty data directory", &empty)];
+    let mut rows = vec![row("empty".to_owned(), "cold start to `/healthz`, empty data directory", &empty)];
     let fixtures = [
         bench.fixture(10, 0).await?,
         bench.fixture(bench.count(10_000, 100), 0).await?,
@@ -31,12 +32,13 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
             samples.push(daemon.started_in);
             daemon.stop()?;
         }
-        rows.push(row(&format!("the same with {} sessions", fixture.sessions), &samples));
+        let name = format!("sessions_{}", fixture.sessions);
+        rows.push(row(name, &format!("the same with {} sessions", fixture.sessions), &samples));
     }
     Ok(rows)
 }
 
-fn row(figure: &str, samples: &Samples) -> Row {
+fn row(name: String, figure: &str, samples: &Samples) -> Row {
     let measured = format!(
         "{}, worst of {} {}",
         millis(samples.median()),
@@ -44,4 +46,5 @@ fn row(figure: &str, samples: &Samples) -> Row {
         millis(samples.percentile(100))
     );
     Row::new(figure, "< 60 ms", measured, samples.median() < TARGET)
+        .number(Number::millis(name, samples.median()))
 }

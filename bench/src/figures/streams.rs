@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::Bench;
 use crate::answer::Plan;
 use crate::load::{self, Outcome};
+use crate::number::Number;
 use crate::process::{kilobytes, megabytes};
 use crate::report::Row;
 use crate::samples::{millis, seconds};
@@ -14,8 +15,11 @@ use crate::samples::{millis, seconds};
 /// Memory that a streaming session may add.
 const SESSION_TARGET: u64 = 150_000;
 
-/// What many streams cost a daemon.
+/// What many streams cost, bare and through a daemon.
 struct Cost {
+    count: usize,
+    plan: Plan,
+    bare: Outcome,
     outcome: Outcome,
     processor: Duration,
     peak: u64,
@@ -23,52 +27,56 @@ struct Cost {
 }
 
 pub(super) async fn thousand(bench: &Bench) -> Result<Vec<Row>> {
-    let (count, plan) = (bench.count(1000, 20), Plan::new(bench.count(100, 10), 20));
-    let bare = load::bare(bench.mock.address, count, plan).await?;
-    let Cost { outcome, processor, added, .. } = cost(bench, count, plan).await?;
-    let each = added / count as u64;
-    let ratio = outcome.wall.as_secs_f64() / bare.wall.as_secs_f64();
-    let finished = format!("all, in {} ({ratio:.2} × bare)", seconds(outcome.wall));
+    let cost = cost(bench, bench.count(1000, 20)).await?;
+    let each = cost.added / cost.count as u64;
+    let both = |outcome: &Outcome| {
+        format!("{} and {}", millis(outcome.latencies.median()), millis(outcome.latencies.percentile(99)))
+    };
     Ok(vec![
-        Row::new(format!("{count} sessions that stream at once, without loss"), "all", finished, true)
-            .bare(seconds(bare.wall)),
-        Row::new("memory that each adds at most", "< 150 KB", kilobytes(each), each < SESSION_TARGET),
-        Row::information("processor time of the daemon for them", seconds(processor)),
-        Row::information(
-            "latency of a delta among them, p50 and p99",
-            format!(
-                "{} and {}",
-                millis(outcome.latencies.median()),
-                millis(outcome.latencies.percentile(99))
-            ),
-        )
-        .bare(format!(
-            "{} and {}",
-            millis(bare.latencies.median()),
-            millis(bare.latencies.percentile(99))
-        )),
+        cost.row(),
+        Row::new("memory that each of them adds at most", "< 150 KB", kilobytes(each), each < SESSION_TARGET)
+            .number(Number::kilobytes("each", each)),
+        Row::information("latency of a delta among them, p50 and p99", both(&cost.outcome))
+            .bare(both(&cost.bare))
+            .number(Number::millis("latency_p50", cost.outcome.latencies.median())),
     ])
 }
 
-pub(super) async fn fifty(bench: &Bench) -> Result<Vec<Row>> {
-    let (count, plan) = (bench.count(50, 5), Plan::new(bench.count(100, 10), 20));
-    let bare = load::bare(bench.mock.address, count, plan).await?;
-    let Cost { outcome, processor, peak, .. } = cost(bench, count, plan).await?;
-    let measured = format!(
-        "{} wall, {} processor, {} peak memory, first delta {}",
-        seconds(outcome.wall),
-        seconds(processor),
-        megabytes(peak),
-        millis(outcome.firsts.median())
-    );
-    let figure =
-        format!("{count} sessions at once, {} deltas each (ideal {})", plan.deltas, seconds(plan.ideal()));
-    let bare = format!("{} wall, first delta {}", seconds(bare.wall), millis(bare.firsts.median()));
-    Ok(vec![Row::information(figure, measured).bare(bare)])
+pub(super) async fn two_hundred(bench: &Bench) -> Result<Vec<Row>> {
+    Ok(vec![cost(bench, bench.count(200, 10)).await?.row()])
 }
 
-/// Streams through a new daemon.
-async fn cost(bench: &Bench, count: usize, plan: Plan) -> Result<Cost> {
+pub(super) async fn fifty(bench: &Bench) -> Result<Vec<Row>> {
+    Ok(vec![cost(bench, bench.count(50, 5)).await?.row()])
+}
+
+impl Cost {
+    fn row(&self) -> Row {
+        let Cost { count, plan, bare, outcome, processor, peak, .. } = self;
+        let ratio = outcome.wall.as_secs_f64() / bare.wall.as_secs_f64();
+        let measured = format!(
+            "all, in {} ({ratio:.2} × bare), {} processor, {} peak memory, first delta {}",
+            seconds(outcome.wall),
+            seconds(*processor),
+            megabytes(*peak),
+            millis(outcome.firsts.median())
+        );
+        let (deltas, ideal) = (plan.deltas, seconds(plan.ideal()));
+        let figure = format!("{count} sessions at once, {deltas} deltas each (ideal {ideal}), without loss");
+        let alone = format!("{} wall, first delta {}", seconds(bare.wall), millis(bare.firsts.median()));
+        Row::new(figure, "all", measured, true)
+            .bare(alone)
+            .number(Number::seconds("wall", outcome.wall))
+            .number(Number::seconds("processor", *processor))
+            .number(Number::megabytes("peak", *peak))
+            .number(Number::millis("first_delta", outcome.firsts.median()))
+    }
+}
+
+/// Streams straight from the mock, then through a new daemon.
+async fn cost(bench: &Bench, count: usize) -> Result<Cost> {
+    let plan = Plan::new(bench.count(100, 10), 20);
+    let bare = load::bare(bench.mock.address, count, plan).await?;
     let (daemon, _data) = bench.start_empty()?;
     std::thread::sleep(Duration::from_millis(500));
     let idle = daemon.memory()?.now;
@@ -78,5 +86,5 @@ async fn cost(bench: &Bench, count: usize, plan: Plan) -> Result<Cost> {
     let processor = daemon.processor()? - before;
     let peak = daemon.memory()?.peak;
     daemon.stop()?;
-    Ok(Cost { outcome, processor, peak, added: peak.saturating_sub(idle) })
+    Ok(Cost { count, plan, bare, outcome, processor, peak, added: peak.saturating_sub(idle) })
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::Bench;
 use crate::answer::Plan;
 use crate::daemon::Daemon;
+use crate::number::{Number, Unit};
 use crate::process::{megabytes, memory, processor};
 use crate::report::Row;
 use crate::samples::{Samples, millis};
@@ -48,10 +49,23 @@ pub(super) fn start(bench: &Bench) -> Result<Vec<Row>> {
         stop_started(&mut terminal)?;
     }
     Ok(vec![
-        row("terminal client: first frame, a daemon runs", "< 50 ms", &first, WITH_DAEMON),
-        row("terminal client: the frame in which it is connected", "< 50 ms", &ready, WITH_DAEMON),
-        row("terminal client: first frame, no daemon runs", "< 150 ms", &first_alone, WITHOUT_DAEMON),
+        row("first_frame", "terminal client: first frame, a daemon runs", "< 50 ms", &first, WITH_DAEMON),
         row(
+            "connected",
+            "terminal client: the frame in which it is connected",
+            "< 50 ms",
+            &ready,
+            WITH_DAEMON,
+        ),
+        row(
+            "first_frame_alone",
+            "terminal client: first frame, no daemon runs",
+            "< 150 ms",
+            &first_alone,
+            WITHOUT_DAEMON,
+        ),
+        row(
+            "started_daemon",
             "terminal client: the frame in which it has started one",
             "< 150 ms",
             &ready_alone,
@@ -93,7 +107,8 @@ pub(super) async fn stream(bench: &Bench) -> Result<Vec<Row>> {
             "< 5 % of a core",
             measured,
             percent(used) < PROCESSOR,
-        ),
+        )
+        .number(Number::new("processor", percent(used), Unit::Percent)),
         Row::information(
             "terminal client: processor while nothing happens",
             format!("{:.1} %", percent(idle)),
@@ -140,12 +155,15 @@ pub(super) async fn key(bench: &Bench) -> Result<Vec<Row>> {
     drop(terminal);
     daemon.stop()?;
     let measured = format!("{}, p99 {}", millis(samples.median()), millis(samples.percentile(99)));
-    Ok(vec![Row::new(
-        "terminal client: from a key to the screen while four sessions stream",
-        "< 16 ms",
-        measured,
-        samples.percentile(99) < KEY,
-    )])
+    Ok(vec![
+        Row::new(
+            "terminal client: from a key to the screen while four sessions stream",
+            "< 16 ms",
+            measured,
+            samples.percentile(99) < KEY,
+        )
+        .number(Number::millis("pressed", samples.median())),
+    ])
 }
 
 /// Memory of the client with a very long session open, at its end and after paging up in it.
@@ -173,13 +191,15 @@ pub(super) async fn held(bench: &Bench) -> Result<Vec<Row>> {
             "< 30 MB",
             format!("{}, opened in {}", megabytes(at_end), millis(opened)),
             at_end < MEMORY,
-        ),
+        )
+        .number(Number::megabytes("at_end", at_end)),
         Row::new(
             "terminal client: the same after paging up 300 times",
             "< 30 MB",
             format!("{}, at most {}", megabytes(after.now), megabytes(after.peak)),
             after.now < MEMORY,
-        ),
+        )
+        .number(Number::megabytes("paged_up", after.now)),
     ])
 }
 
@@ -227,8 +247,9 @@ async fn say(daemon: &Daemon, id: &str, plan: Plan) -> Result<()> {
     daemon.door.connect().await?.ask("POST", &path, Some(&message)).await.map(drop)
 }
 
-fn row(figure: &str, target: &str, samples: &Samples, limit: Duration) -> Row {
+fn row(name: &str, figure: &str, target: &str, samples: &Samples, limit: Duration) -> Row {
     let worst = millis(samples.percentile(100));
     let measured = format!("{}, worst of {} {worst}", millis(samples.median()), samples.count());
     Row::new(figure, target, measured, samples.median() < limit)
+        .number(Number::millis(name, samples.median()))
 }

@@ -60,6 +60,38 @@ async fn an_answer_is_a_stream_of_chunks_that_say_when_they_were_sent() {
 }
 
 #[tokio::test]
+async fn an_answer_over_responses_ends_with_the_text_of_its_deltas() {
+    let mock = Mock::start().unwrap();
+    let mut connection = Connection::open(mock.address, None).await.unwrap();
+    let user =
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "bench:3x1"}]});
+    let request = json!({"model": "bench", "stream": true, "input": [user]}).to_string();
+    let mut stream = Events::default();
+    stream.bytes = connection.ask("POST", "/v1/responses", Some(&request)).await.unwrap();
+    let mut events: Vec<(String, Value)> = Vec::new();
+    while let Some(event) = stream.take().unwrap() {
+        events.push((event.name.to_owned(), serde_json::from_str(event.data).unwrap()));
+    }
+    assert!(events.iter().all(|(name, event)| event["type"] == *name));
+    let said = events.iter().filter(|(name, _)| name == "response.output_text.delta");
+    let text: String = said.map(|(_, event)| event["delta"].as_str().unwrap()).collect();
+    assert_eq!(text.len(), 3 * 24);
+    let (_, done) = events.iter().find(|(name, _)| name == "response.output_item.done").unwrap();
+    assert_eq!(done["item"]["content"][0]["text"], text);
+    assert_eq!(events.last().unwrap().1["response"]["usage"]["output_tokens"], 3);
+}
+
+#[tokio::test]
+async fn a_tool_is_called_before_the_answer_if_the_plan_says_so() {
+    let mock = Mock::start().unwrap();
+    let mut connection = Connection::open(mock.address, None).await.unwrap();
+    let data = events(&mut connection, "tool:2x0").await.unwrap();
+    let chunk: Value = serde_json::from_str(&data[0]).unwrap();
+    assert_eq!(chunk["choices"][0]["delta"]["tool_calls"][0]["function"]["name"], "shell");
+    assert_eq!((data.len(), data[2].as_str()), (3, "[DONE]"));
+}
+
+#[tokio::test]
 async fn what_is_no_plan_is_refused_and_the_connection_lives_on() {
     let mock = Mock::start().unwrap();
     let mut connection = Connection::open(mock.address, None).await.unwrap();

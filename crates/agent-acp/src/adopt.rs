@@ -7,8 +7,8 @@ use std::path::Path;
 use agent_client_protocol::v1::schema::ToolCall as AgentCall;
 use ostler_acp::{Piece, Replay, Said, call_kind, from_call, from_outcome, has_ended, plain};
 use ostler_types::{
-    AgentEvent, AgentState, CallEvent, CallName, Clock, Event, Limits, Message, MessageEvent, MessageId,
-    NewRecord, Part, Purpose, Role, StepEvent, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId,
+    AgentEvent, AgentState, BatchEvent, CallEvent, CallName, Clock, Event, Limits, Message, MessageEvent,
+    MessageId, NewRecord, Part, Purpose, Role, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId,
     Usage,
 };
 
@@ -174,15 +174,18 @@ impl<'a> HistoryWriter<'a> {
         let turn = self.turn;
         let stop_reason = if calls.is_empty() { stop_reason } else { "tool_use" }.to_owned();
         let message = self.message(Role::Assistant, parts);
-        let output =
-            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: Usage::default() });
+        let output = Event::Message(MessageEvent::ModelOutputCompleted {
+            message,
+            stop_reason,
+            usage: Usage::default(),
+        });
         self.record(turn, output);
         if calls.is_empty() {
             return;
         }
         let tool_calls: Vec<ToolCallId> = calls.iter().map(|(call, ..)| call.id.clone()).collect();
         let parallel = calls.len() > 1;
-        self.record(turn, Event::Call(CallEvent::BatchStarted { tool_calls, parallel }));
+        self.record(turn, Event::Batch(BatchEvent::Started { tool_calls, parallel }));
         for (tool_call, kind, told) in calls {
             let name = CallName { id: tool_call.id.clone(), name: tool_call.name.clone() };
             self.record(turn, Event::Call(CallEvent::Started { tool_call, kind }));
@@ -196,7 +199,7 @@ impl<'a> HistoryWriter<'a> {
             });
             self.record(turn, ended);
         }
-        self.record(turn, Event::Call(CallEvent::BatchCompleted {}));
+        self.record(turn, Event::Batch(BatchEvent::Completed {}));
     }
 
     fn result(&mut self, id: &ToolCallId, told: &AgentCall) -> ToolResult {

@@ -10,16 +10,15 @@ use agent_client_protocol::v1::schema::{
 };
 use futures_util::{FutureExt, StreamExt};
 use ostler_agent::Failed;
-use ostler_tools::{ToolContext, ToolOutcome};
+use ostler_runner::{OutputSink, ReadText, RunCommand, ToolContext, ToolOutcome};
 use ostler_types::{Delta, DeltaKind, JudgedCall, ToolCall, ToolCallId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::effect::Effect;
-use crate::files;
 use crate::prompt_loop::PromptLoop;
 use crate::recorder::action::{EffectPolicy, Input};
-use crate::terminals::{Exit, Shown, command_line};
+use crate::terminals::{Exit, LONGEST_COMMAND, Shown, command_line};
 
 /// How many requests of an agent may be open at once.
 const MAX_REQUESTS: usize = 256;
@@ -89,7 +88,8 @@ impl PromptLoop<'_> {
     /// Looks up what the policy says of an effect, and has the recorder decide.
     async fn request_effect(&mut self, request: RequestId, effect: Effect) -> Result<(), Failed> {
         let (name, input, kind) = effect.tool_call();
-        let Some(tool) = self.agent.tools.get(name) else {
+        let tools = self.agent.runner.toolbox().built_in();
+        let Some(tool) = tools.get(name) else {
             self.respond(&request, Err(Error::method_not_found())).await;
             return Ok(());
         };
@@ -111,12 +111,22 @@ impl PromptLoop<'_> {
         call: Option<ToolCallId>,
         is_own: bool,
     ) {
-        let context = self.tool_context(call.clone());
+        let output = self.output_of(call.clone());
         let own = call.filter(|_| is_own);
-        let tools = Arc::clone(&self.agent.tools);
+        let runner = Arc::clone(&self.agent.runner);
+        let (session, workspace) = (self.context.session.id, self.context.session.workspace_path.clone());
+        let command = |line: String| RunCommand {
+            session,
+            workspace: workspace.clone(),
+            line,
+            timeout: LONGEST_COMMAND,
+            // Where nothing confines, a person was asked whatever the policy says, and has said yes.
+            unconfined: true,
+        };
         let work = match effect {
             Effect::Read { path, line, limit } => async move {
-                let read = files::read(&tools, context, &path, line, limit).await;
+                let read = ReadText { session, workspace, path: path.clone(), line, limit };
+                let read = runner.toolbox().read_text(read).await;
                 let outcome = match &read {
                     Ok(text) => {
                         ToolOutcome::done(format!("Read {} bytes of {path}.", text.len()), Value::Null)
@@ -128,7 +138,10 @@ impl PromptLoop<'_> {
             }
             .boxed(),
             Effect::Write { path, content } => async move {
-                let outcome = match tools.get("write_file") {
+                let mut context = ToolContext::new(PathBuf::from(workspace), session, output);
+                // Where nothing confines, a person was asked whatever the policy says, and has said yes.
+                context.unconfined = true;
+                let outcome = match runner.toolbox().built_in().get("write_file") {
                     Some(tool) => tool.run(json!({"path": path, "content": content}), context).await,
                     None => ToolOutcome::failed("files cannot be written here"),
                 };
@@ -136,7 +149,7 @@ impl PromptLoop<'_> {
                 FinishedWork { ended: own.map(|own| (own, outcome)), response: Some((request, response)) }
             }
             .boxed(),
-            Effect::Run { line, limit } => match self.terminals.start(tools, context, line, limit) {
+            Effect::Run { line, limit } => match self.terminals.start(runner, output, command(line), limit) {
                 Err(why) => {
                     let ended = own.map(|own| (own, ToolOutcome::failed("it was not started")));
                     let response = Some((request, Err(refused(why))));
@@ -220,23 +233,17 @@ impl PromptLoop<'_> {
         }
     }
 
-    /// Where our tools run, and where their output is shown.
-    fn tool_context(&self, call: Option<ToolCallId>) -> ToolContext {
+    /// Shows the output of what is done for the agent with a call.
+    fn output_of(&self, call: Option<ToolCallId>) -> Arc<OutputSink> {
         let context = self.context.clone();
         let offset = std::sync::atomic::AtomicU64::new(0);
-        let shown = move |stream: &'static str, text: &str| {
+        Arc::new(move |_: &'static str, text: &str| {
             let Some(tool_call_id) = call.clone() else { return };
             // Both streams go to one terminal, in the order in which they come.
-            let _ = stream;
             let offset = offset.fetch_add(text.len() as u64, std::sync::atomic::Ordering::Relaxed);
             let kind = DeltaKind::ToolOutput { tool_call_id, stream: "stdout".to_owned() };
             context.delta(Delta { kind, offset, text: text.to_owned() });
-        };
-        let workspace = PathBuf::from(&self.context.session.workspace_path);
-        let mut made = ToolContext::new(workspace, self.context.session.id, Arc::new(shown));
-        // Where nothing confines, a person was asked whatever the policy says, and has said yes.
-        made.unconfined = true;
-        made
+        })
     }
 }
 

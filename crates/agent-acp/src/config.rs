@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_acp::McpDescription;
+use ostler_process::child_environment;
 use ostler_process::{Invocation, Prepared, ProgramFinder};
-use ostler_tools::child_environment;
 
 /// The program that an agent is.
 #[derive(Clone)]

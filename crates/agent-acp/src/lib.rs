@@ -4,7 +4,7 @@
 //! `connection` carries lines, in bounded queues. A turn (`turn`) opens the session in the agent (`open`) and sends
 //! prompts (`prompt`). `prompt_loop` waits for what comes, passes it to the `recorder`, and carries out the recorder's
 //! actions: reports, questions to people (`permission`), and what the agent requests of the daemon (`client_requests`,
-//! `effect`, `files`, `terminals`). The recorder alone decides what is recorded and in which order, and it is pure.
+//! `effect`, `terminals`). The recorder alone decides what is recorded and in which order, and it is pure.
 //! `stop` ends it all. That the work is captured, checked and reviewed is left to `turn-care`. Beside turns an agent can
 //! be asked what it has (`outside_turns`), and a session that was begun elsewhere can be taken over with what was said in it
 //! (`adopt`).
@@ -18,7 +18,6 @@ mod config;
 mod connection;
 mod effect;
 mod failure;
-mod files;
 mod inbox;
 mod open;
 mod outside_turns;
@@ -46,8 +45,7 @@ use ostler_acp::Replay;
 use ostler_agent::{Agent, Completed, Failed, TurnContext};
 use ostler_process::{Lease, NotReady, Supervisor, SupervisorSettings};
 use ostler_runner::Runner;
-use ostler_tools::Tools;
-use ostler_turn_care::{Checkpoints, OwnChecks};
+use ostler_turn_care::{Baselines, Checkpoints, note_cut_short};
 use ostler_types::{AgentState, Clock, SessionId};
 use tokio::sync::watch;
 
@@ -68,19 +66,19 @@ pub struct AcpAgent {
     spawn: SpawnFn,
     /// Its processes, one for each workspace and shared by the sessions there.
     supervisor: Supervisor<AgentProcess>,
-    tools: Arc<Tools>,
-    runner: Option<Arc<dyn Runner>>,
-    own_checks: Option<OwnChecks>,
+    /// Does what the agent has the daemon do.
+    runner: Arc<dyn Runner>,
+    baselines: Option<Arc<Baselines>>,
 }
 
 impl AcpAgent {
     /// An agent that is started by this. Nothing runs until a turn needs it. What the agent has us do is done
-    /// with these tools.
+    /// by this runner.
     pub fn new(
         program: AgentProgram,
         settings: AgentSettings,
         spawn: SpawnFn,
-        tools: Arc<Tools>,
+        runner: Arc<dyn Runner>,
     ) -> AcpAgent {
         let supervisor = Supervisor::new(SupervisorSettings {
             capacity: settings.processes,
@@ -93,19 +91,13 @@ impl AcpAgent {
             remembered: settings.processes,
         });
         let program = Arc::new(program);
-        AcpAgent { program, settings, spawn, supervisor, tools, runner: None, own_checks: None }
+        AcpAgent { program, settings, spawn, supervisor, runner, baselines: None }
     }
 
-    /// The same with a place to keep workspaces as they were before each turn.
+    /// The same, knowing what turns have written into files that decide what checks run.
     #[must_use]
-    pub fn with_runner(self, runner: Arc<dyn Runner>) -> AcpAgent {
-        AcpAgent { runner: Some(runner), ..self }
-    }
-
-    /// The same, hearing how workspaces that are trusted have themselves checked.
-    #[must_use]
-    pub fn with_own_checks(self, own_checks: OwnChecks) -> AcpAgent {
-        AcpAgent { own_checks: Some(own_checks), ..self }
+    pub fn with_baselines(self, baselines: Arc<Baselines>) -> AcpAgent {
+        AcpAgent { baselines: Some(baselines), ..self }
     }
 
     /// How its processes are, one for each workspace in which it was needed.
@@ -196,11 +188,14 @@ impl AcpAgent {
 impl Agent for AcpAgent {
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
         async move {
-            let checkpoints = Checkpoints::new(self.runner.clone(), &turn).await;
+            let checkpoints = Checkpoints::new(Arc::clone(&self.runner), &turn).await;
             let ended = Box::pin(turn::run(self, &turn, &checkpoints)).await;
             // How a turn left the workspace is seen when nothing of it runs any more.
             if let Err(error) = checkpoints.after_turn(&turn).await {
                 tracing::debug!(reason = error.reason, "how the turn left the workspace is not recorded");
+            }
+            if ended.is_err() {
+                note_cut_short(&turn, &*self.runner, self.baselines.as_deref(), &checkpoints).await;
             }
             ended
         }

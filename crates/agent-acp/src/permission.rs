@@ -6,6 +6,7 @@ use agent_client_protocol::v1::schema::{Error, RequestId, RequestPermissionReque
 use futures_util::FutureExt;
 use ostler_acp::from_options;
 use ostler_agent::{Failed, ReportError};
+use ostler_runner::LinkTarget;
 use ostler_types::{Accepted, ProposedCall, Report, Subject, ToolCall, ToolCallId, ToolKind};
 use serde_json::Value;
 
@@ -45,8 +46,14 @@ impl PromptLoop<'_> {
         let (summary, risk, subject, options) = match asker {
             Asker::Agent { summary, options } => (summary, None, Subject::Input, options),
             Asker::Daemon => {
-                let tool = self.agent.tools.get(&tool_call.name);
-                let summary = tool.map(|tool| tool.summary(&tool_call.input)).unwrap_or_default();
+                let tools = self.agent.runner.toolbox().built_in();
+                let tool = tools.get(&tool_call.name);
+                let written = tool.map(|tool| tool.written_paths(&tool_call.input)).unwrap_or_default();
+                let workspace = context.session.workspace_path.clone();
+                let links = self.agent.runner.workspaces().link_targets(workspace, written).await;
+                let links = links.iter().map(LinkTarget::to_string);
+                let summary = tool.map(|tool| tool.summary(&tool_call.input)).into_iter();
+                let summary = summary.chain(links).collect::<Vec<_>>().join("; ");
                 let summary = format!("{summary}\nThe agent {} wants this done.", self.agent.program.name);
                 let risk = tool.and_then(|tool| tool.warning(&tool_call.input));
                 let workspace = Path::new(&context.session.workspace_path);

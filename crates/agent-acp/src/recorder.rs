@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use agent_client_protocol::v1::schema::{ToolCall as AgentCall, ToolCallUpdate};
 use ostler_acp::{Outcome, from_outcome, has_ended};
-use ostler_tools::ToolOutcome;
+use ostler_runner::ToolOutcome;
 use ostler_types::{Limits, Message, MessageId, Part, ToolCallId};
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::CreateTerminalRequest;
-use ostler_tools::{ToolContext, ToolOutcome, Tools};
+use ostler_runner::{OutputSink, RunCommand, Runner, ToolOutcome};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -16,7 +16,7 @@ const AT_ONCE: usize = 16;
 /// How much of a command's output is kept at most, and where nothing is said.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// How long a command may take, since a turn may take as long as it likes.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const LONGEST_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The commands of a turn. Dropping it ends them.
 #[derive(Default)]
@@ -54,9 +54,9 @@ impl Terminals {
     /// Starts a command, and returns its name and its end.
     pub(crate) fn start(
         &mut self,
-        tools: Arc<Tools>,
-        mut context: ToolContext,
-        line: String,
+        runner: Arc<dyn Runner>,
+        display: Arc<OutputSink>,
+        command: RunCommand,
         limit: Option<u64>,
     ) -> Result<(String, Exiting), String> {
         let running = self.all.values().filter(|terminal| terminal.exit.now().is_none()).count();
@@ -69,14 +69,14 @@ impl Terminals {
         let id = format!("terminal_{}", self.count);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MAX_OUTPUT_BYTES);
         let shown = Arc::new(Shown { kept: Mutex::default(), limit: limit.min(MAX_OUTPUT_BYTES) });
-        let (display, keep) = (Arc::clone(&context.output), Arc::clone(&shown));
-        context.output = Arc::new(move |stream, text| {
+        let keep = Arc::clone(&shown);
+        let output = Arc::new(move |stream: &'static str, text: &str| {
             keep.push(text);
             display(stream, text);
         });
         let (sender, exit) = watch::channel(None);
         let task = tokio::spawn(async move {
-            let outcome = tools.run_command(&context, &line, LONGEST).await;
+            let outcome = runner.toolbox().run_command(command, output).await;
             let code = outcome.exit_code().and_then(|code| u32::try_from(code).ok());
             let signal = outcome.signal().map(|signal| signal.to_string());
             sender.send_replace(Some(Exit { code, signal, text: outcome.text(), is_ok: outcome.ok() }));

@@ -39,7 +39,7 @@ pub(crate) async fn run(
     };
     let mut prompts = PromptLoop::new(agent, context, lease, opened).await?;
     let mut care =
-        Care::begin(context, Arc::clone(&agent.tools), agent.own_checks.clone(), checkpoints).await;
+        Care::begin(context, Arc::clone(&agent.runner), agent.baselines.clone(), checkpoints).await;
     loop {
         let working = async {
             let stop_reason = prompts.run(prompt).await?;

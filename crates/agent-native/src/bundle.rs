@@ -3,13 +3,16 @@
 //! what is no longer or not yet in it.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ostler_agent::Failed;
-use ostler_context::{Budget, Request, Shown, SkillPlaces, Skills};
-use ostler_types::{Role, ToolCall};
+use ostler_agent::{Failed, TurnContext};
+use ostler_context::shown_in;
+use ostler_runner::{Budget, FindSkills, GatherContext, GatheredContext, LateContext, Shown};
+use ostler_types::{Purpose, Role, ToolCall};
 use serde_json::Value;
 
+use crate::NativeAgent;
+use crate::lineup::Lineup;
 use crate::settings::ContextSettings;
 use crate::turn::Turn;
 
@@ -18,59 +21,86 @@ const MAX_IN_PLAY: usize = 64;
 /// How a patch names the files that it changes.
 const PATCHED: &[&str] = &["*** Update File: ", "*** Add File: ", "*** Move to: ", "+++ b/", "+++ "];
 
-/// Tells the model what it does not know of the workspace. What cannot be found out in time is left out.
+/// Finds out what a turn that begins is to tell the model of the workspace, and which skills there are. What cannot be
+/// found out in time is left out.
+pub(crate) async fn gather(
+    agent: &NativeAgent,
+    context: &TurnContext,
+    models: &Lineup<'_>,
+    shown: Shown,
+) -> GatheredContext {
+    let Some(settings) = &agent.context else { return GatheredContext::default() };
+    let begins = context.open.steps == 0 && context.open.purpose == Purpose::Answer;
+    let workspaces = agent.runner.context();
+    if settings.bundle && begins {
+        return workspaces.gather(request(context, budget(models, settings), shown)).await;
+    }
+    GatheredContext { text: None, skills: workspaces.skills(skills_of(context)).await }
+}
+
+/// Tells the model what it does not know of the workspace.
 pub(crate) async fn show(turn: &mut Turn<'_>) -> Result<(), Failed> {
-    let Some(settings) = turn.agent.context.as_ref().filter(|settings| settings.bundle) else {
-        return Ok(());
-    };
-    let request = request(turn, settings);
-    let bundle = turn.agent.gatherer.gather(request, &turn.tools).await;
-    match bundle.text() {
-        Some(text) => turn.tell(Role::System, text).await,
+    match turn.bundle.take() {
+        Some(text) => tell(turn, text).await,
         None => Ok(()),
     }
 }
 
-/// The skills of a session.
-pub(crate) async fn skills(settings: Option<&ContextSettings>, workspace: &str, trusted: bool) -> Skills {
-    let Some(settings) = settings else { return Skills::default() };
-    let places = SkillPlaces {
-        directories: settings.skill_directories.clone(),
-        trusted_workspace: trusted.then(|| PathBuf::from(workspace)),
-        hidden: settings.hidden.clone(),
-    };
-    tokio::task::spawn_blocking(move || Skills::find(&places)).await.unwrap_or_default()
+/// Tells the model what an earlier bundle said would follow, if it is known by now.
+pub(crate) async fn show_late(turn: &mut Turn<'_>) -> Result<(), Failed> {
+    let Some(settings) = turn.agent.context.as_ref().filter(|_| turn.awaits_git) else { return Ok(()) };
+    let session = &turn.context.session;
+    let (workspace, budget) = (session.workspace_path.clone(), budget(&turn.models, settings));
+    let late = LateContext { session: session.id, workspace, budget };
+    match turn.agent.runner.context().late_context(late).await {
+        Some(text) => tell(turn, text).await,
+        None => Ok(()),
+    }
 }
 
-fn request(turn: &Turn<'_>, settings: &ContextSettings) -> Request {
-    let session = &turn.context.session;
+async fn tell(turn: &mut Turn<'_>, text: String) -> Result<(), Failed> {
+    turn.tell(Role::System, text).await?;
+    let told = turn.conversation.len() - 1;
+    turn.awaits_git = shown_in(&turn.conversation[told..]).awaits_git.unwrap_or(turn.awaits_git);
+    Ok(())
+}
+
+/// Whose skills a turn can read.
+pub(crate) fn skills_of(context: &TurnContext) -> FindSkills {
+    FindSkills { workspace: context.session.workspace_path.clone(), trusted: context.trusted }
+}
+
+fn budget(models: &Lineup<'_>, settings: &ContextSettings) -> Budget {
     // A budget is at most a fifth of a window.
     let budget = Budget::default().within(settings.bundle_tokens.saturating_mul(5));
-    let window = turn.models.info().context_window;
-    Request {
-        in_play: in_play(turn),
-        shown: Shown::in_conversation(&turn.conversation),
-        budget: window.map_or(budget, |window| budget.within(window)),
-        is_trusted: turn.context.trusted,
-        skill_directories: settings.skill_directories.clone(),
-        hidden: settings.hidden.clone(),
-        deadline: settings.deadline,
-        ..Request::new(PathBuf::from(&session.workspace_path), session.id, prompt(turn))
+    models.info().context_window.map_or(budget, |window| budget.within(window))
+}
+
+fn request(context: &TurnContext, budget: Budget, shown: Shown) -> GatherContext {
+    let session = &context.session;
+    GatherContext {
+        session: session.id,
+        workspace: session.workspace_path.clone(),
+        trusted: context.trusted,
+        prompt: prompt(context),
+        in_play: in_play(context),
+        shown,
+        budget,
     }
 }
 
 /// What the turn answers. Its messages may no longer be shown, but the turn was given them.
-fn prompt(turn: &Turn<'_>) -> String {
-    let asked = &turn.context.open.message_ids;
-    let texts = turn.context.history.iter().filter(|message| asked.contains(&message.id));
+fn prompt(context: &TurnContext) -> String {
+    let asked = &context.open.message_ids;
+    let texts = context.history.iter().filter(|message| asked.contains(&message.id));
     texts.map(|message| message.text()).collect::<Vec<_>>().join("\n")
 }
 
 /// The files that calls have opened or changed, the newest first.
-fn in_play(turn: &Turn<'_>) -> Vec<String> {
-    let workspace = Path::new(&turn.context.session.workspace_path);
+fn in_play(context: &TurnContext) -> Vec<String> {
+    let workspace = Path::new(&context.session.workspace_path);
     let mut seen = HashSet::new();
-    let newest = turn.conversation.iter().rev();
+    let newest = context.history.iter().rev();
     let calls = newest.flat_map(|message| message.tool_calls().collect::<Vec<_>>().into_iter().rev());
     let relative = |path: &str| {
         let path = Path::new(path);

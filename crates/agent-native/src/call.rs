@@ -1,14 +1,14 @@
 //! One tool call: ask, say that it starts, run, say what came of it.
 
 use std::panic::AssertUnwindSafe;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::FutureExt;
 use ostler_agent::{Failed, ReportError, TurnContext};
-use ostler_tools::{OutputSink, Tool, ToolContext, ToolOutcome, Tools};
+use ostler_runner::{LinkTarget, OutputSink, Tool, ToolContext, ToolOutcome, Toolbox};
 use ostler_types::{
     Delta, DeltaKind, MessageId, Part, RefusalCode, Report, Secrets, Subject, ToolCall, ToolCallId, ToolKind,
     ToolResult, Verdict,
@@ -48,7 +48,7 @@ pub(crate) async fn resume_tool_call(turn: &Turn<'_>, call: ToolCall) -> Result<
 async fn run(turn: &Turn<'_>, mut call: ToolCall, has_started: bool) -> Result<Done, Failed> {
     let began = Instant::now();
     let (result, changed) = match prepare(turn, &mut call) {
-        Ok(runner) => run_prepared(turn, call, &runner, has_started).await?,
+        Ok(target) => run_prepared(turn, call, &target, has_started).await?,
         Err(why) => (ToolResult::failed(call.id, why), false),
     };
     let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -71,69 +71,55 @@ pub(crate) async fn finish_call(
 }
 
 /// Who does what a call asks for.
-enum Runner {
+enum CallTarget {
     Tool(Arc<dyn Tool>),
     Own(OwnTool),
 }
 
-impl Runner {
-    fn kind_of(&self, input: &Value, tools: &Tools) -> ToolKind {
+impl CallTarget {
+    fn kind_of(&self, input: &Value, toolbox: &dyn Toolbox) -> ToolKind {
         match self {
-            Runner::Tool(tool) => tool.kind_of(input),
+            CallTarget::Tool(tool) => tool.kind_of(input),
             // Where nothing confines git, it is a program like any other.
-            Runner::Own(own) if own.runs_git(input) && !tools.confines_programs() => ToolKind::Exec,
-            Runner::Own(own) => own.kind_of(input),
+            CallTarget::Own(own) if own.runs_git(input) && !toolbox.confines_programs() => ToolKind::Exec,
+            CallTarget::Own(own) => own.kind_of(input),
         }
     }
 
     async fn summary(&self, turn: &Turn<'_>, input: &Value) -> String {
         match self {
-            Runner::Tool(tool) => {
-                let workspace = Path::new(&turn.context.session.workspace_path);
-                let links =
-                    tool.written_paths(input).into_iter().filter_map(|path| leads_to(workspace, &path));
+            CallTarget::Tool(tool) => {
+                let workspaces = turn.agent.runner.workspaces();
+                let workspace = turn.context.session.workspace_path.clone();
+                let links = workspaces.link_targets(workspace, tool.written_paths(input)).await;
+                let links = links.iter().map(LinkTarget::to_string);
                 std::iter::once(tool.summary(input)).chain(links).collect::<Vec<_>>().join("; ")
             }
-            Runner::Own(own) => own.full_summary(turn, input).await,
+            CallTarget::Own(own) => own.full_summary(turn, input).await,
         }
     }
 
     async fn subject(&self, input: &Value, workspace: &str) -> Subject {
         match self {
-            Runner::Tool(tool) => tool.subject(input, Path::new(workspace)).await,
-            Runner::Own(_) => Subject::Input,
+            CallTarget::Tool(tool) => tool.subject(input, Path::new(workspace)).await,
+            CallTarget::Own(_) => Subject::Input,
         }
     }
 
-    fn warning(&self, input: &Value, tools: &Tools) -> Option<String> {
+    fn warning(&self, input: &Value, toolbox: &dyn Toolbox) -> Option<String> {
         match self {
-            Runner::Tool(tool) => tool.warning(input),
-            Runner::Own(own) if own.runs_git(input) => tools.unconfined_warning(),
-            Runner::Own(_) => None,
+            CallTarget::Tool(tool) => tool.warning(input),
+            CallTarget::Own(own) if own.runs_git(input) => toolbox.unconfined_warning(),
+            CallTarget::Own(_) => None,
         }
     }
-}
-
-/// Describes the target of a path that goes through a symbolic link; none where the path is its own target.
-fn leads_to(workspace: &Path, path: &str) -> Option<String> {
-    let (root, given) = (workspace.canonicalize().ok()?, Path::new(path));
-    let given = given.strip_prefix(workspace).unwrap_or(given);
-    // A file that does not exist yet has a directory that may be a link.
-    let (existing, rest) = match workspace.join(given).canonicalize() {
-        Ok(real) => (real, None),
-        Err(_) => (workspace.join(given).parent()?.canonicalize().ok()?, given.file_name()),
-    };
-    let real = rest.map_or(existing.clone(), |name| existing.join(name));
-    let shown = real.strip_prefix(&root).unwrap_or(&real);
-    let plain: PathBuf = given.components().filter(|part| !matches!(part, Component::CurDir)).collect();
-    (shown != plain).then(|| format!("{path:?} leads to {shown:?}"))
 }
 
 /// Finds the tool, and takes out of the input what is meant for the loop.
-fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<Runner, String> {
-    let own = turn.own_tools.iter().find(|own| own.name() == call.name).map(|own| Runner::Own(*own));
-    let tool = || turn.tools.get(&call.name).map(|tool| Runner::Tool(Arc::clone(tool)));
-    let runner = own.or_else(tool).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
+fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<CallTarget, String> {
+    let own = turn.own_tools.iter().find(|own| own.name() == call.name).map(|own| CallTarget::Own(*own));
+    let tool = || turn.tools.get(&call.name).map(|tool| CallTarget::Tool(Arc::clone(tool)));
+    let target = own.or_else(tool).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
     match &mut call.input {
         Value::Object(input) => input.retain(|name, _| !name.starts_with('_')),
         other => {
@@ -142,36 +128,37 @@ fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<Runner, String> {
             return Err(format!("The arguments are not a JSON object; nothing was run. They were: {shown}"));
         }
     }
-    Ok(runner)
+    Ok(target)
 }
 
 async fn run_prepared(
     turn: &Turn<'_>,
     call: ToolCall,
-    runner: &Runner,
+    target: &CallTarget,
     has_started: bool,
 ) -> Result<(ToolResult, bool), Failed> {
-    let kind = runner.kind_of(&call.input, &turn.tools);
-    let risk = runner.warning(&call.input, &turn.tools);
+    let toolbox = turn.agent.runner.toolbox();
+    let kind = target.kind_of(&call.input, toolbox);
+    let risk = target.warning(&call.input, toolbox);
     // What a server calls reading is only its word.
     let is_foreign = call.name.starts_with("mcp__");
-    let lets_others = matches!(runner, Runner::Own(own) if own.lets_others_change(&call.input));
+    let lets_others = matches!(target, CallTarget::Own(own) if own.lets_others_change(&call.input));
     // Git that nothing confines asks like a program, but does not work in this workspace.
-    let touches = match runner {
-        Runner::Own(own) => own.kind_of(&call.input),
-        Runner::Tool(_) => kind,
+    let touches = match target {
+        CallTarget::Own(own) => own.kind_of(&call.input),
+        CallTarget::Tool(_) => kind,
     };
     let may_change = touches != ToolKind::Read || is_foreign || lets_others;
     if has_started {
         if may_change {
             turn.care.checkpoints().before_change(turn.context).await?;
         }
-    } else if let Some(denied) = start(turn, &call, (runner, kind), risk.clone(), may_change).await? {
+    } else if let Some(denied) = start(turn, &call, (target, kind), risk.clone(), may_change).await? {
         return Ok((denied, false));
     }
-    let outcome = match runner {
-        Runner::Tool(tool) => run_tool(turn, &call, tool, risk.is_some()).await,
-        Runner::Own(own) => own.run(turn, &call).await?,
+    let outcome = match target {
+        CallTarget::Tool(tool) => run_tool(turn, &call, tool, risk.is_some()).await,
+        CallTarget::Own(own) => own.run(turn, &call).await?,
     };
     let outcome = masked(&turn.agent.secrets, outcome);
     // Whether a server kept its word can be told where there is something to compare with.
@@ -184,13 +171,13 @@ async fn run_prepared(
 async fn start(
     turn: &Turn<'_>,
     call: &ToolCall,
-    (runner, kind): (&Runner, ToolKind),
+    (target, kind): (&CallTarget, ToolKind),
     risk: Option<String>,
     may_change: bool,
 ) -> Result<Option<ToolResult>, Failed> {
     loop {
-        let summary = runner.summary(turn, &call.input).await;
-        let subject = runner.subject(&call.input, &turn.context.session.workspace_path).await;
+        let summary = target.summary(turn, &call.input).await;
+        let subject = target.subject(&call.input, &turn.context.session.workspace_path).await;
         let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone(), subject).await?;
         if verdict == Verdict::Deny {
             let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));

@@ -25,17 +25,14 @@ mod task;
 mod task_control;
 mod turn;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
-use ostler_context::Gatherer;
 use ostler_models::{Model, ModelError, Models};
-use ostler_runner::Runner;
-use ostler_tools::{Tool, Tools};
-use ostler_turn_care::{Checkpoints, OwnChecks};
+use ostler_runner::{PrepareContext, Runner};
+use ostler_turn_care::{Baselines, Checkpoints, note_cut_short};
 use ostler_types::{ModelInfo, Secrets, SessionId, ToolKind, ToolSpec};
 use serde_json::Value;
 
@@ -51,45 +48,17 @@ type Resolve = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
 /// Says what is known of the model of a name.
 type Describe = dyn Fn(&str) -> ModelInfo + Send + Sync;
 
-/// Finds the tools that a session has besides.
-pub type MoreTools = Arc<dyn Fn(MoreFor) -> BoxFuture<'static, More> + Send + Sync>;
-
-/// Who has tools besides.
-#[derive(Debug, Clone)]
-pub struct MoreFor {
-    /// The session.
-    pub session: SessionId,
-    /// Where it works.
-    pub workspace: PathBuf,
-    /// Whether that is trusted.
-    pub trusted: bool,
-    /// Whether the model can be told something now.
-    pub tells: bool,
-}
-
-/// What a session has besides.
-#[derive(Default)]
-pub struct More {
-    /// The tools.
-    pub tools: Vec<Arc<dyn Tool>>,
-    /// What the model is to be told of them, once.
-    pub notice: Option<String>,
-}
-
 /// The native agent. One serves all sessions.
 pub struct NativeAgent {
     resolve: Box<Resolve>,
-    tools: Arc<Tools>,
+    /// The workspaces, and what works in them.
+    runner: Arc<dyn Runner>,
     max_steps: u32,
-    runner: Option<Arc<dyn Runner>>,
-    more_tools: Option<MoreTools>,
-    own_checks: Option<OwnChecks>,
+    baselines: Option<Arc<Baselines>>,
     /// Words that no model is shown.
     secrets: Secrets,
     describe: Box<Describe>,
     context: Option<ContextSettings>,
-    /// Looks at workspaces.
-    gatherer: Gatherer,
     specs: Specs,
 }
 
@@ -100,30 +69,27 @@ pub fn loop_tools() -> Vec<(ToolSpec, ToolKind)> {
 }
 
 impl NativeAgent {
-    /// An agent with these models and tools, whose turns have at most `max_steps` steps.
-    pub fn new(models: Arc<Models>, tools: Arc<Tools>, max_steps: u32) -> NativeAgent {
+    /// An agent with these models and the tools of this runner, whose turns have at most `max_steps` steps.
+    pub fn new(models: Arc<Models>, runner: Arc<dyn Runner>, max_steps: u32) -> NativeAgent {
         let known = Arc::clone(&models);
-        NativeAgent::with_model(move |name| models.resolve(name), tools, max_steps)
+        NativeAgent::with_model(move |name| models.resolve(name), runner, max_steps)
             .with_model_info(move |name| known.info(name))
     }
 
     /// The same with models that come from elsewhere, such as a test.
     pub fn with_model(
         resolve: impl Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync + 'static,
-        tools: Arc<Tools>,
+        runner: Arc<dyn Runner>,
         max_steps: u32,
     ) -> NativeAgent {
         NativeAgent {
             resolve: Box::new(resolve),
-            tools,
+            runner,
             max_steps,
-            runner: None,
-            more_tools: None,
-            own_checks: None,
+            baselines: None,
             secrets: Secrets::default(),
             describe: Box::new(|name| ModelInfo::unknown(name)),
             context: None,
-            gatherer: Gatherer::default(),
             specs: Specs::default(),
         }
     }
@@ -143,36 +109,31 @@ impl NativeAgent {
         NativeAgent { context: Some(settings), ..self }
     }
 
-    /// The same with more tools, which depend on the workspace.
-    #[must_use]
-    pub fn with_more_tools(self, more_tools: MoreTools) -> NativeAgent {
-        NativeAgent { more_tools: Some(more_tools), ..self }
-    }
-
     /// The same, masking these words in what tools tell the model.
     #[must_use]
     pub fn with_secrets(self, secrets: Secrets) -> NativeAgent {
         NativeAgent { secrets, ..self }
     }
 
-    /// The same, hearing how workspaces that are trusted have themselves checked.
+    /// The same, knowing what turns have written into files that decide what checks run.
     #[must_use]
-    pub fn with_own_checks(self, own_checks: OwnChecks) -> NativeAgent {
-        NativeAgent { own_checks: Some(own_checks), ..self }
-    }
-
-    /// The same with a place to keep workspaces as they were before each turn.
-    #[must_use]
-    pub fn with_runner(self, runner: Arc<dyn Runner>) -> NativeAgent {
-        NativeAgent { runner: Some(runner), ..self }
+    pub fn with_baselines(self, baselines: Arc<Baselines>) -> NativeAgent {
+        NativeAgent { baselines: Some(baselines), ..self }
     }
 }
 
 impl Agent for NativeAgent {
+    fn prepare(&self, session: SessionId, workspace: &str) {
+        if self.context.as_ref().is_some_and(|settings| settings.bundle) {
+            let workspace = workspace.to_owned();
+            self.runner.context().prepare(PrepareContext { session, workspace });
+        }
+    }
+
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
         async move {
             let canceled = turn.canceled.clone();
-            let checkpoints = Checkpoints::new(self.runner.clone(), &turn).await;
+            let checkpoints = Checkpoints::new(Arc::clone(&self.runner), &turn).await;
             let spending = Spending::default();
             // Whatever the turn holds, a stream or a child process, ends when its future is dropped. It goes
             // first, so that it has heard of everything that was recorded before it was stopped.
@@ -191,6 +152,9 @@ impl Agent for NativeAgent {
                 && let Err(error) = checkpoints.after_turn(&turn).await
             {
                 tracing::debug!(reason = error.reason, "how the turn left the workspace is not recorded");
+            }
+            if ended.is_err() {
+                note_cut_short(&turn, &*self.runner, self.baselines.as_deref(), &checkpoints).await;
             }
             ended
         }

@@ -1,10 +1,10 @@
 //! The tools of the loop itself. They need the turn, not only a workspace, so they are no [`Tool`]s; to the
 //! model and to people they look like any other.
 //!
-//! [`Tool`]: ostler_tools::Tool
+//! [`Tool`]: ostler_runner::Tool
 
 use ostler_agent::Failed;
-use ostler_tools::ToolOutcome;
+use ostler_runner::ToolOutcome;
 use ostler_types::{MAX_DEPTH, Session, ToolCall, ToolKind, ToolSpec};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -50,8 +50,9 @@ impl OwnTool {
     /// What this very call touches.
     pub(crate) fn kind_of(self, input: &Value) -> ToolKind {
         match self {
-            OwnTool::Task | OwnTool::Skill => ToolKind::Read,
+            OwnTool::Task => task::kind_of(input),
             OwnTool::TaskControl => task_control::kind_of(input),
+            OwnTool::Skill => ToolKind::Read,
         }
     }
 

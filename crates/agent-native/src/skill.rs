@@ -2,11 +2,12 @@
 //! `read`; whatever the text asks for goes through tools and approvals like anything else.
 
 use ostler_agent::Failed;
-use ostler_tools::ToolOutcome;
+use ostler_runner::ToolOutcome;
 use ostler_types::{ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::bundle::skills_of;
 use crate::own::parse;
 use crate::turn::Turn;
 
@@ -44,11 +45,9 @@ pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome,
         Ok(input) => input,
         Err(why) => return Ok(ToolOutcome::failed(why)),
     };
-    let (skills, wanted) = (turn.skills.clone(), name.clone());
-    let read = tokio::task::spawn_blocking(move || skills.load(&wanted)).await;
+    let read = turn.agent.runner.context().skill(skills_of(turn.context), name.clone()).await;
     Ok(match read {
-        Ok(Ok(text)) => ToolOutcome::done(text, json!({"skill": name})),
-        Ok(Err(error)) => ToolOutcome::failed(error.to_string()),
-        Err(_) => ToolOutcome::failed(format!("The skill {name} could not be read.")),
+        Ok(text) => ToolOutcome::done(text, json!({"skill": name})),
+        Err(why) => ToolOutcome::failed(why),
     })
 }

@@ -22,7 +22,7 @@ pub(crate) struct Spending {
 impl Spending {
     /// The answer that is coming in has taken this much so far.
     pub(crate) fn count(&self, model: &str, usage: Usage) {
-        *self.running() = Some((model.to_owned(), usage)).filter(|_| usage != Usage::default());
+        *self.running() = (usage != Usage::default()).then(|| (model.to_owned(), usage));
     }
 
     /// What that answer took is recorded.

@@ -10,7 +10,9 @@ use futures_util::StreamExt;
 use ostler_agent::{Failed, TurnContext};
 use ostler_context::validate;
 use ostler_models::{ModelError, ModelEvent, ModelRequest};
-use ostler_types::{CompactionTrigger, Failure, Message, Part, Report, Resolution, ResolvedBy};
+use ostler_types::{
+    Accepted, CompactionTrigger, Failure, Message, Part, Report, Resolution, ResolvedBy, Usage,
+};
 
 use crate::answer::Answer;
 use crate::compaction;
@@ -26,8 +28,16 @@ const OVERFLOW: &str = "context_overflow";
 /// How many bytes of files one request carries; providers take about 32 MiB, and base64 adds a third.
 const MAX_FILE_BYTES: usize = 20 << 20;
 
-/// Asks the model once. Returns the message, which is on disk, and why the model stopped.
-pub(crate) async fn run_step(turn: &mut Turn<'_>) -> Result<(Arc<Message>, String), Failed> {
+/// An answer of the model that is whole, and not recorded yet.
+pub(crate) struct FinishedStep {
+    model: String,
+    message: Message,
+    pub(crate) stop_reason: String,
+    usage: Usage,
+}
+
+/// Asks the model once.
+pub(crate) async fn run_step(turn: &mut Turn<'_>) -> Result<FinishedStep, Failed> {
     let mut request = request(turn).await?;
     let mut is_shorter = false;
     let (answer, stop_reason) = loop {
@@ -49,14 +59,37 @@ pub(crate) async fn run_step(turn: &mut Turn<'_>) -> Result<(Arc<Message>, Strin
     };
     turn.measure(answer.usage.input_tokens);
     let (model, usage) = (turn.models.name().to_owned(), answer.usage);
-    let message = answer.finish(turn);
-    let report =
-        Report::StepFinished { model, message: message.clone(), stop_reason: stop_reason.clone(), usage };
-    turn.context.report(report).await?;
-    turn.spending.settle();
-    let message = Arc::new(message);
-    turn.conversation.push(Arc::clone(&message));
-    Ok((message, stop_reason))
+    Ok(FinishedStep { model, message: answer.finish(turn), stop_reason, usage })
+}
+
+impl FinishedStep {
+    pub(crate) fn asks_for_calls(&self) -> bool {
+        self.message.tool_calls().next().is_some()
+    }
+
+    /// Records the step. Returns its message, which is on disk.
+    pub(crate) async fn record(self, turn: &mut Turn<'_>) -> Result<Arc<Message>, Failed> {
+        let FinishedStep { model, message, stop_reason, usage } = self;
+        let shown = Arc::new(message.clone());
+        turn.context.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
+        turn.spending.settle();
+        turn.conversation.push(Arc::clone(&shown));
+        Ok(shown)
+    }
+
+    /// Records the step and the end of the turn at once, or hands what steers the turn to the model. Returns whether
+    /// the turn is over.
+    pub(crate) async fn record_as_last(self, turn: &mut Turn<'_>) -> Result<bool, Failed> {
+        let FinishedStep { model, message, stop_reason, usage } = self;
+        let shown = Arc::new(message.clone());
+        let report = Report::LastStepFinished { model, message, stop_reason, usage };
+        let accepted = turn.context.report(report).await?;
+        turn.spending.settle();
+        let Accepted::Steering(messages) = accepted else { return Ok(true) };
+        turn.conversation.push(shown);
+        turn.conversation.extend(messages.into_iter().map(Arc::new));
+        Ok(false)
+    }
 }
 
 /// What became of asking one model.

@@ -1,13 +1,14 @@
 //! The tool `task`: has another session work on something, and returns what it answered. How such a session
 //! is made, watched and ended is the engine's affair.
 //!
-//! It is of kind `read`: starting a session changes nothing by itself, the session has the rights of this
-//! one at most, and each of its calls is asked about as if it were made here. Whoever wants to be asked
-//! first names `task` in the policy.
+//! For a session of the native agent it is of kind `read`: starting a session changes nothing by itself, the session has
+//! the rights of this one at most, and each of its calls is asked about as if it were made here. Whoever wants to be
+//! asked first names `task` in the policy. A third-party agent is a program that acts by itself, so a call that names one
+//! is of kind `exec`.
 
 use ostler_agent::{Failed, NewChild, ReportError, TurnContext};
-use ostler_tools::ToolOutcome;
-use ostler_types::{Budget, ChildOutcome, ChildStatus, SessionId, ToolCall, ToolSpec};
+use ostler_runner::ToolOutcome;
+use ostler_types::{Budget, ChildOutcome, ChildStatus, SessionId, ToolCall, ToolKind, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,6 +16,8 @@ use crate::own::parse;
 use crate::spending::Spending;
 use crate::turn::Turn;
 
+/// The agent whose calls are asked about one by one.
+const NATIVE: &str = "native";
 /// How much of a prompt a person is shown in a line.
 const SHOWN_CHARS: usize = 2_000;
 
@@ -76,7 +79,28 @@ pub(crate) fn summary(input: &Value) -> String {
     let prompt = text("prompt");
     let shown: String = prompt.chars().take(SHOWN_CHARS).collect();
     let more = if shown.len() < prompt.len() { " …" } else { "" };
-    format!("start a session: {}\n{shown}{more}", text("description"))
+    let session = match third_party(input) {
+        Some(agent) => format!(
+            "start a session of the agent {agent}, which runs programs and uses the network without asking here"
+        ),
+        None => "start a session".to_owned(),
+    };
+    format!("{session}: {}\n{shown}{more}", text("description"))
+}
+
+/// The kind of a call: `exec` where it names a third-party agent, else `read`.
+pub(crate) fn kind_of(input: &Value) -> ToolKind {
+    if third_party(input).is_some() { ToolKind::Exec } else { ToolKind::Read }
+}
+
+/// The agent that is named, unless it is the native one. A name that is no text is refused later, and counts as one here.
+fn third_party(input: &Value) -> Option<String> {
+    match &input["agent"] {
+        Value::Null => None,
+        Value::String(name) if name == NATIVE => None,
+        Value::String(name) => Some(format!("`{name}`")),
+        other => Some(other.to_string()),
+    }
 }
 
 /// Whether the session works in the workspace of this one.
@@ -211,9 +235,10 @@ fn so_far(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ostler_types::ToolKind;
     use serde_json::{Value, json};
 
-    use super::{TaskInput, shares_workspace, spec, summary};
+    use super::{TaskInput, kind_of, shares_workspace, spec, summary};
     use crate::own::parse;
 
     #[test]
@@ -234,6 +259,18 @@ mod tests {
         assert!(told.contains("unknown field `other`"), "{told}");
         let told = parse::<TaskInput>(&json!({"description": "x"})).err().unwrap();
         assert!(told.contains("missing field `prompt`"), "{told}");
+    }
+
+    #[test]
+    fn an_agent_that_acts_by_itself_is_asked_about_like_a_program() {
+        for input in [json!({}), json!({"agent": null}), json!({"agent": "native"})] {
+            assert_eq!(kind_of(&input), ToolKind::Read, "{input}");
+        }
+        for input in [json!({"agent": "claude"}), json!({"agent": "Native"}), json!({"agent": ["native"]})] {
+            assert_eq!(kind_of(&input), ToolKind::Exec, "{input}");
+        }
+        let shown = summary(&json!({"agent": "claude", "description": "look", "prompt": "p"}));
+        assert!(shown.contains("agent `claude`") && shown.contains("without asking here"), "{shown}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! nobody else has, so both are of kind `write` and are asked about like any other.
 
 use ostler_agent::{Failed, WorktreeEnd};
-use ostler_tools::ToolOutcome;
+use ostler_runner::ToolOutcome;
 use ostler_types::{SessionId, ToolCall, ToolKind, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};

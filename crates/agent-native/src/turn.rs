@@ -2,16 +2,15 @@
 //! carries out a plan is left to `plan`, one that makes the conversation shorter to `compaction`.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use ostler_agent::{Completed, Failed, TurnContext};
-use ostler_context::{Estimate, Skills, SystemPrompt, system};
+use ostler_context::{Estimate, SystemPrompt, shown_in, system};
 use ostler_models::ModelError;
-use ostler_tools::Tools;
-use ostler_turn_care::{Care, Checkpoints, Next};
+use ostler_runner::{GatheredContext, OfferTools, OfferedTools, ToolSet};
+use ostler_turn_care::{Care, Checkpoints, Next, changed_servers};
 use ostler_types::{
     Accepted, Failure, Message, Part, Purpose, Report, Role, ToolCallId, ToolSpec, Usage, results,
 };
@@ -21,7 +20,7 @@ use crate::lineup::Lineup;
 use crate::own::OwnTool;
 use crate::spending::Spending;
 use crate::step::run_step;
-use crate::{More, MoreFor, NativeAgent, bundle, compaction, plan};
+use crate::{NativeAgent, bundle, compaction, plan};
 
 /// Why a turn ended that had no steps left.
 const MAX_STEPS: &str = "max_steps";
@@ -33,15 +32,13 @@ pub(crate) struct Turn<'a> {
     pub(crate) agent: &'a NativeAgent,
     pub(crate) context: &'a TurnContext,
     pub(crate) models: Lineup<'a>,
-    pub(crate) tools: Arc<Tools>,
+    pub(crate) tools: Arc<ToolSet>,
     /// The tools of the loop itself, which go before those.
     pub(crate) own_tools: Vec<OwnTool>,
     /// What the model is told of all of them.
     pub(crate) specs: Arc<[ToolSpec]>,
     /// What it is told before anything else.
     pub(crate) system: String,
-    /// The skills that it can read.
-    pub(crate) skills: Arc<Skills>,
     /// How many steps the turn may take.
     max_steps: u32,
     /// The files that the conversation refers to, as far as they have been needed.
@@ -60,6 +57,10 @@ pub(crate) struct Turn<'a> {
     pub(crate) spending: &'a Spending,
     /// What the model is to be told of its tools.
     notice: Option<String>,
+    /// What the model is to be told of the workspace.
+    pub(crate) bundle: Option<String>,
+    /// Whether the model was told that the state of the git repository follows.
+    pub(crate) awaits_git: bool,
 }
 
 /// Runs a turn from where it stands to its end.
@@ -98,11 +99,21 @@ pub(crate) async fn run(
             spending.check(context)?;
             ask_to_go_on(&mut turn).await?;
             compaction::make_room(&mut turn).await?;
-            let (message, reason) = run_step(&mut turn).await?;
-            stop_reason = reason;
+            let step = run_step(&mut turn).await?;
+            stop_reason = step.stop_reason.clone();
             steps += 1;
+            // Nothing is left to be done after this answer: it is recorded together with the end of its turn.
+            if !step.asks_for_calls() && steps < turn.max_steps && turn.care.is_untouched() {
+                turn.care.settle(true).await?;
+                if step.record_as_last(&mut turn).await? {
+                    return Ok(turn.care.completed(stop_reason));
+                }
+                continue;
+            }
+            let message = step.record(&mut turn).await?;
             if let Some(batch) = Batch::of(&message) {
                 run_batch(&mut turn, batch).await?;
+                bundle::show_late(&mut turn).await?;
                 continue;
             }
         }
@@ -132,10 +143,19 @@ async fn begin<'a>(
     let conversation = context.history.clone();
     let call_ids =
         conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
-    let (tools, notice) = tools(agent, context).await;
-    let (settings, session) = (agent.context.as_ref(), &context.session);
-    let skills = Arc::new(bundle::skills(settings, &session.workspace_path, context.trusted).await);
-    let has_skills = !skills.all().is_empty();
+    let session = &context.session;
+    let prepare = async {
+        // It notes what open turns have changed, before a server is started that they have changed.
+        let baselines = agent.baselines.clone();
+        let care = Care::begin(context, Arc::clone(&agent.runner), baselines, checkpoints).await;
+        (care, agent.runner.toolbox().offer(offer_for(agent, context).await).await)
+    };
+    let shown = shown_in(&conversation);
+    let awaits_git = shown.awaits_git == Some(true);
+    let gather = bundle::gather(agent, context, &models, shown);
+    let ((care, offered), gathered) = tokio::join!(prepare, gather);
+    let (OfferedTools { tools, notice }, GatheredContext { text: bundle, skills }) = (offered, gathered);
+    let has_skills = !skills.is_empty();
     let own_tools = OwnTool::of_session(session, has_skills);
     let specs = agent.specs.of(&own_tools, &tools.specs());
     let system = system(&SystemPrompt {
@@ -144,7 +164,6 @@ async fn begin<'a>(
         session_prompt: session.system_prompt.as_deref(),
         skill_tool: has_skills.then_some(OwnTool::Skill.name()),
     });
-    let care = Care::begin(context, Arc::clone(&tools), agent.own_checks.clone(), checkpoints).await;
     let own_limit = session.budget.and_then(|budget| budget.max_steps);
     Turn {
         agent,
@@ -154,7 +173,6 @@ async fn begin<'a>(
         own_tools,
         specs,
         system,
-        skills,
         max_steps: own_limit.unwrap_or(u32::MAX).min(agent.max_steps),
         files: Arc::default(),
         conversation,
@@ -164,23 +182,27 @@ async fn begin<'a>(
         care,
         spending,
         notice,
+        bundle,
+        awaits_git,
     }
 }
 
-/// The tools of a turn: those of every session, and those of this one and its workspace; and what is to be said of
-/// them.
-async fn tools(agent: &NativeAgent, context: &TurnContext) -> (Arc<Tools>, Option<String>) {
-    let Some(more) = &agent.more_tools else { return (Arc::clone(&agent.tools), None) };
+/// The session, as it is offered tools.
+async fn offer_for(agent: &NativeAgent, context: &TurnContext) -> OfferTools {
     let (session, open) = (&context.session, &context.open);
-    let asked = MoreFor {
-        session: session.id,
-        workspace: PathBuf::from(&session.workspace_path),
-        trusted: context.trusted,
-        tells: open.steps == 0 && open.purpose == Purpose::Answer,
+    let held_back = match &agent.baselines {
+        Some(baselines) if context.trusted => {
+            changed_servers(&*agent.runner, baselines, &session.workspace_path).await
+        }
+        Some(_) | None => Vec::new(),
     };
-    let More { tools, notice } = more(asked).await;
-    let all = &agent.tools;
-    (if tools.is_empty() { Arc::clone(all) } else { Arc::new(Tools::clone(all).and(tools)) }, notice)
+    OfferTools {
+        session: Some(session.id),
+        workspace: session.workspace_path.clone(),
+        trusted: context.trusted,
+        held_back: held_back.into_iter().map(|(name, _)| name).collect(),
+        tells: open.steps == 0 && open.purpose == Purpose::Answer,
+    }
 }
 
 /// Hands the messages that came in the meantime to the model, and says whether there were any.

@@ -8,19 +8,27 @@ mod child;
 mod turn;
 
 use futures_util::future::BoxFuture;
-use ostler_types::Failure;
+use ostler_types::{Failure, SessionId};
 
 pub use child::{ChildRequest, NewChild, WorktreeEnd};
 pub use turn::{RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
 
 /// Runs turns. The native loop is one, someone else's agent in a child process another.
 pub trait Agent: Send + Sync + 'static {
+    /// A session of this agent is being created in a workspace. Called at most once for a session, before anybody can
+    /// send it a prompt; the session may still not come to be. Whatever the first turn needs and takes long can be
+    /// begun here. Returns at once.
+    fn prepare(&self, session: SessionId, workspace: &str) {
+        let (_, _) = (session, workspace);
+    }
+
     /// Runs one turn to its end. Called once per turn, and again after a restart for a turn that
     /// only waited, if [`Agent::resumes`]; `turn.open` then holds the calls to go on with.
     ///
     /// It must return soon after `turn.canceled` fires, or when a report comes back
     /// [`ReportError::Over`]; the engine drops the future of an agent that does not, so whatever it
-    /// holds (a child process, a stream) must end when dropped. It must not report after returning.
+    /// holds (a child process, a stream) must end when dropped. It must not report after returning. A turn
+    /// that it has ended itself, with `Report::LastStepFinished`, is over: it returns without doing more.
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>>;
 
     /// Whether a turn that waited for an answer can be picked up by a new process.

@@ -24,7 +24,7 @@ pub(crate) fn restore_hunks(
     hunks: &[usize],
 ) -> Result<Restored, Error> {
     let tree = open(store, workspace, to)?;
-    if let Some(name) = tree.protected_name(path) {
+    if let Some(name) = tree.protected_name(path, false) {
         let protected = vec![ProtectedPath { path: path.to_owned(), name }];
         return Ok(Restored { protected, ..Restored::default() });
     }

@@ -42,3 +42,4 @@ pub use prune::{Limits, Pruned};
 pub use restore::{Conflict, Interrupted, ProtectedPath, RestoreOptions, Restored, Span};
 pub use store::Store;
 pub use upkeep::InUse;
+pub use workspace_tree::ProtectedName;

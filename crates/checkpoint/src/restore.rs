@@ -64,7 +64,7 @@ impl ProtectedPath {
     /// Why it stays as it is, in a sentence without its end.
     pub fn why(&self) -> String {
         format!(
-            "`{}` makes editors, agents or shells run code outside the sandbox, so it is left as it is; change it \
+            "`{}` makes editors, agents, git or shells run code outside the sandbox, so it is left as it is; change it \
              yourself if you want to",
             self.name
         )

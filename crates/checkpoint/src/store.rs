@@ -21,7 +21,7 @@ use crate::restore::{
     Interrupted, RestoreOptions, Restored, Span, clean_interrupted, interrupted, restore, undo,
 };
 use crate::upkeep::{InUse, Upkeep};
-use crate::workspace_tree::{PathRules, WorkspaceTree};
+use crate::workspace_tree::{PathRules, ProtectedName, WorkspaceTree};
 
 /// The checkpoints of a data directory. One process has it open at a time; its threads may use it at
 /// the same time. All calls block, so an async caller gives them a thread of their own.
@@ -75,7 +75,7 @@ impl Store {
     /// captured and compared like others, but no restore makes, changes or removes one, forced or not: they are
     /// listed in [`Restored::protected`].
     #[must_use]
-    pub fn with_protected_names(self, protected_name: fn(&Path, &Path) -> Option<&'static str>) -> Store {
+    pub fn with_protected_names(self, protected_name: ProtectedName) -> Store {
         Store { rules: PathRules { protected_name, ..self.rules }, ..self }
     }
 
@@ -222,7 +222,7 @@ impl Store {
 
     /// Opens a workspace.
     pub(crate) fn tree(&self, workspace: &Path) -> Result<WorkspaceTree, Error> {
-        WorkspaceTree::open(workspace, self.rules)
+        WorkspaceTree::open(workspace, self.rules.clone())
     }
 
     pub(crate) fn reading(&self) -> RwLockReadGuard<'_, ()> {

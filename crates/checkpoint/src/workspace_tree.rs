@@ -3,10 +3,12 @@
 //! the callers.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ostler_workspace_fs::{ReadError, Tree, read_listed};
 use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
@@ -28,19 +30,30 @@ pub(crate) struct WorkspaceTree {
 }
 
 /// What the owner of a store knows of paths in workspaces.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct PathRules {
     /// Tells what only holds the place of something for a while from what belongs to the workspace, by its
     /// absolute path.
     pub(crate) is_placeholder: fn(&Path) -> bool,
     /// The protected name for which a path must stay as it is; by the workspace, absolute and without
     /// links, and the path in it.
-    pub(crate) protected_name: fn(&Path, &Path) -> Option<&'static str>,
+    pub(crate) protected_name: ProtectedName,
 }
+
+impl fmt::Debug for PathRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PathRules").finish_non_exhaustive()
+    }
+}
+
+/// Finds the protected name for which a path must stay as it is.
+///
+/// By the workspace, the path in it, and whether the path is to be removed.
+pub type ProtectedName = Arc<dyn Fn(&Path, &Path, bool) -> Option<&'static str> + Send + Sync>;
 
 impl Default for PathRules {
     fn default() -> PathRules {
-        PathRules { is_placeholder: |_| false, protected_name: |_, _| None }
+        PathRules { is_placeholder: |_| false, protected_name: Arc::new(|_, _, _| None) }
     }
 }
 
@@ -80,8 +93,8 @@ impl WorkspaceTree {
     }
 
     /// The protected name for which a path is neither made, changed nor removed.
-    pub(crate) fn protected_name(&self, path: &Path) -> Option<&'static str> {
-        (self.rules.protected_name)(&self.path, path)
+    pub(crate) fn protected_name(&self, path: &Path, removes: bool) -> Option<&'static str> {
+        (self.rules.protected_name)(&self.path, path, removes)
     }
 
     /// Opens a directory; the empty path is the workspace itself.

@@ -12,8 +12,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const BLOCKING_THREADS: usize = 32;
 
 fn main() -> ExitCode {
-    // The sandbox starts this program again inside and around what it confines: before anything else,
-    // since it must have no other thread.
+    // Where the sandbox cannot start its embedded helper, it starts this program inside and around what it confines:
+    // before anything else, since it must have no other thread.
     if let Some(exit) = ostler_daemon::sandbox_helper(std::env::args_os().skip(1)) {
         return exit;
     }

@@ -122,7 +122,9 @@ impl Renderer {
             Event::Message(MessageEvent::Queued { queued, .. }) => {
                 self.prompt("queued", &queued.message, out)
             }
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => self.completed(message, out),
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
+                self.completed(message, out)
+            }
             Event::Call(CallEvent::Started { tool_call, .. }) => self.call(tool_call, out),
             Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, .. }) => {
                 self.result(&tool_call.name, tool_result, *duration_ms, out);
@@ -193,11 +195,7 @@ impl Renderer {
             | Event::Step(StepEvent::UsageRecorded { .. } | StepEvent::ReasoningCompleted { .. })
             | Event::Agent(AgentEvent::Updated { .. })
             | Event::Workspace(WorkspaceEvent::CheckpointCreated { .. })
-            | Event::Call(
-                CallEvent::BatchStarted { .. }
-                | CallEvent::BatchHalted { .. }
-                | CallEvent::BatchCompleted { .. },
-            ) => {}
+            | Event::Batch(_) => {}
         }
     }
 

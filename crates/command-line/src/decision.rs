@@ -36,11 +36,11 @@ pub fn allowed(reading: &Reading, patterns: &[Pattern]) -> bool {
 
 /// The same where the circumstances are known. A remembered command is allowed whatever it reads.
 pub fn allowed_with(reading: &Reading, patterns: &[Pattern], circumstances: Circumstances<'_>) -> bool {
-    let moves = reading.commands.iter().filter(|command| is_move(command)).count();
     let harmless_anywhere = are_harmless_anywhere(reading);
+    let moves = reading.commands.iter().any(goes_elsewhere);
     reading.unclear.is_none()
         && !reading.commands.is_empty()
-        && (moves <= 1 || harmless_anywhere)
+        && (!moves || harmless_anywhere)
         && reading.commands.iter().enumerate().all(|(position, command)| {
             circumstances.passes_by_itself(position, command, harmless_anywhere)
                 || patterns.iter().any(|pattern| pattern.matches(command))
@@ -48,7 +48,9 @@ pub fn allowed_with(reading: &Reading, patterns: &[Pattern], circumstances: Circ
 }
 
 /// The closed patterns that would allow this line from now on, one for each command that needs one. None
-/// when no pattern can, as for a command that writes into a file or has a word that nobody knows yet.
+/// when no pattern can, as for a command that writes into a file or has a word that nobody knows yet, or for one that
+/// runs in another directory: what is remembered of a command holds where it was seen, so that such a line can only be
+/// remembered as a whole.
 pub fn suggest(reading: &Reading) -> Option<Vec<Pattern>> {
     let proven = vec![true; reading.commands.len()];
     suggest_with(reading, Circumstances { git_is_safe: true, proven: &proven })
@@ -72,8 +74,7 @@ pub fn suggest_with(reading: &Reading, circumstances: Circumstances<'_>) -> Opti
 }
 
 impl Circumstances<'_> {
-    /// `cd` is harmless among commands that only read. Before any other command it decides what that one
-    /// does, so then it must be remembered too.
+    /// `cd` is harmless among commands that only read. Before any other command it decides what that one does.
     fn passes_by_itself(&self, position: usize, command: &Command, harmless_anywhere: bool) -> bool {
         if !self.proven.get(position).is_some_and(|is_proven| *is_proven) {
             return false;
@@ -88,6 +89,11 @@ impl Circumstances<'_> {
 
 fn are_harmless_anywhere(reading: &Reading) -> bool {
     reading.commands.iter().all(|command| is_move(command) || is_safe_anywhere(command))
+}
+
+/// Returns true where a command, or a command that it starts, runs in another directory.
+pub(crate) fn goes_elsewhere(command: &Command) -> bool {
+    is_move(command) || wrapper::inside(command).moves
 }
 
 fn is_move(command: &Command) -> bool {

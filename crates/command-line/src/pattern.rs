@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::builtin::is_interpreter;
+use crate::decision::goes_elsewhere;
 use crate::environment::{assignments_are_harmless, redirects_do_nothing};
 use crate::{Command, Word, is_safe, list};
 
@@ -52,6 +53,12 @@ impl Pattern {
             )),
             Some(_) => Ok(()),
         }
+    }
+
+    /// Returns true where the command, or a command that it starts, runs in another directory.
+    pub fn goes_elsewhere(&self) -> bool {
+        let argv = self.argv.iter().map(|word| Word::Literal(word.clone())).collect();
+        goes_elsewhere(&Command { argv, ..Command::default() })
     }
 
     /// Whether this pattern lets the command through. What comes in by a pipe or a redirect or is set in the

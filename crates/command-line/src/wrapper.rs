@@ -15,6 +15,8 @@ pub(crate) struct Inside {
     pub(crate) unclear: Option<String>,
     /// Whether the wrapper adds nothing of its own, so that it may run whenever what it starts may.
     pub(crate) plain: bool,
+    /// Whether what it starts runs in another directory.
+    pub(crate) moves: bool,
 }
 
 /// Looks one level into a command; nothing for programs that start no other.
@@ -54,7 +56,18 @@ fn plain_wrapper(name: &str, words: &[Word], options: &Options) -> Option<Inside
         "sudo" | "doas" => split_assignments(rest)?,
         _ => (Vec::new(), rest),
     };
-    Some(Inside { commands: vec![inner(env, rest.to_vec())?], plain: adds_nothing, ..Inside::default() })
+    let moves = name == "sudo" && goes_to(words, rest, 'D');
+    let commands = vec![inner(env, rest.to_vec())?];
+    Some(Inside { commands, plain: adds_nothing, moves, ..Inside::default() })
+}
+
+/// Whether the options before the command choose the directory that it runs in: `--chdir`, or this letter.
+fn goes_to(words: &[Word], command: &[Word], letter: char) -> bool {
+    let options = &words[..words.len() - command.len()];
+    options.iter().filter_map(Word::literal).any(|option| match option.strip_prefix("--") {
+        Some(long) => long.starts_with("chdir"),
+        None => option.starts_with('-') && option.contains(letter),
+    })
 }
 
 fn env(words: &[Word]) -> Option<Inside> {
@@ -65,7 +78,8 @@ fn env(words: &[Word]) -> Option<Inside> {
     if rest.is_empty() {
         return Some(Inside::default());
     }
-    Some(Inside { commands: vec![inner(env, rest.to_vec())?], plain: untouched, ..Inside::default() })
+    let (commands, moves) = (vec![inner(env, rest.to_vec())?], goes_to(words, rest, 'C'));
+    Some(Inside { commands, plain: untouched, moves, ..Inside::default() })
 }
 
 /// What comes in is added to the command, so its last words are never known.
@@ -88,6 +102,7 @@ fn find(words: &[Word]) -> Option<Inside> {
         if !matches!(word.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) {
             continue;
         }
+        inside.moves |= matches!(word.literal(), Some("-execdir" | "-okdir"));
         let mut argv = Vec::new();
         loop {
             let word = words.next()?;
@@ -119,6 +134,8 @@ fn git(words: &[Word]) -> Option<Inside> {
             inside
                 .scripts
                 .push(value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned));
+            // Git runs it at the top of the work tree, wherever that is, or where `-C` says.
+            inside.moves = true;
         }
     }
     Some(inside)

@@ -5,12 +5,10 @@
 //! alone what the model already knows: there is no other memory of it, and a compaction that drops the
 //! message makes everything new again.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ostler_runner::Shown;
 use ostler_types::{Message, Part, Role};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::tokens::text_tokens;
 
@@ -61,18 +59,6 @@ pub enum SectionKind {
     Skills,
 }
 
-/// What a model has been shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Shown {
-    /// The digest of each instruction file as it was shown; empty for one that is no longer there.
-    pub instructions: BTreeMap<String, String>,
-    /// The names of the skills.
-    pub skills: BTreeSet<String>,
-    /// Whether the shape of the repository was.
-    pub repository: bool,
-}
-
 impl Bundle {
     /// The text of the message; none where there is nothing to show.
     pub fn text(&self) -> Option<String> {
@@ -93,7 +79,7 @@ impl Bundle {
     }
 
     /// Adds a section, if it has any text.
-    pub(crate) fn push(&mut self, kind: SectionKind, name: impl Into<String>, text: String) {
+    pub fn push(&mut self, kind: SectionKind, name: impl Into<String>, text: String) {
         if text.trim().is_empty() {
             return;
         }
@@ -103,18 +89,17 @@ impl Bundle {
     }
 }
 
-impl Shown {
-    /// What a conversation shows, by the bundles in it; the later ones count.
-    pub fn in_conversation(messages: &[Arc<Message>]) -> Shown {
-        let mut all = Shown::default();
-        let systems = messages.iter().filter(|message| message.role == Role::System);
-        for shown in systems.flat_map(|message| &message.parts).filter_map(of_part) {
-            all.instructions.extend(shown.instructions);
-            all.skills.extend(shown.skills);
-            all.repository |= shown.repository;
-        }
-        all
+/// What a conversation shows, by the bundles in it; the later ones count.
+pub fn shown_in(messages: &[Arc<Message>]) -> Shown {
+    let mut all = Shown::default();
+    let systems = messages.iter().filter(|message| message.role == Role::System);
+    for shown in systems.flat_map(|message| &message.parts).filter_map(of_part) {
+        all.instructions.extend(shown.instructions);
+        all.skills.extend(shown.skills);
+        all.repository |= shown.repository;
+        all.awaits_git = shown.awaits_git.or(all.awaits_git);
     }
+    all
 }
 
 /// The sections of a message that shows a bundle, each with the tokens that it takes, about; none for any other
@@ -140,11 +125,6 @@ fn of_part(part: &Part) -> Option<Shown> {
     let Part::Text { text } = part else { return None };
     let rest = text.strip_prefix(HEADING)?.strip_prefix('\n')?;
     serde_json::from_str(rest.lines().next()?.strip_prefix(SHOWN)?).ok()
-}
-
-/// By what one content of a file is told from another.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,35 +1,21 @@
 //! What a model is shown.
 //!
-//! A [`Gatherer`] puts together a [`Bundle`]: the workspace's instructions, its shape, the files that matter for
-//! a prompt, the skills there are. [`Plan`] says how a conversation that has become too long is made shorter,
-//! [`validate`] whether one may be sent at all. Nothing here asks a model, records anything or decides when
-//! to do either: that is for the agent.
+//! A [`Bundle`] is what it is told of a workspace, as the text of one message. [`Plan`] says how a conversation that has
+//! become too long is made shorter, [`validate`] whether one may be sent at all. Nothing here asks a model, opens a file,
+//! records anything or decides when to do either: that is for the agent and the runner.
 
-mod budget;
 mod bundle;
 mod compaction;
-mod gather;
-mod instructions;
-mod looks;
-mod rank;
 mod redact;
-mod relevant;
-mod repository;
-mod skills;
 mod system;
 mod tokens;
 mod validate;
-mod visible_files;
 
-pub use budget::Budget;
-pub use bundle::{Bundle, Section, SectionKind, Shown, sections_of};
+pub use bundle::{Bundle, Section, SectionKind, sections_of, shown_in};
 pub use compaction::{
     Composition, Limits, Plan, compose, is_due, is_summary, prompt_for_summary, summary_of, user_messages,
 };
-pub use gather::{Gatherer, Request};
-pub use rank::{Chunk, Question, RankedFile, Ranker, Ranking, ScoreParts, Until};
 pub use redact::redact;
-pub use skills::{Skill, SkillError, SkillPlaces, Skills};
 pub use system::{SystemPrompt, system};
-pub use tokens::{Estimate, text_tokens};
+pub use tokens::{Estimate, bytes_of, text_tokens};
 pub use validate::{Violation, ViolationKind, validate};

@@ -75,7 +75,7 @@ pub fn text_tokens(text: &str) -> u64 {
 }
 
 /// How many bytes of text so many tokens are, about.
-pub(crate) fn bytes_of(tokens: u64) -> usize {
+pub fn bytes_of(tokens: u64) -> usize {
     usize::try_from(tokens.saturating_mul(TOKENS_PER_BYTES.1) / TOKENS_PER_BYTES.0).unwrap_or(usize::MAX)
 }
 

@@ -1,6 +1,6 @@
 //! Wiring: a data directory and a configuration become a running daemon.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,15 +22,19 @@ use ostler_http_api::{Configured, HttpDoor, built_page};
 use ostler_index::{IndexError, SqliteIndex};
 use ostler_models::Models;
 use ostler_process::{Program, ProgramFinder};
+use ostler_runner::Runner;
+use ostler_turn_care::Baselines;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::editors::EditorGifts;
 use crate::gateway::{self, Gateway, GatewayPort};
 use crate::gauge::NativeGauge;
+use crate::local::LocalMachine;
 use crate::models::{Choices, described, models, providers};
 use crate::previews::ToolPreviews;
 use crate::secrets;
-use crate::workshop::Workshop;
+use crate::workspace_trust::WorkspaceTrust;
 
 /// How long an actor without turn and subscriber stays in memory.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
@@ -50,8 +54,9 @@ pub struct DaemonConfig {
     /// The directory of sessions that are made where none has to be named, unless nobody should work there or the
     /// configuration names another.
     pub working_directory: Option<PathBuf>,
-    /// The program that confines others when it is started with [`crate::SANDBOX_HELPER`]; without one, nothing is
-    /// confined. [`crate::sandbox_helper`] makes the program of the caller such a one.
+    /// The program that confines others when it is started with [`crate::SANDBOX_HELPER`], where the helper that is
+    /// embedded in this one cannot be started; without one, nothing is confined. [`crate::sandbox_helper`] makes the
+    /// program of the caller such a one.
     pub sandbox_helper: Option<Program>,
     /// Agents that sessions can have besides the native one and those of the configuration, by name.
     pub agents: BTreeMap<String, Arc<dyn Agent>>,
@@ -73,7 +78,7 @@ pub struct Daemon {
     engine: Engine,
     stop: CancellationToken,
     served: JoinHandle<()>,
-    workshop: Workshop,
+    machine: LocalMachine,
     context: DoorContext,
     acp: AcpDoor,
     logins: Arc<Logins>,
@@ -123,23 +128,23 @@ impl Daemon {
         let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(data_dir));
         // Recovery may start turns, so everything that can fail comes before the engine.
         let (config, environment) = (&settings.config, &settings.environment);
-        let workshop = Workshop::open(&settings, &documents);
-        let listeners = Listeners::bind(settings.listen, &socket_path(data_dir)).await?;
+        let baselines = Arc::new(Baselines::load(data_dir.join("workspace-checks.json")));
+        let machine = LocalMachine::open(&settings, &baselines);
+        let listeners = Listeners::bind(settings.listen, &socket_path(data_dir))?;
         let (index, index_opened) = SqliteIndex::open(&data_dir.join("index.db"))?;
         let token = Arc::new(Token::open(&token_path(data_dir))?);
-        let workshop = workshop.await;
+        let machine = machine.await;
+        let runner: Arc<dyn Runner> = Arc::new(machine.runner.clone());
         let secrets = secrets::known(config, environment);
         if let Ok(token) = std::fs::read_to_string(token_path(data_dir)) {
             secrets.add(&token);
         }
-        let models = Arc::new(models(config, environment, &workshop.programs, &secrets));
+        let models = Arc::new(models(config, environment, &machine.programs, &secrets));
         let max_steps = settings.config.turn_loop.max_steps;
-        let native = NativeAgent::new(models.clone(), workshop.tools.clone(), max_steps)
-            .with_more_tools(workshop.servers.more_tools())
+        let native = NativeAgent::new(models.clone(), Arc::clone(&runner), max_steps)
             .with_secrets(secrets.clone())
-            .with_own_checks(workshop.projects.checks())
-            .with_context(context_settings(&settings, &workshop))
-            .with_runner(Arc::clone(&workshop.runner));
+            .with_baselines(Arc::clone(&baselines))
+            .with_context(context_settings(config));
         let native: Arc<dyn Agent> = Arc::new(native);
         let engine = Engine::start(EngineConfig {
             log,
@@ -147,26 +152,28 @@ impl Daemon {
             index_opened,
             documents: documents.clone(),
             data_dir: data_dir.clone(),
-            agents: workshop.agents.for_engine().chain([("native".to_owned(), native)]).collect(),
+            agents: runner.agents().all().into_iter().chain([("native".to_owned(), native)]).collect(),
             clock: Arc::new(SystemClock),
-            runner: Arc::clone(&workshop.runner),
+            runner: Arc::clone(&runner),
             rules: settings.config.approval.rules.clone(),
             secrets: secrets.clone(),
             idle_after: settings.idle_after,
             at_rest: settings.at_rest,
         })
         .await;
-        let workspace = gateway::workspace(&settings, &*workshop.runner).await;
-        let shared = door_settings(config, workspace, models, &workshop);
+        let workspace = gateway::workspace(&settings, &*runner).await;
+        let trust = WorkspaceTrust { engine: engine.clone(), baselines };
+        let shared = door_settings(config, workspace, models, (&runner, trust));
         let address = listeners.address();
         let logins = Arc::new(Logins::open(documents, token.clone(), Arc::new(SystemClock), address).await);
         let token = (settings.config.server.auth == Auth::On).then_some(token);
-        let gateway = open_gateway(&settings, &engine, &shared, token.clone()).await;
-        let context = DoorContext::new(engine.clone(), shared).with_agents(workshop.agents.clone());
+        let gateway = open_gateway(&settings, &engine, &shared, token.clone());
+        let context = DoorContext::new(engine.clone(), shared);
         let http = HttpDoor::new(context.clone())
             .with_page(built_page, logins.clone())
-            .with_configured(configured(&settings, &workshop.programs));
-        let acp = AcpDoor::new(context.clone()).with_editors(Arc::new(workshop.editors()));
+            .with_configured(configured(&settings, &machine.programs));
+        let editors = EditorGifts::new(Arc::clone(&machine.editors), Arc::clone(&machine.servers));
+        let acp = AcpDoor::new(context.clone()).with_editors(Arc::new(editors));
         let router = |access: Access| {
             let access = access.with_logins(logins.clone());
             let gateway = gateway.as_ref().map(|gateway| &gateway.door);
@@ -177,7 +184,7 @@ impl Daemon {
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
         let gateway_port = gateway.as_ref().map_or(GatewayPort::Off, |gateway| gateway.port.clone());
-        Ok(Daemon { address, gateway_port, gateway, engine, stop, served, workshop, context, acp, logins })
+        Ok(Daemon { address, gateway_port, gateway, engine, stop, served, machine, context, acp, logins })
     }
 
     /// Where the page is, with a one-time code where one is needed.
@@ -225,12 +232,12 @@ impl Daemon {
         self.context.upgraded_ended().await;
         self.stop.cancel();
         _ = self.served.await;
-        self.workshop.close().await;
+        self.machine.stop().await;
     }
 }
 
 /// Opens the gateway of a daemon that others can reach.
-async fn open_gateway(
+fn open_gateway(
     settings: &DaemonConfig,
     engine: &Engine,
     shared: &DoorSettings,
@@ -240,7 +247,7 @@ async fn open_gateway(
     settings.listen.filter(|_| config.gateway.enabled)?;
     let of_sessions = gateway::settings(shared);
     let door = GatewayDoor::new(engine.clone(), of_sessions, gateway::limits(&config.gateway));
-    Some(Gateway::open(door, config.gateway.listen, |address| Access::tcp(address, token)).await)
+    Some(Gateway::open(door, config.gateway.listen, |address| Access::tcp(address, token)))
 }
 
 /// Where the token of a data directory lies.
@@ -265,18 +272,12 @@ pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join("ostler.sock")
 }
 
-/// What sessions are told of their workspaces.
-fn context_settings(settings: &DaemonConfig, workshop: &Workshop) -> ContextSettings {
-    let config = &settings.config;
-    let beside = settings.config_path.as_ref().map(|file| file.with_file_name("skills"));
-    let named = config.context.skills.iter().map(PathBuf::from);
+/// What sessions are told of their workspaces, and when their conversations are made shorter.
+fn context_settings(config: &Config) -> ContextSettings {
     ContextSettings {
         bundle: config.context.bundle,
         bundle_tokens: config.context.bundle_tokens.into(),
         compact_at_percent: config.context.compact_at_percent,
-        skill_directories: beside.into_iter().chain(named).collect(),
-        hidden: workshop.hidden.clone(),
-        ..ContextSettings::default()
     }
 }
 
@@ -291,13 +292,12 @@ fn door_settings(
     config: &Config,
     workspace: PathBuf,
     models: Arc<Models>,
-    workshop: &Workshop,
+    (runner, trust): (&Arc<dyn Runner>, WorkspaceTrust),
 ) -> DoorSettings {
-    let kinds: HashMap<&str, _> = workshop.tools.kinds().collect();
-    let kind =
-        |spec: &ostler_types::ToolSpec| kinds.get(spec.name.as_str()).map(|kind| (spec.clone(), *kind));
-    let built_in = workshop.tools.specs();
-    let tools: Vec<_> = loop_tools().into_iter().chain(built_in.iter().filter_map(kind)).collect();
+    let built_in = runner.toolbox().built_in();
+    let described =
+        built_in.specs().iter().cloned().zip(built_in.kinds().map(|(_, kind)| kind)).collect::<Vec<_>>();
+    let tools: Vec<_> = loop_tools().into_iter().chain(described).collect();
     DoorSettings {
         policy: config.policy(),
         fallback_models: config.models.fallback.clone(),
@@ -306,14 +306,11 @@ fn door_settings(
         workspace,
         gauge: Arc::new(NativeGauge::new(
             tools.iter().map(|(spec, _)| spec.clone()).collect(),
-            Arc::clone(&workshop.servers),
+            Arc::clone(runner),
         )),
-        previews: Arc::new(ToolPreviews {
-            tools: workshop.tools.clone(),
-            runner: Arc::clone(&workshop.runner),
-        }),
+        previews: Arc::new(ToolPreviews { runner: Arc::clone(runner) }),
         models: Arc::new(Choices::new(models, config)),
         tools,
-        servers: workshop.servers.clone(),
+        servers: Arc::new(trust),
     }
 }

@@ -7,10 +7,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ostler_door_kit::{Access, DoorSettings, serve_tcp};
+use ostler_door_kit::{Access, DoorSettings, listen_tcp, serve_tcp};
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_runner::Runner;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -42,17 +41,15 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     /// Opens the port, if it can be had. `access` says who may come in at an address.
-    pub(crate) async fn open(
+    pub(crate) fn open(
         door: GatewayDoor,
         address: SocketAddr,
         access: impl FnOnce(SocketAddr) -> Access,
     ) -> Gateway {
         let stop = CancellationToken::new();
-        let bound = async {
-            let listener = TcpListener::bind(address).await?;
-            listener.local_addr().map(|address| (listener, address))
-        };
-        let (port, served) = match bound.await {
+        let bound =
+            listen_tcp(address).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+        let (port, served) = match bound {
             Ok((listener, address)) => {
                 let router = door.router(access(address));
                 let served = tokio::spawn(serve_tcp(listener, router, stop.clone()));

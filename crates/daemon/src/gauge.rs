@@ -1,13 +1,11 @@
 //! Measures what the native agent's model is shown of a session, for the doors to tell.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ostler_context::{Estimate, SystemPrompt, is_summary, sections_of, system, text_tokens};
 use ostler_door_kit::ContextGauge;
+use ostler_runner::Runner;
 use ostler_types::{ContextKind, ContextSection, Message, Role, Session, ToolSpec};
-
-use crate::workshop::Servers;
 
 /// The tool that reads skills.
 const SKILL_TOOL: &str = "skill";
@@ -19,13 +17,14 @@ pub(crate) struct NativeGauge {
 }
 
 /// The tools of servers that sessions of a workspace were offered last.
-type Offered = dyn Fn(&Path) -> Arc<[ToolSpec]> + Send + Sync;
+type Offered = dyn Fn(&str) -> Arc<[ToolSpec]> + Send + Sync;
 
 impl NativeGauge {
     /// A gauge for sessions that have these tools, and those of the servers of their workspace: as many of them as
     /// the last turn there was offered, since nothing is started in order to be counted.
-    pub(crate) fn new(tools: Vec<ToolSpec>, servers: Arc<Servers>) -> NativeGauge {
-        NativeGauge { tools, offered: Box::new(move |workspace| servers.offered(workspace)) }
+    pub(crate) fn new(tools: Vec<ToolSpec>, runner: Arc<dyn Runner>) -> NativeGauge {
+        let offered = move |workspace: &str| runner.toolbox().last_offered(workspace);
+        NativeGauge { tools, offered: Box::new(offered) }
     }
 }
 
@@ -41,7 +40,7 @@ impl ContextGauge for NativeGauge {
         sections.add(ContextKind::SystemPrompt, "system prompt", 0, text_tokens(&system(&prompt)));
         let tools = Estimate::of_request(None, &[], &self.tools).tokens();
         sections.add(ContextKind::Tools, "tools", 0, tools);
-        let offered = (self.offered)(Path::new(&session.workspace_path));
+        let offered = (self.offered)(&session.workspace_path);
         let offered = Estimate::of_request(None, &[], &offered).tokens();
         sections.add(ContextKind::Tools, "tools of MCP servers", 0, offered);
         for message in messages {
@@ -92,7 +91,6 @@ impl Sections {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Arc;
 
     use ostler_door_kit::ContextGauge;
@@ -129,8 +127,8 @@ mod tests {
             input_schema: json!({"type": "object"}),
         };
         let of_servers: Arc<[ToolSpec]> = vec![tool("mcp__files__read"), tool("mcp__files__list")].into();
-        let offered = move |workspace: &Path| {
-            assert_eq!(workspace, Path::new("/w"));
+        let offered = move |workspace: &str| {
+            assert_eq!(workspace, "/w");
             Arc::clone(&of_servers)
         };
         let gauge = NativeGauge { tools: vec![tool("read_file")], offered: Box::new(offered) };

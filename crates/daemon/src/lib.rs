@@ -3,23 +3,23 @@
 //! The command line, tests and programs that embed a daemon start it alike. Arguments, environment, home and the
 //! configuration file are read by them and passed in as a [`DaemonConfig`].
 
-pub mod agents;
 mod daemon;
-pub mod editors;
+mod editors;
 mod gateway;
 mod gauge;
+mod local;
 pub mod models;
 mod previews;
 pub mod programs;
-pub mod project;
 mod secrets;
-pub mod workshop;
+mod workspace_trust;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub use daemon::{Daemon, DaemonConfig, StartError, socket_path, token_path, worktrees_path};
 pub use gateway::GatewayPort;
+pub use local::sandbox;
 
 /// The word by which a program is started as the sandbox's helper.
 pub const SANDBOX_HELPER: &str = "sandbox-helper";

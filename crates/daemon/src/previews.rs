@@ -6,8 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_door_kit::ChangePreview;
-use ostler_runner::Runner;
-use ostler_tools::{ToolContext, Tools};
+use ostler_runner::{Runner, ToolContext};
 use ostler_types::{FileChange, Session, SessionId};
 use serde_json::Value;
 
@@ -16,7 +15,6 @@ const NATIVE: &str = "native";
 
 /// Of the tools that the native agent has.
 pub(crate) struct ToolPreviews {
-    pub(crate) tools: Arc<Tools>,
     pub(crate) runner: Arc<dyn Runner>,
 }
 
@@ -33,9 +31,13 @@ impl ChangePreview for ToolPreviews {
         if tool == "task_control" {
             return self.merge(session, input).boxed();
         }
-        let Some(tool) = self.tools.get(tool) else { return std::future::ready(None).boxed() };
+        let Some(tool) = self.runner.toolbox().built_in().get(tool).cloned() else {
+            return std::future::ready(None).boxed();
+        };
         let workspace = PathBuf::from(&session.workspace_path);
-        tool.preview(input.clone(), ToolContext::new(workspace, session.id, Arc::new(|_, _| {})))
+        let context = ToolContext::new(workspace, session.id, Arc::new(|_, _| {}));
+        let input = input.clone();
+        async move { tool.preview(input, context).await }.boxed()
     }
 }
 

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use ostler_config::{AgentCommand, Config, Confinement, Environment};
+use ostler_local_runner::expand;
 use ostler_process::ProgramFinder;
 use ostler_sandbox::{Sandbox, unfit};
 
-use crate::agents::expand;
 use crate::daemon::worktrees_path;
 
 /// Finds programs for the daemon: in its PATH, but in no workspace of any session and in no other place that a

@@ -1,14 +1,14 @@
-//! What every door works with: the engine, what sessions get where a client does not say, the agents that others
-//! wrote, and the room for connections that leave HTTP.
+//! What every door works with: the engine, what sessions get where a client does not say, and the room for connections
+//! that leave HTTP.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ostler_engine::Engine;
+use ostler_runner::ThirdPartyAgents;
 use ostler_types::{Policy, ToolKind, ToolSpec};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::agents::AgentLinks;
 use crate::choices::{ChangePreview, ContextGauge, ModelChoices, ToolServers};
 use crate::upgraded::Upgraded;
 
@@ -19,8 +19,6 @@ pub struct DoorContext {
     pub engine: Engine,
     /// What sessions get where a client does not say.
     pub settings: Arc<DoorSettings>,
-    /// The third-party agents, if there are some.
-    pub agents: Option<Arc<dyn AgentLinks>>,
     upgraded: Upgraded,
 }
 
@@ -51,13 +49,17 @@ pub struct DoorSettings {
 impl DoorContext {
     /// The context of doors to this engine.
     pub fn new(engine: Engine, settings: DoorSettings) -> DoorContext {
-        DoorContext { engine, settings: Arc::new(settings), agents: None, upgraded: Upgraded::new() }
+        DoorContext { engine, settings: Arc::new(settings), upgraded: Upgraded::new() }
     }
 
-    /// The same, with third-party agents.
-    #[must_use]
-    pub fn with_agents(self, agents: Arc<dyn AgentLinks>) -> DoorContext {
-        DoorContext { agents: Some(agents), ..self }
+    /// The third-party agents.
+    pub fn agents(&self) -> &dyn ThirdPartyAgents {
+        self.engine.runner().agents()
+    }
+
+    /// The third-party agents, if this is one of them.
+    pub fn third_party(&self, agent: &str) -> Option<&dyn ThirdPartyAgents> {
+        self.agents().all().iter().any(|(known, _)| known == agent).then(|| self.agents())
     }
 
     /// Room for a connection that leaves HTTP, if there is some.

@@ -47,7 +47,6 @@ impl DoorError {
     /// The request names a session that is not there.
     pub fn no_session() -> DoorError {
         DoorError::new(StatusCode::NOT_FOUND, "session_not_found", "there is no such session")
-            .hint("GET /v1/sessions lists those that there are")
     }
 }
 
@@ -70,7 +69,12 @@ pub async fn wrong_method() -> DoorError {
 }
 
 impl IntoResponse for DoorError {
-    fn into_response(self) -> Response {
+    /// Adds the route that helps, where no other hint is given: a client of HTTP can follow it, one of another wire cannot.
+    fn into_response(mut self) -> Response {
+        let error = &mut self.body.error;
+        if error.hint.is_none() {
+            error.hint = route_for(&error.code).map(str::to_owned);
+        }
         (self.status, axum::Json(self.body)).into_response()
     }
 }
@@ -84,15 +88,16 @@ impl From<Refusal> for DoorError {
             RefusalKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
         };
-        let hint = refusal.hint.or_else(|| route_for(refusal.code.as_str()).map(str::to_owned));
-        let error = Failure { code: refusal.code.into(), message: refusal.message, hint };
+        let error = Failure { code: refusal.code.into(), message: refusal.message, hint: refusal.hint };
         DoorError { status, body: ErrorBody { error } }
     }
 }
 
-/// Where a client finds what it should have named.
+/// The route by which a client of HTTP finds what it should have named.
 fn route_for(code: &str) -> Option<&'static str> {
     match code {
+        "session_not_found" => Some("GET /v1/sessions lists those that there are"),
+        "unknown_agent" => Some("GET /v1/agents lists those that it has"),
         "message_not_queued" => Some("it may have been delivered already; GET the session to see its queue"),
         "before_not_queued" => Some("GET the session to see its queue"),
         "not_waiting" => Some("GET /v1/approvals lists those that do"),
@@ -141,5 +146,34 @@ fn from_log(error: &LogError) -> DoorError {
         LogError::Taken { .. } => {
             DoorError::new(StatusCode::CONFLICT, RefusalCode::NameTaken.as_str(), message.clone())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use axum::response::IntoResponse;
+    use ostler_engine::EngineError;
+    use ostler_types::Refusal;
+
+    use super::{DoorError, failure};
+
+    async fn hint_over_http(error: DoorError) -> Option<String> {
+        let body = to_bytes(error.into_response().into_body(), 4096).await.unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        body["error"]["hint"].as_str().map(str::to_owned)
+    }
+
+    #[tokio::test]
+    async fn only_clients_of_http_are_told_routes() {
+        let refused = || Refusal::not_found("not_waiting", "no approval waits");
+        assert_eq!(failure(EngineError::NotFound).hint, None);
+        assert_eq!(failure(refused()).hint, None);
+        let route = hint_over_http(EngineError::NotFound.into()).await;
+        assert_eq!(route.as_deref(), Some("GET /v1/sessions lists those that there are"));
+        let route = hint_over_http(refused().into()).await;
+        assert_eq!(route.as_deref(), Some("GET /v1/approvals lists those that do"));
+        let own = hint_over_http(refused().hint("look again").into()).await;
+        assert_eq!(own.as_deref(), Some("look again"), "the hint of the rule comes first");
     }
 }

@@ -1,8 +1,9 @@
 //! What all doors share: who may come in, listeners and connections, lines and WebSockets, and making sessions. A
 //! door translates a wire into the engine's words and back; no wire is known here, neither the native nor a foreign one.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod access;
-mod agents;
 mod choices;
 mod context;
 mod directories;
@@ -11,6 +12,7 @@ mod event_framing;
 mod guard;
 mod imported;
 pub mod lines;
+mod listen;
 mod login;
 mod new_session;
 mod places;
@@ -24,7 +26,6 @@ mod upgraded;
 pub mod websocket;
 
 pub use access::{Access, Denied, Pages, Pass, TOKEN_PROTOCOL};
-pub use agents::{AdoptSession, Adopted, AgentLinks, BeginSession};
 pub use choices::{ChangePreview, ContextGauge, ModelChoices, ToolServers};
 pub use context::{DoorContext, DoorSettings};
 pub use directories::{existing_directory, refuse_own_data};
@@ -32,6 +33,7 @@ pub use error::{DoorError, ErrorBody, failure, wrong_method};
 pub use event_framing::Framing;
 pub use guard::{Admission, GuardedRouter, OpenFiles, Routes, too_many_refusals};
 pub use imported::imported_records;
+pub use listen::listen_tcp;
 pub use login::{Invitation, Logins};
 pub use new_session::{SessionMode, SessionRequest, check_name, make_session};
 pub use places::{Occupied, Places};

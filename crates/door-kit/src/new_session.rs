@@ -168,7 +168,12 @@ async fn parent_view(context: &DoorContext, parent: SessionId) -> Result<Session
             let message = format!("there is no session {parent} to be its parent");
             Refusal::invalid("unknown_parent", message).into()
         }
-        other => other.into(),
+        other @ (EngineError::Refused(_)
+        | EngineError::Log(_)
+        | EngineError::Index(_)
+        | EngineError::BadCursor
+        | EngineError::Rebuilding
+        | EngineError::ShuttingDown) => other.into(),
     })
 }
 

@@ -21,10 +21,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::guard::GuardedRouter;
+use crate::listen::{listen_tcp, listen_unix};
 use crate::places::{Occupied, Places};
 
-/// Connections at the same time, over all listeners. At the limit the oldest one that has shown no token gives way.
+/// Connections at the same time, on one listener. At the limit the oldest one that has shown no token gives way.
 const CONNECTIONS: usize = 8192;
+/// The connections of a listener where the process may open hardly any file.
+const LEAST_CONNECTIONS: usize = 16;
+/// The part of the process's file descriptors that the connections of one listener may take: there are two listeners,
+/// and sessions need files of their own.
+const SHARE_OF_DESCRIPTORS: u64 = 4;
 /// How long a client may take to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of headers, and of what is read ahead. The last read may go beyond it, at most by as much again.
@@ -63,12 +69,9 @@ pub enum ServeError {
 impl Listeners {
     /// Binds the socket, and TCP if there is an address. The caller holds the data directory's lock, so a
     /// socket that is there is a leftover and is replaced.
-    pub async fn bind(address: Option<SocketAddr>, unix_path: &Path) -> Result<Listeners, ServeError> {
+    pub fn bind(address: Option<SocketAddr>, unix_path: &Path) -> Result<Listeners, ServeError> {
         let tcp = match address {
-            Some(address) => {
-                let bound = TcpListener::bind(address).await;
-                Some(bound.map_err(|source| ServeError::Tcp { address, source })?)
-            }
+            Some(address) => Some(listen_tcp(address).map_err(|source| ServeError::Tcp { address, source })?),
             None => None,
         };
         let failed = |source| ServeError::Unix { path: unix_path.to_owned(), source };
@@ -76,7 +79,7 @@ impl Listeners {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        let unix = UnixListener::bind(unix_path).map_err(failed)?;
+        let unix = listen_unix(unix_path).map_err(failed)?;
         std::fs::set_permissions(unix_path, Permissions::from_mode(0o600)).map_err(failed)?;
         Ok(Listeners { tcp, unix, unix_path: unix_path.to_owned() })
     }
@@ -94,6 +97,13 @@ impl Listeners {
     }
 }
 
+/// The maximum number of connections of one listener.
+fn max_connections() -> usize {
+    let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let share = descriptors.map_or(u64::MAX, |all| all / SHARE_OF_DESCRIPTORS);
+    usize::try_from(share).unwrap_or(usize::MAX).clamp(LEAST_CONNECTIONS, CONNECTIONS)
+}
+
 /// Serves until `stop` fires, then lets open requests finish.
 pub async fn serve(
     listeners: Listeners,
@@ -101,7 +111,7 @@ pub async fn serve(
     GuardedRouter(unix): GuardedRouter,
     stop: CancellationToken,
 ) {
-    let places = Places::new(CONNECTIONS);
+    let places = Places::new(max_connections());
     let (ending, connections) = (CancellationToken::new(), TaskTracker::new());
     loop {
         let place = tokio::select! {
@@ -132,7 +142,7 @@ pub async fn serve(
 
 /// Serves a door on a TCP listener of its own, where it checks by itself who may come in, until `stop` fires.
 pub async fn serve_tcp(listener: TcpListener, router: Router, stop: CancellationToken) {
-    serve_tcp_in(Places::new(CONNECTIONS), listener, router, stop).await;
+    serve_tcp_in(Places::new(max_connections()), listener, router, stop).await;
 }
 
 async fn serve_tcp_in(places: Places, listener: TcpListener, router: Router, stop: CancellationToken) {

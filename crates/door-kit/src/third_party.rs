@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use ostler_engine::Engine;
+use ostler_runner::{AdoptSession, Adopted, BeginSession, ThirdPartyAgents};
 use ostler_types::{
     AgentSession, AgentState, Failure, NewRecord, NewSession, Refusal, Session, SessionView, create,
 };
 
-use crate::agents::{AdoptSession, Adopted, AgentLinks, BeginSession};
 use crate::context::DoorContext;
 use crate::error::DoorError;
 
@@ -25,8 +24,8 @@ pub async fn kept_sessions(
     agent: &str,
     workspace: String,
 ) -> Result<Vec<AgentSession>, DoorError> {
-    let links = links(context, agent)?;
-    let mut sessions = links.sessions(agent, PathBuf::from(workspace)).await.map_err(not_there)?;
+    let mut sessions =
+        known(context, agent)?.sessions(agent, PathBuf::from(workspace)).await.map_err(not_there)?;
     for session in &mut sessions {
         session.session_id = context.engine.by_agent_session(agent, &session.agent_session_id).await?;
     }
@@ -35,7 +34,6 @@ pub async fn kept_sessions(
 
 /// What a session of a third-party agent is made of, besides what all have.
 pub(crate) struct ThirdParty {
-    links: Arc<dyn AgentLinks>,
     settings: BTreeMap<String, String>,
 }
 
@@ -53,15 +51,12 @@ impl ThirdParty {
             }
             return Ok(None);
         }
-        if !context.engine.agents().iter().any(|known| known == agent) || context.agents.is_none() {
-            // Whoever makes the session says that there is no such agent.
-            return Ok(None);
-        }
-        let links = links(context, agent)?;
-        let mut settings = links.settings(agent);
+        // Whoever makes the session says that there is no such agent.
+        let Ok(agents) = known(context, agent) else { return Ok(None) };
+        let mut settings = agents.settings(agent);
         settings.extend(chosen);
         settings.extend(model.map(|model| (MODEL.to_owned(), own_model(agent, model).to_owned())));
-        Ok(Some(ThirdParty { links, settings }))
+        Ok(Some(ThirdParty { settings }))
     }
 
     /// The session's model, as far as it is known.
@@ -78,7 +73,7 @@ impl ThirdParty {
     ) -> Result<Session, DoorError> {
         new.agent_settings = self.settings;
         if let Some(agent_session_id) = adopt {
-            return take_over(engine, &*self.links, new, agent_session_id).await;
+            return take_over(engine, new, agent_session_id).await;
         }
         // Asked for twice under one key it must be begun once, so that its first turn does.
         if new.idempotency_key.is_none() {
@@ -87,7 +82,7 @@ impl ThirdParty {
                 workspace: PathBuf::from(&new.workspace_path),
                 settings: new.agent_settings.clone(),
             };
-            let state = self.links.begin(&new.agent, begin).await.map_err(not_there)?;
+            let state = engine.runner().agents().begin(&new.agent, begin).await.map_err(not_there)?;
             refuse_unknown(&new.agent, &state, &new.agent_settings)?;
             new.model = model_in(&new.agent, &state).unwrap_or(new.model);
             new.agent_session_id.clone_from(&state.agent_session_id);
@@ -100,7 +95,6 @@ impl ThirdParty {
 /// Takes over a session that was begun elsewhere. One that was taken over before is that one.
 async fn take_over(
     engine: &Engine,
-    links: &dyn AgentLinks,
     mut new: NewSession,
     agent_session_id: String,
 ) -> Result<Session, DoorError> {
@@ -109,7 +103,8 @@ async fn take_over(
     }
     let (session_id, workspace) = (new.id, PathBuf::from(&new.workspace_path));
     let adopt = AdoptSession { session_id, workspace, agent_session_id: agent_session_id.clone() };
-    let Adopted { state, mut records, files } = links.adopt(&new.agent, adopt).await.map_err(not_there)?;
+    let adopted = engine.runner().agents().adopt(&new.agent, adopt).await;
+    let Adopted { state, mut records, files } = adopted.map_err(not_there)?;
     new.model = model_in(&new.agent, &state).unwrap_or(new.model);
     new.agent_session_id = Some(agent_session_id);
     let ts = new.at;
@@ -125,14 +120,12 @@ async fn take_over(
     Ok(session)
 }
 
-/// The links to a third-party agent.
-fn links(context: &DoorContext, agent: &str) -> Result<Arc<dyn AgentLinks>, DoorError> {
-    let is_known = context.engine.agents().iter().any(|known| known == agent);
-    let links = context.agents.clone().filter(|_| is_known && agent != NATIVE);
-    links.ok_or_else(|| {
+/// The third-party agents, if this is one of them.
+fn known<'a>(context: &'a DoorContext, agent: &str) -> Result<&'a dyn ThirdPartyAgents, DoorError> {
+    context.third_party(agent).ok_or_else(|| {
         let agent: String = agent.chars().take(128).collect();
         let message = format!("`{agent}` is no agent of others that this daemon has");
-        Refusal::not_found("unknown_agent", message).hint("GET /v1/agents lists those that it has").into()
+        Refusal::not_found("unknown_agent", message).into()
     })
 }
 

@@ -91,7 +91,7 @@ fn status(context: &DoorContext, agent: &str) -> Status {
     if agent == NATIVE {
         return Status::Connected;
     }
-    let links = context.agents.as_ref().map(|links| links.statuses()).unwrap_or_default();
+    let links = context.agents().statuses();
     match links.iter().find(|(name, _)| name == agent).map(|(_, link)| link) {
         Some(AgentLink::Starting) => Status::Starting,
         Some(AgentLink::Connected) => Status::Connected,

@@ -1,6 +1,8 @@
 //! The foreign wires: doors for clients of other programs. Each translates its wire into the engine's words and back,
 //! holds no session state, and names neither another wire nor the native API.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod acp;
 pub mod gateway;
 mod ide;

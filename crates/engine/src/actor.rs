@@ -28,6 +28,8 @@ use crate::turn::{Returned, Running};
 
 /// How often the text that streams goes into a draft, at the latest.
 const DRAFT_EVERY: Duration = Duration::from_millis(500);
+/// How long after the end of a turn `session.json` is written, unless another one has begun.
+const DESCRIBE_AFTER: Duration = Duration::from_secs(1);
 /// How often a turn's end is tried again while the disk refuses it.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
@@ -119,6 +121,7 @@ impl Actor {
         let patience = match (&self.unrecorded, &self.running) {
             (Some(_), _) => RETRY_EVERY,
             (None, Some(_)) => DRAFT_EVERY,
+            (None, None) if !self.session.is_described() => DESCRIBE_AFTER,
             (None, None) => self.session.shared.idle_patience(),
         };
         let due = Instant::now() + patience;
@@ -360,6 +363,10 @@ impl Actor {
     async fn tick(&mut self) -> ControlFlow<()> {
         self.save_drafts(1);
         _ = self.record_what_is_due().await;
+        // Turns that follow each other closely share one `session.json`.
+        if self.running.is_none() || self.session.description_is_old() {
+            self.session.describe().await;
+        }
         if self.idle_since.elapsed() >= self.session.shared.idle_patience() {
             if self.is_at_rest() {
                 return self.sleep().await;

@@ -1,12 +1,13 @@
 //! Keeps the views in step with the log: the index and `session.json`. Each may lag, and
-//! none may lead; a view that cannot be written is said so in the daemon's own log and caught up later.
+//! none may lead; a view that cannot be written is said so in the daemon's own log and caught up later. When
+//! `session.json` is written is left to [`crate::session::Session`].
 
 use std::sync::Arc;
 
 use ostler_eventlog::LogError;
 use ostler_index::{Text, Update, Used};
 use ostler_types::{
-    ApprovalEvent, Event, MessageEvent, Record, Role, SessionEvent, SessionId, State, StepEvent, TurnEvent,
+    ApprovalEvent, Event, MessageEvent, Record, Role, SessionEvent, SessionId, State, StepEvent,
     WorkspaceEvent,
 };
 
@@ -26,9 +27,6 @@ pub(crate) async fn follow(shared: &Shared, state: &State, records: &[Record], t
     }
     update(shared, state, (*told, state.last_seq), news).await;
     *told = state.last_seq;
-    if records.iter().any(settles) {
-        write_session(shared, state).await;
-    }
 }
 
 /// Brings the index up to the log, for a session that was left in a hurry.
@@ -59,10 +57,10 @@ pub(crate) async fn is_caught_up(shared: &Shared, state: &State) -> bool {
     flushed && shared.index.position(state.session.id).await.is_ok_and(|position| position >= state.last_seq)
 }
 
-/// Replaces `session.json`.
-pub(crate) async fn write_session(shared: &Shared, state: &State) {
+/// Replaces `session.json`, and says whether that went well.
+pub(crate) async fn write_session(shared: &Shared, state: &State) -> bool {
     let (folder, view) = (shared.folders.of(state.session.id), state.view());
-    blocking(move || ostler_recorder::write_session(&folder, &view)).await;
+    blocking(move || ostler_recorder::write_session(&folder, &view)).await
 }
 
 /// What the index takes from records, beside the session itself.
@@ -106,7 +104,7 @@ async fn read_news(shared: &Shared, id: SessionId, from: u64) -> Result<(News, u
 /// What can be searched for: what people and the model said.
 fn text(record: &Record) -> Option<Text> {
     let (Event::Message(MessageEvent::Added { message, .. })
-    | Event::Step(StepEvent::ModelOutputCompleted { message, .. })) = &record.event
+    | Event::Message(MessageEvent::ModelOutputCompleted { message, .. })) = &record.event
     else {
         return None;
     };
@@ -126,6 +124,7 @@ fn shows(record: &Record) -> bool {
     !matches!(
         record.event,
         Event::Step(StepEvent::ModelWaiting { .. } | StepEvent::ReasoningCompleted { .. })
+            | Event::Batch(_)
             | Event::Call(_)
             | Event::Workspace(
                 WorkspaceEvent::VerificationStarted { .. } | WorkspaceEvent::VerificationCompleted { .. }
@@ -133,26 +132,24 @@ fn shows(record: &Record) -> bool {
     )
 }
 
-/// Whether the session comes to rest, changes its settings, or starts to wait.
-fn settles(record: &Record) -> bool {
+/// Whether the session changes its settings, is closed, or starts to wait: then it may stay as it is for long.
+pub(crate) fn settles(record: &Record) -> bool {
     matches!(
         record.event,
         Event::Session(SessionEvent::Updated { .. } | SessionEvent::Completed { .. })
-            | Event::Turn(
-                TurnEvent::Completed { .. } | TurnEvent::Failed { .. } | TurnEvent::Canceled { .. }
-            )
             | Event::Approval(ApprovalEvent::Requested { .. })
     )
 }
 
 async fn blocking<E: std::fmt::Display + Send + 'static>(
     write: impl FnOnce() -> Result<(), E> + Send + 'static,
-) {
+) -> bool {
     match tokio::task::spawn_blocking(write).await {
-        Ok(Ok(())) => {}
+        Ok(Ok(())) => return true,
         Ok(Err(error)) => tracing::warn!(%error, "a view was not written; it can be rebuilt from the log"),
         Err(error) => tracing::error!(%error, "writing a view panicked"),
     }
+    false
 }
 
 /// Makes the whole index again from the logs.

@@ -72,7 +72,12 @@ impl Engine {
 
     async fn create_new(&self, new: NewSession, prompt: Option<Command>) -> Result<Session, EngineError> {
         let id = new.id;
+        let (agent, workspace) = (self.shared.agents.get(&new.agent).cloned(), new.workspace_path.clone());
         let events = create(new)?.into_iter().map(|event| EventFor { turn_id: None, event }).collect();
+        // It works while the log is written.
+        if let Some(agent) = agent {
+            agent.prepare(id, &workspace);
+        }
         let mut log = NewLog::claim(self, id).await?;
         let added = async {
             log.add_events(events).await?;

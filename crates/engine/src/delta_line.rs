@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use ostler_types::{Delta, DeltaKind, MessageId, SessionId, ToolCallId, TurnId};
+use ostler_types::{Delta, DeltaKind, MessageId, SessionId, TurnId};
 use serde::Serialize;
 
 use crate::encoding_slot::EncodingSlot;
@@ -27,30 +27,6 @@ struct Shown {
     delta: Delta,
     bytes: OnceLock<Bytes>,
     slot: EncodingSlot,
-}
-
-/// What text streams into.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// A message.
-    Message(MessageId),
-    /// A call's output.
-    Call(ToolCallId),
-}
-
-impl Subject {
-    /// Whether a delta is a part of it.
-    pub(crate) fn covers(&self, line: &DeltaLine) -> bool {
-        match (self, &line.delta().kind) {
-            (
-                Subject::Message(id),
-                DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. },
-            ) => id == message_id,
-            (Subject::Call(id), DeltaKind::ToolOutput { tool_call_id, .. }) => id == tool_call_id,
-            (Subject::Message(_), DeltaKind::ToolOutput { .. })
-            | (Subject::Call(_), DeltaKind::Text { .. } | DeltaKind::Reasoning { .. }) => false,
-        }
-    }
 }
 
 impl DeltaLine {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -41,8 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const AT_EASE: usize = 64;
 /// How long an idle session stays awake when there are more.
 const CROWDED: Duration = Duration::from_millis(100);
-/// Sessions that are put to rest at the same time.
-const BEDS: usize = 4;
+/// Sessions that settle at the same time.
+const SETTLE_CONCURRENCY: usize = 16;
 /// How often a session is woken for one request.
 const TRIES: u32 = 10;
 
@@ -67,8 +68,8 @@ pub(crate) struct Shared {
     pub(crate) secrets: Secrets,
     idle_after: Duration,
     pub(crate) at_rest: bool,
-    /// How many sessions may be put to rest at the same time.
-    pub(crate) beds: tokio::sync::Semaphore,
+    /// Permits of the sessions that settle at the same time.
+    pub(crate) settling: tokio::sync::Semaphore,
     pub(crate) deltas: Arc<Deltas>,
     data_dir: PathBuf,
     awake: Mutex<HashMap<SessionId, Handle>>,
@@ -91,13 +92,15 @@ pub(crate) struct Shared {
 pub(crate) struct Handle {
     pub(crate) inputs: mpsc::Sender<Input>,
     pub(crate) hub: Arc<Hub>,
+    /// Set when the actor has panicked.
+    pub(crate) panicked: Arc<AtomicBool>,
 }
 
 impl Engine {
     /// Starts an engine. Sessions that were left in a hurry are recovered in the background, so
     /// that starting costs the same however many there are.
     pub async fn start(config: EngineConfig) -> Engine {
-        let documents = &config.documents;
+        let (documents, feed_end) = (&config.documents, config.log.feed_end());
         let shared = Arc::new(Shared {
             views: ViewFiles::start(config.log.clone(), SessionFolders::new(&config.data_dir)),
             folders: SessionFolders::new(&config.data_dir),
@@ -112,8 +115,8 @@ impl Engine {
             clock: config.clock,
             idle_after: config.idle_after,
             at_rest: config.at_rest,
-            beds: tokio::sync::Semaphore::new(BEDS),
-            deltas: Arc::default(),
+            settling: tokio::sync::Semaphore::new(SETTLE_CONCURRENCY),
+            deltas: Arc::new(Deltas::new(feed_end)),
             data_dir: config.data_dir,
             awake: Mutex::default(),
             kept_hubs: Mutex::default(),
@@ -318,17 +321,24 @@ impl Engine {
         id: SessionId,
         input: impl Fn(oneshot::Sender<T>) -> Input,
     ) -> Result<T, EngineError> {
+        let mut panicked = false;
         for _ in 0..TRIES {
             let (reply, answer) = oneshot::channel();
-            if self.shared.handle(id).inputs.send(input(reply)).await.is_ok()
+            let handle = self.shared.handle(id);
+            if handle.inputs.send(input(reply)).await.is_ok()
                 && let Ok(answer) = answer.await
             {
                 return Ok(answer);
             }
             self.refuse_if_stopping()?;
             recovery::failed_to_wake(&self.shared, id).await?;
+            panicked |= handle.panicked.load(Ordering::Relaxed);
         }
-        Err(LogError::Io("the session breaks down each time that it is woken".to_owned()).into())
+        // Owners that take the session from each other end their actors, too, with the requests that they had.
+        Err(match panicked {
+            true => LogError::Io("the session breaks down each time that it is woken".to_owned()).into(),
+            false => LogError::Lost.into(),
+        })
     }
 
     pub(crate) async fn until_recovered(&self) -> Result<(), EngineError> {
@@ -408,10 +418,10 @@ impl Shared {
         let new_hub = || Arc::new(Hub::new(id, 0, self.clock.clone()));
         if *self.stopping.borrow() {
             // Nobody is woken any more, or it would start what is queued: this handle leads nowhere.
-            return Err(Handle { inputs, hub: new_hub() });
+            return Err(Handle { inputs, hub: new_hub(), panicked: Arc::default() });
         }
         let kept = self.kept_hubs().remove(&id).and_then(|hub| hub.upgrade());
-        let handle = Handle { inputs, hub: kept.unwrap_or_else(new_hub) };
+        let handle = Handle { inputs, hub: kept.unwrap_or_else(new_hub), panicked: Arc::default() };
         awake.insert(id, handle.clone());
         Ok((handle, receiver))
     }

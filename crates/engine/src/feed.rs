@@ -6,36 +6,38 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use ostler_eventlog::{FeedPosition, FeedRecord, Line, Log};
-use ostler_types::{CallEvent, Event, EventName, StepEvent};
+use ostler_eventlog::{FeedPosition, FeedRecord, Log};
 use tokio::sync::watch;
 
-use crate::delta_line::{DeltaLine, Subject};
+use crate::delta_line::DeltaLine;
 use crate::error::EngineError;
-use crate::queue::{Item, Next, Queue};
+use crate::queue::{Next, Queue};
 
 /// Records read at a time.
 const PAGE_RECORDS: usize = 256;
-/// Finished messages and calls that are remembered. A delta is not that late.
-const REMEMBERED: usize = 256;
+/// Bytes of deltas that may wait for one subscriber. A thousand sessions that stream make about 15 MB of them in a
+/// second, and reading a page of records from their logs can take a tenth of that.
+const DELTA_BYTES: usize = 8 << 20;
 
 /// Everything that happens in every session. Dropping it unsubscribes.
 pub struct FeedSubscription {
     log: Arc<dyn Log>,
     deltas: Arc<Deltas>,
-    queue: Arc<Queue>,
+    queue: Arc<DeltaQueue>,
     end: watch::Receiver<FeedPosition>,
     position: FeedPosition,
     page: VecDeque<FeedRecord>,
-    /// Messages and calls whose record was given out; what streamed into them comes too late.
-    finished: VecDeque<Subject>,
 }
 
 /// The deltas of all sessions, for those who look at all of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Deltas {
-    queues: Mutex<Vec<Arc<Queue>>>,
+    queues: Mutex<Vec<Arc<DeltaQueue>>>,
+    end: watch::Receiver<FeedPosition>,
 }
+
+/// Deltas, each with the end of the feed when it was shown.
+type DeltaQueue = Queue<(FeedPosition, DeltaLine)>;
 
 /// What such a client is given: a record and the position after it, or a delta.
 #[derive(Debug, Clone)]
@@ -52,19 +54,11 @@ impl FeedSubscription {
         deltas: Arc<Deltas>,
         after: Option<FeedPosition>,
     ) -> FeedSubscription {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue::with_limit(DELTA_BYTES));
         deltas.lock().push(Arc::clone(&queue));
         let end = log.feed_end();
         let position = after.unwrap_or(*end.borrow());
-        FeedSubscription {
-            log,
-            deltas,
-            queue,
-            end,
-            position,
-            page: VecDeque::new(),
-            finished: VecDeque::new(),
-        }
+        FeedSubscription { log, deltas, queue, end, position, page: VecDeque::new() }
     }
 
     /// Where a client that has seen everything so far would go on.
@@ -85,57 +79,31 @@ impl FeedSubscription {
         }
     }
 
-    /// What can be shown without waiting for something to happen.
+    /// What can be shown without waiting for something to happen. A delta is due when all has been given out that was
+    /// recorded before it: so it comes after the record that began its turn, and before the one that has its text.
     pub async fn ready(&mut self) -> Result<Option<FeedItem>, EngineError> {
-        if let Some(record) = self.page.pop_front() {
-            return Ok(Some(self.give(record)));
-        }
-        let end = *self.end.borrow_and_update();
-        if self.position < end {
-            self.page = self.log.read_feed(self.position, PAGE_RECORDS).await?.into();
-            if let Some(record) = self.page.pop_front() {
-                return Ok(Some(self.give(record)));
-            }
-            // Only records of removed sessions were left.
-            self.position = end;
-        }
         loop {
-            match self.queue.try_next() {
-                Some(Next::Item(Item::Delta(line))) if self.finished.iter().any(|of| of.covers(&line)) => {}
-                Some(Next::Item(Item::Delta(line))) => return Ok(Some(FeedItem::Delta(line))),
-                Some(Next::Item(Item::Record(_))) => {}
+            match self.queue.try_next_if(|(after, _)| *after <= self.position) {
+                Some(Next::Item((_, line))) => return Ok(Some(FeedItem::Delta(line))),
                 // The text is whole in the record that follows it, so a lost delta is only late.
                 Some(Next::Overflowed) => self.queue.restart(),
-                Some(Next::Closed) | None => return Ok(None),
+                Some(Next::Closed) | None => {}
+            }
+            if let Some(record) = self.page.pop_front() {
+                self.position = record.next;
+                return Ok(Some(FeedItem::Record(record)));
+            }
+            let end = *self.end.borrow_and_update();
+            if self.position >= end {
+                return Ok(None);
+            }
+            self.page = self.log.read_feed(self.position, PAGE_RECORDS).await?.into();
+            if self.page.is_empty() {
+                // Only records of removed sessions were left.
+                self.position = end;
             }
         }
     }
-}
-
-impl FeedSubscription {
-    fn give(&mut self, record: FeedRecord) -> FeedItem {
-        self.position = record.next;
-        if let Some(finished) = finished(&record.line) {
-            self.finished.push_back(finished);
-            if self.finished.len() > REMEMBERED {
-                self.finished.pop_front();
-            }
-        }
-        FeedItem::Record(record)
-    }
-}
-
-/// What a record brings to its end.
-fn finished(line: &Line) -> Option<Subject> {
-    if !matches!(line.name(), Some(EventName::ModelOutputCompleted | EventName::ToolCallCompleted)) {
-        return None;
-    }
-    let event = line.record().ok()?.event;
-    if let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = event {
-        return Some(Subject::Message(message.id));
-    }
-    let Event::Call(CallEvent::Completed { tool_call, .. }) = event else { return None };
-    Some(Subject::Call(tool_call.id))
 }
 
 impl Drop for FeedSubscription {
@@ -145,13 +113,23 @@ impl Drop for FeedSubscription {
 }
 
 impl Deltas {
+    pub(crate) fn new(end: watch::Receiver<FeedPosition>) -> Deltas {
+        Deltas { queues: Mutex::default(), end }
+    }
+
     pub(crate) fn publish(&self, line: &DeltaLine) {
-        for queue in self.lock().iter() {
-            queue.push(Item::Delta(line.clone()), line.size());
+        let queues = self.lock();
+        if queues.is_empty() {
+            return;
+        }
+        // Under the lock, so that the positions in a queue never go back.
+        let end = *self.end.borrow();
+        for queue in queues.iter() {
+            queue.push((end, line.clone()), line.size());
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Queue>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<DeltaQueue>>> {
         self.queues.lock().expect("no code panics while it holds the list")
     }
 }

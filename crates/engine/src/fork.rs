@@ -189,29 +189,20 @@ fn keep(
     until: u64,
     shift: &Shift,
 ) -> ControlFlow<(), Option<NewRecord>> {
-    let Record { seq, ts, turn_id: of, event, .. } = record;
-    if seq > until {
-        if matches!(event, Event::Turn(TurnEvent::Started { .. })) {
-            return ControlFlow::Break(());
-        }
-        // How the turn left the workspace is seen when nothing of it runs any more.
-        let is_checkpoint = matches!(
-            event,
-            Event::Workspace(
-                WorkspaceEvent::CheckpointCreated { .. } | WorkspaceEvent::CheckpointFailed { .. }
-            )
-        );
-        let is_end =
-            matches!(event, Event::Session(SessionEvent::Failed { .. } | SessionEvent::Canceled { .. }));
-        let is_kept = is_checkpoint && of == turn_id || is_end && seq == until + 1;
-        return ControlFlow::Continue(is_kept.then_some(NewRecord { ts, turn_id: of, event }));
+    if record.seq > until {
+        return keep_after(record, turn_id, until);
     }
+    let Record { ts, turn_id: of, event, .. } = record;
     let event = match event {
         Event::Message(MessageEvent::Added { message, .. }) => {
             Event::Message(MessageEvent::Added { message, idempotency_key: None })
         }
-        Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) => {
-            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: Usage::default() })
+        Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted {
+                message,
+                stop_reason,
+                usage: Usage::default(),
+            })
         }
         Event::Turn(TurnEvent::Completed { stop_reason, verified, verification, .. }) => {
             Event::Turn(TurnEvent::Completed { stop_reason, usage: Usage::default(), verified, verification })
@@ -244,6 +235,7 @@ fn keep(
             | StepEvent::ModelWaiting { .. }
             | StepEvent::ReasoningCompleted { .. },
         )
+        | Event::Batch(_)
         | Event::Call(_)
         | Event::Approval(ApprovalEvent::Requested { child: None, .. })
         | Event::Approval(ApprovalEvent::Granted { child: None, .. })
@@ -253,11 +245,27 @@ fn keep(
     ControlFlow::Continue(Some(NewRecord { ts, turn_id: of, event }))
 }
 
+/// The same for a record that follows the last shared turn's end.
+fn keep_after(record: Record, turn_id: Option<TurnId>, until: u64) -> ControlFlow<(), Option<NewRecord>> {
+    let Record { seq, ts, turn_id: of, event, .. } = record;
+    if matches!(event, Event::Turn(TurnEvent::Started { .. })) {
+        return ControlFlow::Break(());
+    }
+    // How the turn left the workspace is seen when nothing of it runs any more.
+    let is_checkpoint = matches!(
+        event,
+        Event::Workspace(WorkspaceEvent::CheckpointCreated { .. } | WorkspaceEvent::CheckpointFailed { .. })
+    );
+    let is_end = matches!(event, Event::Session(SessionEvent::Failed { .. } | SessionEvent::Canceled { .. }));
+    let is_kept = is_checkpoint && of == turn_id || is_end && seq == until + 1;
+    ControlFlow::Continue(is_kept.then_some(NewRecord { ts, turn_id: of, event }))
+}
+
 /// The files beside the log that an event speaks of.
 fn files_of(event: &Event) -> Vec<String> {
     match event {
         Event::Message(MessageEvent::Added { message, .. })
-        | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => files_in(message),
+        | Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => files_in(message),
         Event::Call(CallEvent::Completed { tool_result, .. }) => files_of_result(tool_result),
         Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
             compaction.summary.as_ref().map(files_in).unwrap_or_default()
@@ -265,18 +273,9 @@ fn files_of(event: &Event) -> Vec<String> {
         Event::Session(_)
         | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
         | Event::Turn(_)
-        | Event::Step(
-            StepEvent::ModelResolved { .. }
-            | StepEvent::ModelWaiting { .. }
-            | StepEvent::UsageRecorded { .. }
-            | StepEvent::ReasoningCompleted { .. },
-        )
-        | Event::Call(
-            CallEvent::BatchStarted { .. }
-            | CallEvent::BatchHalted { .. }
-            | CallEvent::BatchCompleted { .. }
-            | CallEvent::Started { .. },
-        )
+        | Event::Step(_)
+        | Event::Batch(_)
+        | Event::Call(CallEvent::Started { .. })
         | Event::Approval(_)
         | Event::Workspace(_)
         | Event::Agent(AgentEvent::Updated { .. })

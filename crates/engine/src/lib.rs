@@ -6,6 +6,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod accepted_rules;
 mod actor;
 mod catalogue;
 mod changes;

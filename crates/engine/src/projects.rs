@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use ostler_documents::{Document, DocumentError, Documents};
 use ostler_eventlog::LogError;
 use ostler_runner::PathError;
-use ostler_types::{Refusal, RefusalCode, RefusalKind};
+use ostler_types::{Refusal, RefusalCode, RefusalKind, RunnerName, workspace_key};
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
@@ -27,12 +27,22 @@ const VERSION: u32 = 1;
 pub struct Project {
     /// Its id.
     pub id: Uuid,
+    /// The runner on whose machine the directory is; none for the daemon's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<RunnerName>,
     /// The directory, as it really is.
     pub path: String,
     /// The last part of the path.
     pub name: String,
     /// When it was registered.
     pub added_at: Timestamp,
+}
+
+impl Project {
+    /// The key of its workspace: one path on two machines is two workspaces.
+    pub fn workspace_key(&self) -> String {
+        workspace_key(self.runner.as_ref(), &self.path)
+    }
 }
 
 impl Engine {
@@ -52,10 +62,10 @@ impl Engine {
         let name =
             Path::new(&path).file_name().map_or_else(|| path.clone(), |name| name.display().to_string());
         let clock = self.clock();
-        let project = Project { id: clock.uuid(), path, name, added_at: clock.now() };
+        let project = Project { id: clock.uuid(), runner: None, path, name, added_at: clock.now() };
         let added = project.clone();
         self.change_projects(move |projects| {
-            if projects.iter().any(|known| known.path == added.path) {
+            if projects.iter().any(|known| known.workspace_key() == added.workspace_key()) {
                 return Err(Refusal::conflict("project_exists", "Project already added"));
             }
             if projects.len() >= LIMIT {
@@ -188,6 +198,7 @@ mod tests {
         let path = format!("/p/{number}");
         Project {
             id: Uuid::from_u128(number),
+            runner: None,
             path,
             name: number.to_string(),
             added_at: "2026-01-02T03:04:05Z".parse().unwrap(),
@@ -222,6 +233,7 @@ mod tests {
         let written: serde_json::Value = serde_json::from_slice(&content).unwrap();
         assert_eq!(written["version"], 1);
         assert_eq!(written["data"][0]["path"], "/p/3");
+        assert_eq!(written["data"][0].get("runner"), None, "a local project is written as ever");
     }
 
     #[tokio::test]

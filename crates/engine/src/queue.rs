@@ -8,10 +8,10 @@ use tokio::sync::Notify;
 use crate::delta_line::DeltaLine;
 use crate::record_line::RecordLine;
 
-/// Bytes that may wait for one subscriber.
+/// Bytes that may wait for a subscriber of one session.
 const QUEUE_BYTES: usize = 256 * 1024;
 
-/// What a subscriber is given.
+/// What a subscriber of one session is given.
 #[derive(Debug, Clone)]
 pub enum Item {
     /// A record, as it stands on disk.
@@ -21,18 +21,21 @@ pub enum Item {
 }
 
 /// What waits for one subscriber, bounded in bytes.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+#[derive(Debug)]
+pub(crate) struct Queue<T = Item> {
+    waiting: Mutex<Waiting<T>>,
     /// Notified when [`Queue::try_next`] may have something to say. The queues of one task may share it.
     changed: Arc<Notify>,
+    /// Bytes that may wait.
+    limit: usize,
     /// Whether text as it streams is left out.
     only_records: bool,
 }
 
-#[derive(Debug, Default)]
-struct Waiting {
-    items: VecDeque<Item>,
+#[derive(Debug)]
+struct Waiting<T> {
+    /// Each with its size.
+    items: VecDeque<(T, usize)>,
     bytes: usize,
     overflowed: bool,
     closed: bool,
@@ -40,13 +43,19 @@ struct Waiting {
 
 /// What a queue has to say.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum Next<T = Item> {
     /// Something to show.
-    Item(Item),
+    Item(T),
     /// It overflowed; read from the log.
     Overflowed,
     /// No more will come.
     Closed,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue::with_limit(QUEUE_BYTES)
+    }
 }
 
 impl Queue {
@@ -63,38 +72,47 @@ impl Queue {
     pub(crate) fn takes_deltas(&self) -> bool {
         !self.only_records
     }
+}
 
-    pub(crate) fn push(&self, item: Item, size: usize) {
+impl<T> Queue<T> {
+    /// A queue in which so many bytes may wait.
+    pub(crate) fn with_limit(limit: usize) -> Queue<T> {
+        let waiting = Mutex::new(Waiting::new(false, false));
+        Queue { waiting, changed: Arc::default(), limit, only_records: false }
+    }
+
+    pub(crate) fn push(&self, item: T, size: usize) {
         let mut waiting = self.lock();
         if waiting.overflowed {
             return;
         }
         waiting.bytes += size;
-        if waiting.bytes > QUEUE_BYTES {
-            *waiting = Waiting { overflowed: true, closed: waiting.closed, ..Waiting::default() };
+        if waiting.bytes > self.limit {
+            *waiting = Waiting::new(true, waiting.closed);
         } else {
-            waiting.items.push_back(item);
+            waiting.items.push_back((item, size));
         }
         drop(waiting);
         self.changed.notify_one();
     }
 
     /// The next item, without waiting for one.
-    pub(crate) fn try_next(&self) -> Option<Next> {
+    pub(crate) fn try_next(&self) -> Option<Next<T>> {
+        self.try_next_if(|_| true)
+    }
+
+    /// The same, if it is due; the item stays otherwise.
+    pub(crate) fn try_next_if(&self, is_due: impl FnOnce(&T) -> bool) -> Option<Next<T>> {
         let mut waiting = self.lock();
         if waiting.overflowed {
             return Some(Next::Overflowed);
         }
-        match waiting.items.pop_front() {
-            Some(item) => {
-                let size = match &item {
-                    Item::Record(line) => line.bytes.len(),
-                    Item::Delta(line) => line.size(),
-                };
+        match waiting.items.pop_front_if(|(item, _)| is_due(item)) {
+            Some((item, size)) => {
                 waiting.bytes = waiting.bytes.saturating_sub(size);
                 Some(Next::Item(item))
             }
-            None => waiting.closed.then_some(Next::Closed),
+            None => (waiting.closed && waiting.items.is_empty()).then_some(Next::Closed),
         }
     }
 
@@ -106,7 +124,7 @@ impl Queue {
     /// Marks the queue as overflowed, so that the subscriber reads from the log.
     pub(crate) fn overflow(&self) {
         let mut waiting = self.lock();
-        *waiting = Waiting { overflowed: true, closed: waiting.closed, ..Waiting::default() };
+        *waiting = Waiting::new(true, waiting.closed);
         drop(waiting);
         self.changed.notify_one();
     }
@@ -119,10 +137,16 @@ impl Queue {
     /// Forgets the overflow, and what waits.
     pub(crate) fn restart(&self) {
         let mut waiting = self.lock();
-        *waiting = Waiting { closed: waiting.closed, ..Waiting::default() };
+        *waiting = Waiting::new(false, waiting.closed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
         self.waiting.lock().expect("no code panics while it holds a queue")
+    }
+}
+
+impl<T> Waiting<T> {
+    fn new(overflowed: bool, closed: bool) -> Waiting<T> {
+        Waiting { items: VecDeque::new(), bytes: 0, overflowed, closed }
     }
 }

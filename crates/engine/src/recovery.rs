@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use ostler_eventlog::{Epoch, LogError};
@@ -79,7 +80,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
         Ok(registered) => registered,
         Err(handle) => return handle,
     };
-    let (shared, hub) = (Arc::clone(shared), handle.hub.clone());
+    let (shared, hub, has_panicked) = (Arc::clone(shared), handle.hub.clone(), Arc::clone(&handle.panicked));
     let again = !matches!(origin, Origin::LeftOpen);
     tokio::spawn(async move {
         // What only the beginning needs is boxed, so that an actor at rest stays small.
@@ -95,6 +96,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
         };
         let ended = AssertUnwindSafe(life).catch_unwind().await;
         let panicked = ended.is_err();
+        has_panicked.store(panicked, Ordering::Relaxed);
         let loss = if let Ok(ActorEnd::Lost(loss)) = ended { Some(loss) } else { None };
         if loss.is_some() {
             // Subscribers stay and see what the next actor publishes. The hub must be kept before the actor is
@@ -147,6 +149,9 @@ async fn start(
     // The turn that a new session may have is not one that was left.
     if !is_new {
         set_right(&mut actor).await;
+    }
+    if left_open {
+        actor.session.describe().await;
     }
     Ok(actor)
 }

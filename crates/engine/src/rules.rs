@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use ostler_documents::{Document, DocumentError, Documents};
-use ostler_runner::Workspaces;
-use ostler_types::{Rule, Session, Standing};
+use ostler_runner::{Asks, WorkspaceSettings, Workspaces};
+use ostler_types::{ApprovalPolicy, Rule, Session, Standing};
+
+use crate::accepted_rules::AcceptedRules;
 
 /// How many rules are remembered.
 const LIMIT: usize = 10_000;
@@ -15,6 +17,8 @@ pub(crate) struct Rules {
     configured: Vec<Rule>,
     /// While it cannot be read, nothing is allowed by it.
     remembered: Document<Vec<Rule>>,
+    /// The rules of workspaces that the owner has seen and trusted.
+    accepted: AcceptedRules,
 }
 
 impl Rules {
@@ -22,7 +26,8 @@ impl Rules {
     pub(crate) async fn load(documents: &Arc<dyn Documents>, configured: Vec<Rule>) -> Rules {
         let consequence = "every call asks again until it is mended or removed";
         let remembered = Document::load(Arc::clone(documents), "rules.json", consequence).await;
-        Rules { configured, remembered }
+        let accepted = AcceptedRules::load(documents).await;
+        Rules { configured, remembered, accepted }
     }
 
     /// What counts for calls of a tool in a session beside its own policy: these rules, and what its workspace says if that
@@ -35,7 +40,7 @@ impl Rules {
         trusted: bool,
     ) -> Standing {
         let workspace = match trusted {
-            true => workspaces.approval(session.workspace_path.clone()).await,
+            true => self.of_workspace(workspaces, session).await,
             false => None,
         };
         let remembered = self.remembered.get().unwrap_or_default();
@@ -43,12 +48,28 @@ impl Rules {
         let here = |of: &String| *of == key;
         let counts = |rule: &&Rule| rule.tool == tool && rule.workspace.as_ref().is_none_or(here);
         let rules = self.configured.iter().chain(remembered.iter()).filter(counts).cloned().collect();
-        let workspace = workspace.map(|mut own| {
-            // Its runner knows the workspace by its path alone.
-            own.rules.retain(|rule| rule.workspace.as_ref().is_none_or(|of| *of == session.workspace_path));
-            own
-        });
         Standing { rules, workspace, trust_withdrawn: !trusted }
+    }
+
+    /// What a trusted workspace says of approvals, with the rules that its owner has accepted; none where it says nothing.
+    async fn of_workspace(&self, workspaces: &dyn Workspaces, session: &Session) -> Option<ApprovalPolicy> {
+        let WorkspaceSettings { asks, rules, .. } = workspaces.settings(session.workspace_path.clone()).await;
+        let mut rules = self.accepted.among(&session.workspace_key(), rules);
+        // Its runner knows the workspace by its path alone.
+        rules.retain(|rule| rule.workspace.as_ref().is_none_or(|of| *of == session.workspace_path));
+        let says_nothing = rules.is_empty() && asks == Asks::default();
+        let Asks { kinds, tools, safe_commands } = asks;
+        (!says_nothing).then_some(ApprovalPolicy {
+            require_for_kinds: kinds,
+            require_for_tools: tools,
+            safe_commands,
+            rules,
+        })
+    }
+
+    /// The rules of a workspace that its owner has accepted.
+    pub(crate) fn accepted(&self) -> &AcceptedRules {
+        &self.accepted
     }
 
     /// Remembers a rule for ever. It holds once it is on disk.

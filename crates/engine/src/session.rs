@@ -1,12 +1,14 @@
 //! A session in memory: its state, and the one place where it changes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ostler_eventlog::{Epoch, Line, LogError, Put};
 use ostler_types::{
-    CallEvent, Conversation, Event, EventFor, Message, MessageId, NewRecord, Record, SessionEvent, SessionId,
-    State, StepEvent,
+    CallEvent, Conversation, Event, EventFor, Message, MessageEvent, MessageId, NewRecord, Record,
+    SessionEvent, SessionId, State,
 };
+use tokio::time::Instant;
 
 use crate::engine::Shared;
 use crate::follow::Loss;
@@ -16,6 +18,9 @@ use crate::{catalogue, history};
 
 /// Records between two snapshots of the state.
 const SNAPSHOT_EVERY: u64 = 500;
+/// Between two `session.json` of a session that is at work. The file repeats the newest turns, so that it would be most
+/// of what a turn writes.
+const DESCRIBE_EVERY: Duration = Duration::from_secs(30);
 
 /// A session that is awake. Owned by its actor.
 pub(crate) struct Session {
@@ -31,6 +36,8 @@ pub(crate) struct Session {
     chain: Option<String>,
     /// The newest record that the index was told of.
     told: u64,
+    /// The newest record that `session.json` knows, and when it was last written or tried to be.
+    described: (u64, Instant),
     /// Whether the views and the log's marker are as they should be for a session that sleeps.
     pub(crate) rested: bool,
 }
@@ -62,7 +69,20 @@ impl Session {
             shared.views.note(id, &[]);
         }
         let (ownership, conversation) = (Ownership::Held(epoch), None);
-        Session { id, state, hub, shared, ownership, conversation, snapshot_seq, chain, told, rested }
+        let described = (if rested { told } else { 0 }, Instant::now());
+        Session {
+            id,
+            state,
+            hub,
+            shared,
+            ownership,
+            conversation,
+            snapshot_seq,
+            chain,
+            told,
+            described,
+            rested,
+        }
     }
 
     /// Append, apply, publish: the only place where anything becomes true. On an error nothing has
@@ -93,8 +113,30 @@ impl Session {
         }
         self.shared.views.note(self.id, &records);
         catalogue::follow(&self.shared, &self.state, &records, &mut self.told).await;
+        if records.iter().any(catalogue::settles) {
+            self.describe().await;
+        }
         self.snapshot_if_due().await;
         Ok(())
+    }
+
+    /// Replaces `session.json`, unless it knows all of the log.
+    pub(crate) async fn describe(&mut self) {
+        let (known, last_seq) = (self.described.0, self.state.last_seq);
+        if known < last_seq && !self.is_lost() {
+            let is_written = catalogue::write_session(&self.shared, &self.state).await;
+            self.described = (if is_written { last_seq } else { known }, Instant::now());
+        }
+    }
+
+    /// Returns true where `session.json` is as new as the log.
+    pub(crate) fn is_described(&self) -> bool {
+        self.described.0 >= self.state.last_seq
+    }
+
+    /// Whether `session.json` was last written so long ago that it is written in the middle of a turn.
+    pub(crate) fn description_is_old(&self) -> bool {
+        self.described.1.elapsed() >= DESCRIBE_EVERY
     }
 
     /// The epoch to write with. Claims the session again if it was released, unless somebody has written since.
@@ -226,7 +268,7 @@ impl Session {
 
 /// Which streaming text a record makes superfluous.
 fn finished(record: &Record) -> Option<Finished> {
-    if let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &record.event {
+    if let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) = &record.event {
         return Some(Finished::Message(message.id));
     }
     if let Event::Call(CallEvent::Completed { tool_call, .. }) = &record.event {

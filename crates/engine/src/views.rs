@@ -31,6 +31,12 @@ pub(crate) struct ViewFiles {
 impl Engine {
     /// Brings the readable files of a session up to its log, for somebody who is about to read them.
     pub async fn flush_views(&self, id: SessionId) -> Result<(), EngineError> {
+        let view = self.view(id).await?;
+        let folder = self.shared.folders.of(id);
+        tokio::task::spawn_blocking(move || ostler_recorder::write_session(&folder, &view))
+            .await
+            .map_err(|error| not_written(&error.to_string()))?
+            .map_err(|error| not_written(&error.to_string()))?;
         self.shared.views.flush(id).await
     }
 
@@ -65,7 +71,7 @@ impl ViewFiles {
 
     /// Says that there are records that the views may lack.
     pub(crate) fn note(&self, id: SessionId, records: &[Record]) {
-        let hurries = |record: &Record| {
+        let settles = |record: &Record| {
             matches!(
                 record.event,
                 Event::Turn(
@@ -73,7 +79,7 @@ impl ViewFiles {
                 ) | Event::Session(SessionEvent::Completed { .. } | SessionEvent::Updated { .. })
             )
         };
-        let pace = if records.iter().any(hurries) { Pace::Now } else { Pace::Soon };
+        let pace = if records.iter().any(settles) { Pace::AfterTurn } else { Pace::DuringTurn };
         if let Some(recorder) = &self.recorder {
             recorder.note(id, pace);
         }

@@ -108,21 +108,24 @@ impl Committer {
         }
     }
 
-    /// Adds a request to the group. What is no append ends the group first: requests take effect in the
-    /// order in which they came.
+    /// Adds a request to the group. What is no append, draft or settling ends the group first: requests take effect in
+    /// the order in which they came. Sessions settle after all that the group appends, so a session to which something
+    /// is appended later ends the group, too.
     fn take(&mut self, group: &mut Group, request: Request) {
         match request {
-            Request::Append(append) => self.stage(group, append),
+            Request::Append(append) => {
+                if group.settles(append.session) {
+                    self.commit(std::mem::take(group));
+                }
+                self.stage(group, append);
+            }
             Request::Draft { session, line, _room } => {
-                if group.ends_message(session) {
+                if group.ends_message(session) || group.settles(session) {
                     self.commit(std::mem::take(group));
                 }
                 group.add_draft(session, &line);
             }
-            Request::Settle { session, reply } => {
-                self.commit(std::mem::take(group));
-                let _ = reply.send(self.settle(session));
-            }
+            Request::Settle { session, reply } => group.add_settling(session, reply),
             Request::Making { session, unfinished, reply } => {
                 self.commit(std::mem::take(group));
                 let _ = reply.send(self.making(session, unfinished));

@@ -105,8 +105,15 @@ pub(crate) async fn merge(
     git: &Git<'_>,
     differences: Vec<Difference>,
     workspace: &Path,
+    home: &Path,
 ) -> Result<Vec<Changed>, GitError> {
-    refuse_protected(&differences, workspace)?;
+    let paths = differences.iter().map(|one| one.path.clone()).collect();
+    let (top, user) = (workspace.to_owned(), home.to_owned());
+    let refused = tokio::task::spawn_blocking(move || protected_among(paths, &top, &user)).await;
+    let refused = refused.map_err(|error| GitError::new(format!("The merge was given up: {error}.")))?;
+    if !refused.is_empty() {
+        return Err(GitError::Protected(refused));
+    }
     let contents = contents(git, &differences).await?;
     let tree = Tree::open_following(workspace)
         .map_err(|error| GitError::io("The workspace cannot be opened:", workspace, error))?;
@@ -134,12 +141,10 @@ pub(crate) async fn merge(
     carried.map_err(|error| GitError::new(format!("The merge was given up: {error}.")))?
 }
 
-/// Refuses what no tool may write, whoever asks for it.
-fn refuse_protected(differences: &[Difference], workspace: &Path) -> Result<(), GitError> {
-    let is_protected = |one: &&Difference| protected_name(workspace, &one.path).is_some();
-    let refused: Vec<String> =
-        differences.iter().filter(is_protected).map(|one| one.path.display().to_string()).collect();
-    if refused.is_empty() { Ok(()) } else { Err(GitError::Protected(refused)) }
+/// Those of these paths that no tool may write, whoever asks for it.
+fn protected_among(paths: Vec<PathBuf>, workspace: &Path, home: &Path) -> Vec<String> {
+    let is_protected = |path: &PathBuf| protected_name(workspace, path, home).is_some();
+    paths.into_iter().filter(is_protected).map(|path| path.display().to_string()).collect()
 }
 
 /// What the differences are, for people.

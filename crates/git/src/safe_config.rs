@@ -78,6 +78,11 @@ impl SafeConfig {
         self.is_sha256
     }
 
+    /// Whether references are kept in another way than in files of their own.
+    pub(crate) fn has_reftable(&self) -> bool {
+        self.has_reftable
+    }
+
     /// Where a submodule says that its work tree is.
     pub(crate) fn worktree(&self) -> Option<PathBuf> {
         self.worktree.as_ref().map(PathBuf::from)

@@ -37,6 +37,8 @@ const FILL: &str = "git -c core.autocrlf=false read-tree \"$1\" \
 pub struct Worktrees {
     directory: PathBuf,
     isolation: Isolation,
+    /// The user's home directory, whose settings of git count in every workspace.
+    home: PathBuf,
     making: Semaphore,
     /// Held while git gets to know or forgets one: it looks at all of them meanwhile, and stumbles over one that
     /// is not whole.
@@ -101,7 +103,14 @@ impl Worktrees {
     /// work in them may see. Git runs in `isolation`.
     pub fn new(directory: PathBuf, isolation: Isolation) -> Worktrees {
         let (registering, merging) = (Mutex::default(), Mutex::default());
-        Worktrees { directory, isolation, making: Semaphore::new(AT_ONCE), registering, merging }
+        let home = PathBuf::from("/nonexistent");
+        Worktrees { directory, isolation, home, making: Semaphore::new(AT_ONCE), registering, merging }
+    }
+
+    /// The same for a user with this home directory.
+    #[must_use]
+    pub fn with_home(self, home: PathBuf) -> Worktrees {
+        Worktrees { home, ..self }
     }
 
     /// Makes a worktree of the repository that a workspace is in, with the files as they are now: what is
@@ -254,7 +263,7 @@ impl Worktrees {
                 if note.shown.as_ref().is_some_and(|shown| *shown != compared.after) {
                     return Err(GitError::Changed);
                 }
-                merge::merge(git, compared.differences, &note.top).await
+                merge::merge(git, compared.differences, &note.top, &self.home).await
             })
             .await;
         // Whoever asks again is shown the files as they are then.

@@ -19,7 +19,7 @@ pub(super) struct WorkspaceParams {
 }
 
 pub(super) async fn list(State(context): State<DoorContext>) -> Json<AgentList> {
-    let mut known = context.agents.as_ref().map(|links| links.described()).unwrap_or_default();
+    let mut known = context.agents().described();
     let describe = |name: String| {
         let at = known.iter().position(|agent| agent.name == name);
         let plain = || AgentDescription { name: name.clone(), ..AgentDescription::native() };

@@ -1,6 +1,7 @@
 //! Event streams: one session's, or everybody's. A chunk holds all that is ready, so a burst costs
 //! one write; between two chunks nothing is held but the subscription's bounded queue.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -107,7 +108,7 @@ enum Source {
 /// Something to put into a chunk.
 struct Frame {
     id: Option<u64>,
-    name: String,
+    name: Cow<'static, str>,
     data: Bytes,
 }
 
@@ -188,8 +189,8 @@ impl Events {
     }
 
     fn put(&self, chunk: &mut BytesMut, frame: &Frame) {
-        let wanted = self.types.as_ref().is_none_or(|types| types.contains(&frame.name));
-        if wanted || matches!(frame.name.as_str(), "heartbeat" | "error") {
+        let wanted = self.types.as_ref().is_none_or(|types| types.contains(&*frame.name));
+        if wanted || matches!(&*frame.name, "heartbeat" | "error") {
             self.framing.put(chunk, frame.id, &frame.name, &frame.data);
         }
     }
@@ -198,7 +199,7 @@ impl Events {
     fn fail(&mut self, chunk: &mut BytesMut, error: EngineError) {
         let body = DoorError::from(error).body;
         let data = json!({"type": "error", "data": body}).to_string().into();
-        self.put(chunk, &Frame { id: None, name: "error".to_owned(), data });
+        self.put(chunk, &Frame { id: None, name: "error".into(), data });
         self.done = true;
     }
 }
@@ -242,26 +243,26 @@ impl Source {
                 json!({"type": "heartbeat", "data": {"cursor": subscription.position().0.to_string()}})
             }
         };
-        Frame { id: None, name: "heartbeat".to_owned(), data: data.to_string().into() }
+        Frame { id: None, name: "heartbeat".into(), data: data.to_string().into() }
     }
 }
 
 fn from_item(item: Item) -> Frame {
     match item {
         Item::Record(line) => {
-            Frame { id: Some(line.seq), name: line.event_type().to_owned(), data: line.bytes.clone() }
+            Frame { id: Some(line.seq), name: line.event_type().to_owned().into(), data: line.bytes.clone() }
         }
-        Item::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },
+        Item::Delta(line) => Frame { id: None, name: line.name().into(), data: line.bytes().clone() },
     }
 }
 
 fn from_feed(item: FeedItem) -> Frame {
     match item {
         FeedItem::Record(record) => {
-            let name = record.line.event_type().to_owned();
+            let name = record.line.event_type().to_owned().into();
             Frame { id: Some(record.next.0), name, data: record.line.bytes }
         }
-        FeedItem::Delta(line) => Frame { id: None, name: line.name().to_owned(), data: line.bytes().clone() },
+        FeedItem::Delta(line) => Frame { id: None, name: line.name().into(), data: line.bytes().clone() },
     }
 }
 

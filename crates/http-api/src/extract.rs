@@ -65,10 +65,10 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> 
 /// What is wrong with a path, without repeating it, however long it is.
 fn why(rejection: &PathRejection) -> &str {
     let PathRejection::FailedToDeserializePathParams(failed) = rejection else { return "it has no ids" };
-    match failed.kind() {
-        ErrorKind::DeserializeError { message, .. } | ErrorKind::Message(message) => message,
-        _ => "it cannot be read",
-    }
+    let (ErrorKind::DeserializeError { message, .. } | ErrorKind::Message(message)) = failed.kind() else {
+        return "it cannot be read";
+    };
+    message
 }
 
 /// Parameters of the query; unknown ones are refused, since they are most likely misspelt.

@@ -255,9 +255,11 @@ async fn keep_files(
 fn refused(error: ImportError) -> DoorError {
     match error {
         ImportError::Io(error) => unwritable(&error),
-        other => Refusal::invalid("bad_import", other.to_string())
-            .hint("a file to import is an export as zip or ndjson, or a transcript")
-            .into(),
+        other @ (ImportError::Damaged { .. } | ImportError::Refused(_)) => {
+            Refusal::invalid("bad_import", other.to_string())
+                .hint("a file to import is an export as zip or ndjson, or a transcript")
+                .into()
+        }
     }
 }
 

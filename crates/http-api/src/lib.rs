@@ -1,6 +1,8 @@
 //! The http door: the native API, with events over SSE and NDJSON, and the page. `docs/http.md` describes it for
 //! the people who write clients; the OpenAPI document is made from the same table as the routes.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod agents;
 mod api;
 mod approvals;

@@ -43,10 +43,10 @@ pub(super) async fn send(
         idempotency_key: body.idempotency_key,
         by: requester(&headers),
     });
-    let sent = match context.engine.submit(id, command).await? {
-        Accepted::Message { message_id, turn_id } => Sent { message_id, turn_id },
-        _ => Sent { message_id, turn_id: None },
-    };
+    let mut sent = Sent { message_id, turn_id: None };
+    if let Accepted::Message { message_id, turn_id } = context.engine.submit(id, command).await? {
+        sent = Sent { message_id, turn_id };
+    }
     Ok((StatusCode::ACCEPTED, Json(sent)))
 }
 

@@ -34,6 +34,6 @@ pub(super) async fn remove(
 }
 
 /// A project, as clients are told of it.
-fn described(Project { id, path, name, added_at }: Project) -> ProjectView {
+fn described(Project { id, runner: _, path, name, added_at }: Project) -> ProjectView {
     ProjectView { id: id.to_string(), path, name, added_at }
 }

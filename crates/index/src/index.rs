@@ -9,7 +9,8 @@ use crate::{Filter, IndexError, Listing, Update, UsageQuery, UsageReport};
 /// never leads.
 pub trait Index: Send + Sync + 'static {
     /// Queues an update, waiting for room in the queue. Updates of one session are applied in the order in
-    /// which they were queued; one that brings nothing new changes nothing.
+    /// which they were queued; one that brings nothing new changes nothing. They are committed within a second, and
+    /// before any answer that must see them.
     fn update(&self, update: Update) -> BoxFuture<'_, Result<(), IndexError>>;
 
     /// Queues the removal of a session and of all that was said and used in it.

@@ -19,6 +19,10 @@
 //! when its session is removed or asked for. The sums are made when they are asked for: they depend on
 //! where a day begins, which is the asker's to say.
 //!
+//! A commit writes each page that it touches, some twenty for a turn however short, so a new file has small pages: a
+//! third as much is written as with pages of 4 KiB, and lists and searches take a few hundredths longer. A file keeps the
+//! pages that it was made with.
+//!
 //! The file is never checked as a whole, since that would take as long as it is large: damage is noticed
 //! by whoever comes upon it.
 
@@ -178,7 +182,8 @@ fn connect(path: &Path) -> Result<Connection, IndexError> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(LOCK_WAIT)?;
     connection.execute_batch(
-        "PRAGMA cache_size = -2048; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;",
+        "PRAGMA page_size = 1024; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -2048;
+         PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;",
     )?;
     Ok(connection)
 }

@@ -114,8 +114,21 @@ impl SqliteIndex {
 
     async fn write(&self, write: Write) -> Result<(), IndexError> {
         let bytes = u32::try_from(write.size().min(QUEUE_BYTES)).expect("the queue is smaller than 4 GiB");
-        let room = self.room.clone().acquire_many_owned(bytes).await.map_err(|_| IndexError::Stopped)?;
-        self.send(Request::Write(write, room)).await
+        // A lost removal would leave a session that no log knows, so it is not kept waiting.
+        let is_urgent = matches!(write, Write::Remove(_));
+        let room = match self.room.clone().try_acquire_many_owned(bytes) {
+            Ok(room) => room,
+            Err(_) => {
+                self.hurry();
+                self.room.clone().acquire_many_owned(bytes).await.map_err(|_| IndexError::Stopped)?
+            }
+        };
+        let is_filling = self.requests().capacity() <= QUEUE / 2;
+        self.send(Request::Write(write, room)).await?;
+        if is_urgent || is_filling {
+            self.hurry();
+        }
+        Ok(())
     }
 
     async fn demand(
@@ -124,12 +137,23 @@ impl SqliteIndex {
     ) -> Result<(), IndexError> {
         let (done, result) = oneshot::channel();
         self.send(request(done)).await?;
+        self.hurry();
         result.await.map_err(|_| IndexError::Stopped)?
     }
 
     async fn send(&self, request: Request) -> Result<(), IndexError> {
-        let requests = self.requests.as_ref().expect("the queue is open until the index is dropped");
-        requests.send(request).await.map_err(|_| IndexError::Stopped)
+        self.requests().send(request).await.map_err(|_| IndexError::Stopped)
+    }
+
+    fn requests(&self) -> &mpsc::Sender<Request> {
+        self.requests.as_ref().expect("the queue is open until the index is dropped")
+    }
+
+    /// Lets the writer gather no longer, if it does.
+    fn hurry(&self) {
+        if let Some(writer) = &self.writer {
+            writer.thread().unpark();
+        }
     }
 }
 
@@ -235,6 +259,7 @@ impl Drop for SqliteIndex {
     fn drop(&mut self) {
         self.readers.close();
         self.requests = None;
+        self.hurry();
         if let Some(writer) = self.writer.take() {
             // A panic of the writer was reported when it happened.
             let _ = writer.join();

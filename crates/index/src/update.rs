@@ -77,6 +77,20 @@ impl Write {
         }
     }
 
+    /// Takes in the write that follows on this one, if both are updates of one session without a hole in between: its
+    /// row is then written once. `next` is left empty.
+    pub(crate) fn absorb(&mut self, next: &mut Write) -> bool {
+        let (Write::Update(update), Write::Update(next)) = (self, next) else { return false };
+        if update.session.id != next.session.id || update.last_seq != next.after_seq {
+            return false;
+        }
+        update.texts.append(&mut next.texts);
+        update.uses.append(&mut next.uses);
+        std::mem::swap(&mut update.session, &mut next.session);
+        (update.running_turn_id, update.last_seq) = (next.running_turn_id, next.last_seq);
+        true
+    }
+
     /// Roughly how many bytes it holds.
     pub(crate) fn size(&self) -> usize {
         match self {

@@ -17,6 +17,7 @@ use ostler_runner::{
 };
 
 /// The checkpoints of a store.
+#[derive(Clone)]
 pub(crate) struct LocalCheckpoints {
     store: Arc<Store>,
 }

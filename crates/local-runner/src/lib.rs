@@ -1,8 +1,18 @@
 //! The runner whose workspaces lie on the disk of this process. It puts the crates that work on files (`checkpoint`,
-//! `git`, `tools`) behind the contract of `runner`, off the async threads, and adds no copy and no task to what they do.
+//! `git`, `tools`, `mcp`, `workspace-context`) and the agents of others behind the contract of `runner`, off the async
+//! threads, and adds no copy and no task to what they do.
 
+mod agents;
+mod check_files;
 mod checkpoints;
+mod context;
+mod documented_checks;
+mod editor_servers;
 mod file_lists;
+mod project;
+mod read_text;
+mod servers;
+mod toolbox;
 mod workspaces;
 mod worktrees;
 
@@ -12,29 +22,49 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_checkpoint::Store;
-use ostler_runner::{Checkpoints, Runner, Workspaces, Worktrees};
-use ostler_tools::Tools;
+use ostler_runner::{
+    Checkpoints, NoAgents, Runner, ThirdPartyAgents, Toolbox, WorkspaceContext, Workspaces, Worktrees,
+};
+use ostler_tools::{ToolSettings, Tools};
 use ostler_types::SessionId;
+use ostler_workspace_context::Gatherer;
 
 use checkpoints::LocalCheckpoints;
 use workspaces::LocalWorkspaces;
 use worktrees::LocalWorktrees;
 
-pub use workspaces::FindApproval;
+pub use agents::{AgentParts, Agents, acp_agent, expand, program};
+pub use context::ContextSettings;
+pub use editor_servers::{EditorServers, UnusedServer};
+pub use servers::{Servers, spawn_confined, spawn_in_the_open};
 
-/// The workspaces of this machine.
+/// The workspaces of this machine. Cheap to clone; clones share everything.
+#[derive(Clone)]
 pub struct LocalRunner {
     workspaces: LocalWorkspaces,
     checkpoints: Option<LocalCheckpoints>,
-    worktrees: Option<LocalWorktrees>,
-    tools: Option<Arc<Tools>>,
+    worktrees: Option<Arc<LocalWorktrees>>,
+    tools: Arc<Tools>,
+    servers: Option<Arc<Servers>>,
+    context: Arc<ContextSettings>,
+    gatherer: Arc<Gatherer>,
+    agents: Arc<dyn ThirdPartyAgents>,
 }
 
 impl LocalRunner {
-    /// A runner whose own data lies there. It keeps no checkpoints, makes no worktrees, and knows no unfit workspace.
+    /// A runner whose own data lies there. It keeps no checkpoints, makes no worktrees, knows no unfit workspace and has
+    /// no tool servers and no agents; its tools run nothing unasked, since nothing confines them.
     pub fn new(data_dir: PathBuf) -> LocalRunner {
-        let workspaces = LocalWorkspaces::new(data_dir);
-        LocalRunner { workspaces, checkpoints: None, worktrees: None, tools: None }
+        LocalRunner {
+            workspaces: LocalWorkspaces::new(data_dir),
+            checkpoints: None,
+            worktrees: None,
+            tools: Arc::new(Tools::new(ToolSettings::default())),
+            servers: None,
+            context: Arc::default(),
+            gatherer: Arc::default(),
+            agents: Arc::new(NoAgents),
+        }
     }
 
     /// The same, which keeps checkpoints in this store.
@@ -47,13 +77,31 @@ impl LocalRunner {
     /// other runner may use their directory.
     #[must_use]
     pub fn with_worktrees(self, worktrees: ostler_git::Worktrees) -> LocalRunner {
-        LocalRunner { worktrees: Some(LocalWorktrees::new(worktrees)), ..self }
+        LocalRunner { worktrees: Some(Arc::new(LocalWorktrees::new(worktrees))), ..self }
     }
 
-    /// The same, whose sessions leave running what these tools have started.
+    /// The same with these built-in tools.
     #[must_use]
     pub fn with_tools(self, tools: Arc<Tools>) -> LocalRunner {
-        LocalRunner { tools: Some(tools), ..self }
+        LocalRunner { tools, ..self }
+    }
+
+    /// The same with these tool servers.
+    #[must_use]
+    pub fn with_servers(self, servers: Arc<Servers>) -> LocalRunner {
+        LocalRunner { servers: Some(servers), ..self }
+    }
+
+    /// The same, which gathers what models are told in this way.
+    #[must_use]
+    pub fn with_context(self, context: ContextSettings) -> LocalRunner {
+        LocalRunner { context: Arc::new(context), ..self }
+    }
+
+    /// The same with the agents of others. They use the runner as it was before, which has none.
+    #[must_use]
+    pub fn with_agents(self, agents: Arc<dyn ThirdPartyAgents>) -> LocalRunner {
+        LocalRunner { agents, ..self }
     }
 
     /// The same, where nobody works in a directory that the sandbox could not confine anybody to, given this home.
@@ -62,10 +110,12 @@ impl LocalRunner {
         LocalRunner { workspaces: self.workspaces.with_home(home), ..self }
     }
 
-    /// The same, which hears what trusted workspaces say of approvals.
-    #[must_use]
-    pub fn with_approval(self, approval: FindApproval) -> LocalRunner {
-        LocalRunner { workspaces: self.workspaces.with_approval(approval), ..self }
+    /// Ends the processes that sessions left running, and all tool servers.
+    pub async fn stop(&self) {
+        self.tools.stop().await;
+        if let Some(servers) = &self.servers {
+            servers.stop().await;
+        }
     }
 }
 
@@ -79,15 +129,22 @@ impl Runner for LocalRunner {
     }
 
     fn worktrees(&self) -> Option<&dyn Worktrees> {
-        self.worktrees.as_ref().map(|worktrees| worktrees as &dyn Worktrees)
+        self.worktrees.as_deref().map(|worktrees| worktrees as &dyn Worktrees)
+    }
+
+    fn toolbox(&self) -> &dyn Toolbox {
+        self
+    }
+
+    fn context(&self) -> &dyn WorkspaceContext {
+        self
+    }
+
+    fn agents(&self) -> &dyn ThirdPartyAgents {
+        &*self.agents
     }
 
     fn end_session(&self, session: SessionId) -> BoxFuture<'_, ()> {
-        async move {
-            if let Some(tools) = &self.tools {
-                tools.end_session(session).await;
-            }
-        }
-        .boxed()
+        self.tools.end_session(session).boxed()
     }
 }

@@ -1,15 +1,20 @@
 //! Directories of this machine, and the files by which a workspace speaks for itself.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_runner::{Directory, DirectoryList, FileList, FindFiles, PathError, Resolved, Workspaces};
-use ostler_types::ApprovalPolicy;
+use ostler_runner::{
+    Directory, DirectoryList, DocumentedChecks, FileList, FileSums, FindCheckFiles, FindFiles, LinkTarget,
+    PathError, Resolved, WorkspaceSettings, Workspaces,
+};
 
+use crate::check_files::check_files;
+use crate::documented_checks::documented_checks;
 use crate::file_lists::FileLists;
+use crate::project::Projects;
 
 /// How many directories are listed.
 const MAX_DIRECTORIES: usize = 1000;
@@ -18,28 +23,23 @@ const MAX_NAMES: usize = 50_000;
 /// How much of a workspace's instructions is read.
 const MAX_INSTRUCTIONS: u64 = 256 * 1024;
 
-/// Finds what a trusted workspace says of approvals, by its path.
-pub type FindApproval = Arc<dyn Fn(String) -> BoxFuture<'static, Option<ApprovalPolicy>> + Send + Sync>;
-
 /// The directories of this machine.
+#[derive(Clone)]
 pub(crate) struct LocalWorkspaces {
     data_dir: PathBuf,
     home: Option<PathBuf>,
-    approval: Option<FindApproval>,
-    file_lists: FileLists,
+    projects: Projects,
+    file_lists: Arc<FileLists>,
 }
 
 impl LocalWorkspaces {
     pub(crate) fn new(data_dir: PathBuf) -> LocalWorkspaces {
-        LocalWorkspaces { data_dir, home: None, approval: None, file_lists: FileLists::new() }
+        let (projects, file_lists) = (Projects::default(), Arc::new(FileLists::new()));
+        LocalWorkspaces { data_dir, home: None, projects, file_lists }
     }
 
     pub(crate) fn with_home(self, home: PathBuf) -> LocalWorkspaces {
         LocalWorkspaces { home: Some(home), ..self }
-    }
-
-    pub(crate) fn with_approval(self, approval: FindApproval) -> LocalWorkspaces {
-        LocalWorkspaces { approval: Some(approval), ..self }
     }
 }
 
@@ -92,12 +92,44 @@ impl Workspaces for LocalWorkspaces {
         async move { read.await.ok().flatten() }.boxed()
     }
 
-    fn approval(&self, workspace: String) -> BoxFuture<'_, Option<ApprovalPolicy>> {
-        match &self.approval {
-            Some(find) => find(workspace),
-            None => std::future::ready(None).boxed(),
+    fn link_targets(&self, workspace: String, paths: Vec<String>) -> BoxFuture<'_, Vec<LinkTarget>> {
+        if paths.is_empty() {
+            return std::future::ready(Vec::new()).boxed();
         }
+        let look = move || paths.iter().filter_map(|path| link_target(Path::new(&workspace), path)).collect();
+        let looked = tokio::task::spawn_blocking(look);
+        async move { looked.await.unwrap_or_default() }.boxed()
     }
+
+    fn settings(&self, workspace: String) -> BoxFuture<'_, WorkspaceSettings> {
+        async move { self.projects.settings(Path::new(&workspace)).await }.boxed()
+    }
+
+    fn documented_checks(&self, workspace: String) -> BoxFuture<'_, Option<DocumentedChecks>> {
+        let read = tokio::task::spawn_blocking(move || documented_checks(Path::new(&workspace)));
+        async move { read.await.ok().flatten() }.boxed()
+    }
+
+    fn check_files(&self, request: FindCheckFiles) -> BoxFuture<'_, Result<FileSums, String>> {
+        let read = tokio::task::spawn_blocking(move || check_files(&request));
+        async move { read.await.map_err(|error| error.to_string()) }.boxed()
+    }
+}
+
+/// The target of a path that goes through a symbolic link; none where the path is its own target.
+fn link_target(workspace: &Path, path: &str) -> Option<LinkTarget> {
+    let (root, given) = (workspace.canonicalize().ok()?, Path::new(path));
+    let given = given.strip_prefix(workspace).unwrap_or(given);
+    // A file that does not exist yet has a directory that may be a link.
+    let (existing, rest) = match workspace.join(given).canonicalize() {
+        Ok(real) => (real, None),
+        Err(_) => (workspace.join(given).parent()?.canonicalize().ok()?, given.file_name()),
+    };
+    let real = rest.map_or(existing.clone(), |name| existing.join(name));
+    let shown = real.strip_prefix(&root).unwrap_or(&real);
+    let plain: PathBuf = given.components().filter(|part| !matches!(part, Component::CurDir)).collect();
+    let target = shown.to_string_lossy().into_owned();
+    (shown != plain).then(|| LinkTarget { path: path.to_owned(), target })
 }
 
 fn directories(folder: &Path) -> std::io::Result<DirectoryList> {

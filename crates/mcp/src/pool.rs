@@ -56,6 +56,16 @@ impl Pool {
         Arc::new(Pool { servers, own: Mutex::default(), spawn, limits, supervisor })
     }
 
+    /// Whether any workspace has servers of its own.
+    pub(crate) fn has_own(&self) -> bool {
+        !self.own().by_workspace.is_empty()
+    }
+
+    /// Whether no workspace has any server.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.servers.is_empty() && !self.has_own()
+    }
+
     /// The servers of a workspace: those of all, then its own.
     pub(crate) fn servers_of(&self, workspace: &Path) -> Vec<Arc<Configured>> {
         let own = self.own();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use ostler_tools::Tool;
+use ostler_runner::Tool;
 
 use crate::config::ServerConfig;
 use crate::launch::SpawnFn;
@@ -64,6 +64,9 @@ impl McpServers {
     /// take them away. Those that it has already are left alone, and the others have ended when this returns;
     /// new ones are started when they are needed. Their tools never take the names of other servers' tools.
     pub async fn set_own(&self, workspace: &Path, configs: Vec<ServerConfig>) {
+        if configs.is_empty() && !self.0.has_own() {
+            return;
+        }
         let workspace = tokio::fs::canonicalize(workspace).await.unwrap_or_else(|_| workspace.to_owned());
         self.0.set_own(&workspace, configs).await;
     }
@@ -73,6 +76,9 @@ impl McpServers {
     /// when this is asked again. To be asked before each step, which also keeps the servers from being
     /// stopped as unused.
     pub async fn for_workspace(&self, workspace: &Path) -> Vec<Arc<dyn Tool>> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
         let workspace = tokio::fs::canonicalize(workspace).await.unwrap_or_else(|_| workspace.to_owned());
         let servers = self.0.servers_of(&workspace).into_iter();
         let instances: Vec<_> = servers.filter_map(|server| self.0.instance(&workspace, &server)).collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_tools::{Tool, ToolContext, ToolOutcome};
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use serde_json::Value;
 

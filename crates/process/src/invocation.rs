@@ -3,7 +3,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
@@ -45,7 +44,9 @@ impl Program {
         Program { path, name: None }
     }
 
-    pub(crate) fn called(self, name: OsString) -> Program {
+    /// The same, called by another name than its path.
+    #[must_use]
+    pub fn called(self, name: OsString) -> Program {
         Program { name: Some(name), ..self }
     }
 
@@ -130,16 +131,6 @@ impl Invocation {
         command.stdin(Stdio::null()).kill_on_drop(true);
         PreparedCommand(command)
     }
-}
-
-/// Makes this process a program with this environment, for a process that is confined already: the program may
-/// be a name, which is looked for in the PATH of that environment. Returns only when that fails.
-pub fn exec_confined(
-    program: &OsStr,
-    arguments: &[OsString],
-    environment: impl IntoIterator<Item = (OsString, OsString)>,
-) -> io::Error {
-    std::process::Command::new(program).args(arguments).env_clear().envs(environment).exec()
 }
 
 /// A command whose program, arguments, directory and environment are settled.

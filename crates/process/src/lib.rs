@@ -1,5 +1,5 @@
-//! The one place that starts processes: the daemon's and its tools'. Nothing else in the workspace makes a
-//! `Command`.
+//! The one place that starts processes: the daemon's and its tools'. Nothing else makes a `Command`, but the helper of the
+//! sandbox, which cannot afford this crate.
 //!
 //! An [`Invocation`] is what is started: a program by its absolute path, with an environment that is built from
 //! nothing. A [`Program`] can only be made by somebody who answers for where it was found: the system's own
@@ -9,6 +9,7 @@
 
 mod child;
 mod descriptors;
+mod environment;
 mod finder;
 mod invocation;
 mod supervisor;
@@ -16,8 +17,9 @@ mod variables;
 
 pub use child::{Child, Prepared, Tail};
 pub use descriptors::close_inherited_descriptors;
+pub use environment::{child_environment, terminal_environment};
 pub use finder::{NotFound, ProgramFinder};
-pub use invocation::{Invocation, PreparedCommand, Program, exec_confined};
+pub use invocation::{Invocation, PreparedCommand, Program};
 pub use supervisor::{
     Instance, Launcher, Lease, NotReady, Phase, StartFailure, Started, Supervised, Supervisor,
     SupervisorSettings,

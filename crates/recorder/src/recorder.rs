@@ -13,7 +13,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ostler_types::{Record, SessionId};
 use tokio::sync::oneshot;
@@ -49,13 +49,30 @@ pub enum Folder {
     Made(PathBuf),
 }
 
-/// How much a hint hurries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// How long a session's records wait for more while a turn goes on; so much longer for each [`AT_EASE`] sessions that
+/// wait at a time, since nobody reads along in so many.
+const DURING_TURN: Duration = Duration::from_secs(1);
+const AT_EASE: usize = 32;
+/// How long they wait after a turn has ended. Long enough for a short turn, or several, to become one commit.
+const AFTER_TURN: Duration = Duration::from_millis(500);
+
+/// How long what a hint tells of may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Soon: a few times a second while a turn goes on.
-    Soon,
-    /// At once: a turn has ended, or somebody is looking.
-    Now,
+    /// A second, or longer with many sessions: a turn goes on.
+    DuringTurn,
+    /// Half a second: a turn has ended, or the session itself was changed.
+    AfterTurn,
+}
+
+impl Pace {
+    fn wait(self, crowd: usize) -> Duration {
+        match self {
+            Pace::DuringTurn => DURING_TURN
+                .saturating_mul(u32::try_from(crowd / AT_EASE).unwrap_or(u32::MAX).saturating_add(1)),
+            Pace::AfterTurn => AFTER_TURN,
+        }
+    }
 }
 
 /// The one who writes the views. Dropping it writes what is still to be written, within limits.
@@ -75,10 +92,15 @@ impl Recorder {
     /// Says that a session has more records. Cheap, and never waits for a disk.
     pub fn note(&self, session: SessionId, pace: Pace) {
         let mut inbox = self.shared.inbox();
-        let noted = inbox.noted.entry(session).or_insert(pace);
-        *noted = pace.max(*noted);
+        let due = Instant::now() + pace.wait(inbox.crowd);
+        let noted = inbox.noted.entry(session).or_insert(due);
+        *noted = due.min(*noted);
+        let is_early = inbox.wakes_at.is_none_or(|wakes_at| due < wakes_at);
         drop(inbox);
-        self.shared.bell.notify_one();
+        // Most records come while the thread waits for others of the same turn, and need not wake it.
+        if is_early {
+            self.shared.bell.notify_one();
+        }
     }
 
     /// Brings the views of one session up to its log, and says whether that went well.
@@ -149,7 +171,12 @@ struct Shared {
 /// What is to be done: at most one hint for each session, and those who wait.
 #[derive(Default)]
 struct Inbox {
-    noted: HashMap<SessionId, Pace>,
+    /// When the sessions are to be written.
+    noted: HashMap<SessionId, Instant>,
+    /// When the thread looks again by itself, if it waits.
+    wakes_at: Option<Instant>,
+    /// How many sessions were to be written when it last looked.
+    crowd: usize,
     asks: Vec<Ask>,
     stopping: bool,
     stopped: bool,

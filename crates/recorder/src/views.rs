@@ -3,9 +3,9 @@
 //!
 //! They are a pure function of the session's records, however these are handed over. Rows and position are
 //! committed in one transaction, which also says how long each text file is then. Text is written before it
-//! is committed, so whatever a crash leaves behind is either told by the database or cut off at the next
-//! opening. Nothing is synced until a view is closed; one that was open when the machine itself went down cannot be
-//! trusted and starts over. When to write is left to [`crate::Recorder`].
+//! is committed, so whatever a failed write leaves behind is cut off. Nothing is synced until a view is closed, and
+//! commits have no journal on disk; so views that were open when the process was killed or the machine went down
+//! cannot be trusted and start over. When to write is left to [`crate::Recorder`].
 
 mod boot;
 mod compaction;
@@ -39,19 +39,30 @@ pub struct Views {
     marked: bool,
 }
 
+impl Drop for Views {
+    /// Lets go of the files without waiting for the disk: they are as good as closed ones, unless the machine goes
+    /// down soon after.
+    fn drop(&mut self) {
+        if self.marked {
+            // A file that is still marked is made again.
+            let _ = database::release(&self.connection, &boot::id());
+        }
+    }
+}
+
 impl Views {
     /// Opens the views in a folder, which must exist. What cannot be trusted (damage, another session's
     /// files, a text file that is too short) is removed, and the position is 0 again.
     pub fn open(dir: &Path, session: SessionId) -> Result<Views, RecorderError> {
-        let (connection, progress) = match found(dir, session)? {
-            Some(found) => found,
+        let (connection, progress, marked) = match found(dir, session)? {
+            Some((connection, progress)) => (connection, progress, false),
             None => {
                 remove(dir)?;
                 let connection = database::create(&dir.join(DATABASE))?;
-                (connection, Progress::new(session))
+                (connection, Progress::new(session), true)
             }
         };
-        Ok(Views { dir: dir.to_owned(), connection, progress, marked: false })
+        Ok(Views { dir: dir.to_owned(), connection, progress, marked })
     }
 
     /// The newest record that the views hold; 0 when they hold none.
@@ -60,7 +71,7 @@ impl Views {
     }
 
     /// Brings the views on by these records, all or nothing. Records that are there already are passed over;
-    /// the first new one must follow the position. After an error, open the views again.
+    /// the first new one must follow the position. After an error they stand where they stood before.
     pub fn apply(&mut self, records: &[Record]) -> Result<(), RecorderError> {
         let position = self.progress.position;
         let new = &records[records.partition_point(|record| record.seq <= position)..];
@@ -79,8 +90,7 @@ impl Views {
         applied
     }
 
-    /// Lets go of the files, after all of them have reached the disk. Views that are only dropped are as
-    /// good, unless the machine goes down soon after.
+    /// Lets go of the files, after all of them have reached the disk.
     pub fn close(mut self) -> Result<(), RecorderError> {
         if !self.marked {
             return Ok(());
@@ -89,14 +99,18 @@ impl Views {
             let path = self.dir.join(file.name());
             text_file::sync(&path).map_err(|error| self.failed(file.name(), error))?;
         }
-        database::settle(&mut self.connection)
-            .map_err(|error| self.failed(DATABASE, database::plain(error)))?;
+        database::settle(&self.connection).map_err(|error| self.failed(DATABASE, database::plain(error)))?;
+        self.marked = false;
         text_file::sync(&self.dir).map_err(|error| self.failed(DATABASE, error))
     }
 
     fn write(&mut self, records: &[Record]) -> Result<(), RecorderError> {
-        let (path, mark) = (self.dir.join(DATABASE), !self.marked);
+        let path = self.dir.join(DATABASE);
         let failed = |error| RecorderError { path: path.clone(), source: database::plain(error) };
+        if !self.marked {
+            database::begin(&self.connection).map_err(failed)?;
+            self.marked = true;
+        }
         let mut progress = self.progress.clone();
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -111,11 +125,8 @@ impl Views {
             progress.lengthen(file, texts.of(file).len() as u64);
         }
         progress.store(&transaction).map_err(failed)?;
-        if mark {
-            database::mark(&transaction, &boot::id()).map_err(failed)?;
-        }
         transaction.commit().map_err(failed)?;
-        (self.progress, self.marked) = (progress, true);
+        self.progress = progress;
         Ok(())
     }
 
@@ -155,6 +166,7 @@ fn fold(
             | TurnEvent::Canceled { .. },
         )
         | Event::Step(_)
+        | Event::Batch(_)
         | Event::Call(_)
         | Event::Approval(_)
         | Event::Workspace(_)

@@ -1,7 +1,10 @@
 //! Directories of the runner's machine, and the files by which a workspace speaks for itself.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use futures_util::future::BoxFuture;
-use ostler_types::ApprovalPolicy;
+use ostler_types::{BroughtServer, Rule, ToolKind};
 use serde::{Deserialize, Serialize};
 
 /// Looks at workspaces. Nothing is changed and nothing of a workspace is run.
@@ -22,9 +25,19 @@ pub trait Workspaces: Send + Sync {
     /// The text of a workspace's `AGENTS.md`, cut to a bound; none where there is no such file in the workspace itself.
     fn instructions(&self, workspace: String) -> BoxFuture<'_, Option<String>>;
 
-    /// The approval settings that a workspace brings, as far as its owner has accepted them. Asked only of workspaces
-    /// that are trusted; none where it brings none.
-    fn approval(&self, workspace: String) -> BoxFuture<'_, Option<ApprovalPolicy>>;
+    /// Those of these paths in a workspace that go through a symbolic link, each with the path that it leads to.
+    fn link_targets(&self, workspace: String, paths: Vec<String>) -> BoxFuture<'_, Vec<LinkTarget>>;
+
+    /// What a workspace sets in its own files. It counts only where the workspace is trusted; whether it is, and which
+    /// of its rules the owner has accepted, is for the caller to know.
+    fn settings(&self, workspace: String) -> BoxFuture<'_, WorkspaceSettings>;
+
+    /// The commands that the workspace's `AGENTS.md`, else its Makefile, names for checking it.
+    fn documented_checks(&self, workspace: String) -> BoxFuture<'_, Option<DocumentedChecks>>;
+
+    /// The files that decide what checks run, as they are now: where the lines stand, and what gives them their meaning
+    /// (a Makefile, the scripts of a package, a script that a line names). The error says why they cannot be read.
+    fn check_files(&self, request: FindCheckFiles) -> BoxFuture<'_, Result<FileSums, String>>;
 }
 
 /// A directory as it really is.
@@ -92,3 +105,97 @@ pub struct FileList {
     /// Whether there are more.
     pub is_cut: bool,
 }
+
+/// A path that goes through a symbolic link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkTarget {
+    /// The path.
+    pub path: String,
+    /// The path that it leads to: relative to the workspace, or absolute where it lies outside.
+    pub target: String,
+}
+
+/// For the person who is asked about a call that writes there.
+impl fmt::Display for LinkTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} leads to {:?}", self.path, self.target)
+    }
+}
+
+/// What a workspace sets in its own files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkspaceSettings {
+    /// The commands that check a turn's work; empty where it names none. The error says why its settings cannot be used.
+    pub verify_commands: Result<Vec<String>, String>,
+    /// What is asked about besides.
+    pub asks: Asks,
+    /// What it wants to be allowed without asking.
+    pub rules: Vec<Rule>,
+    /// The tool servers that it names, without what may be secret.
+    pub servers: Vec<BroughtServer>,
+    /// What cannot be used, and why.
+    pub problems: Vec<String>,
+}
+
+impl Default for WorkspaceSettings {
+    fn default() -> WorkspaceSettings {
+        let (rules, servers, problems) = (Vec::new(), Vec::new(), Vec::new());
+        WorkspaceSettings { verify_commands: Ok(Vec::new()), asks: Asks::default(), rules, servers, problems }
+    }
+}
+
+/// What a workspace wants to be asked about besides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asks {
+    /// Calls of these kinds.
+    pub kinds: Vec<ToolKind>,
+    /// Calls of these tools.
+    pub tools: Vec<String>,
+    /// Whether commands that are known to only read still run unasked.
+    pub safe_commands: bool,
+}
+
+impl Default for Asks {
+    fn default() -> Asks {
+        Asks { kinds: Vec::new(), tools: Vec::new(), safe_commands: true }
+    }
+}
+
+/// The commands that check a workspace, as a file of it says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentedChecks {
+    /// The commands, to be run in order.
+    pub commands: Vec<String>,
+    /// The file that says so, for people.
+    pub origin: String,
+    /// The same by its name.
+    pub file: String,
+}
+
+/// Whose files to find that decide what checks run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindCheckFiles {
+    /// The workspace.
+    pub workspace: String,
+    /// The command lines of the checks.
+    pub lines: Vec<String>,
+    /// Which files.
+    pub scope: CheckFileScope,
+    /// Other files of the workspace, of which those count that can be run: recipes and scripts, wherever they lie, and
+    /// what is executable. What a line leads to cannot always be told from its text.
+    pub candidates: Vec<String>,
+}
+
+/// Which files of a workspace count as deciding what checks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CheckFileScope {
+    /// Those that these lines lead to.
+    Lines,
+    /// Every file that may decide it, for these lines or by itself.
+    Workspace,
+    /// Every file that these lines name, whatever it is: they start programs that are there to stay.
+    Named,
+}
+
+/// Files by their name in the workspace, each with a sum of what counts in it.
+pub type FileSums = BTreeMap<String, String>;

@@ -4,9 +4,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::orders::JoinCgroup;
+use ostler_sandbox_helper::JoinCgroup;
+
 use crate::profile::Limits;
 
 const VERSION_2: &[&str] = &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
@@ -18,6 +20,9 @@ const THREADS: &str = "tasks";
 const PREFIX: &str = "ostler-";
 /// How many are tried again; one beyond is left to the next start.
 const MAXIMUM_STALE: usize = 1024;
+
+/// How many were made, by all sandboxes of this process.
+static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Where cgroups can be made.
 #[derive(Debug, Clone)]
@@ -59,17 +64,18 @@ impl Cgroups {
             if !cgroups.own.join(PROCS).exists() || !cgroups.parent.join(PROCS).exists() {
                 return None;
             }
-            let cgroup = cgroups.make("probe", &Limits::default()).ok()?;
+            let cgroup = cgroups.make(&Limits::default()).ok()?;
             cgroups.remove_abandoned();
             cgroups.memory = cgroup.directory.join("memory.max").exists();
             Some(cgroups)
         })
     }
 
-    /// Makes one with limits. Its name must be unique in this process.
-    pub(crate) fn make(&self, name: &str, limits: &Limits) -> std::io::Result<Cgroup> {
+    /// Makes one with limits.
+    pub(crate) fn make(&self, limits: &Limits) -> std::io::Result<Cgroup> {
         self.remove_stale();
-        let directory = self.parent.join(format!("{PREFIX}{}-{name}", std::process::id()));
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let directory = self.parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&directory)?;
         let cgroup = Cgroup { directory, own: self.own.clone(), stale: self.stale.clone() };
         fs::write(cgroup.directory.join("pids.max"), limits.processes.to_string())?;

@@ -4,12 +4,13 @@
 //! process of the sandbox is left. Only then is it safe to remove what the sandbox stood on. A
 //! confinement that is dropped before is kept aside and cleaned up later.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ostler_sandbox_helper::{EXPOSED, LEASE, OVER};
 use ostler_workspace_fs::Tree;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,11 +21,8 @@ use crate::embedded::{ArmedRepository, Embedded};
 use crate::placeholders::Held;
 use crate::run::Run;
 use crate::shared_snapshot::Shares;
-use crate::supervise::{EXPOSED, OVER};
 
-/// The name of the lease in a sandbox's own directory.
-pub(crate) const LEASE: &str = "lease";
-/// The name of its directory for temporary files there.
+/// The name of the directory for temporary files in a sandbox's own directory, where no mount makes one.
 pub(crate) const TEMPORARY: &str = "tmp";
 /// How long a sandbox whose helper was killed is given to die with it.
 const GRACE: Duration = Duration::from_secs(1);
@@ -125,18 +123,24 @@ impl Parts {
         if flock(&lease, FlockOperation::NonBlockingLockShared).is_err() {
             return Stage::Running;
         }
+        unlock(&lease);
         match fs::read_to_string(self.lease()) {
             Ok(text) if text.ends_with(OVER) => Stage::Over,
             Ok(_) | Err(_) => Stage::Killed,
         }
     }
 
-    /// Whoever makes the lease first settles whether the sandbox begins. While the lease is locked, the
+    /// Whoever writes to the lease first settles whether the sandbox begins. While the lease is locked, the
     /// process whose id is in it is alive.
     fn kill(&self) {
-        if let Ok(mut lease) = File::create_new(self.lease()) {
-            // Without the last word, cleaning up only waits a little.
-            let _ = lease.write_all(OVER.as_bytes());
+        if let Ok(mut lease) = OpenOptions::new().append(true).open(self.lease())
+            && flock(&lease, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            if lease.metadata().is_ok_and(|found| found.len() == 0) {
+                // Without the last word, cleaning up only waits a little.
+                let _ = lease.write_all(OVER.as_bytes());
+            }
+            unlock(&lease);
         }
         if self.stage() != Stage::Running {
             return;
@@ -160,12 +164,12 @@ impl Parts {
             restored.extend(repositories.as_ref().and_then(Embedded::put_back_own));
         }
         drop(placeholders);
-        // A directory that nobody may enter would keep its owner from removing it.
-        if let Ok(tree) = directory.path().canonicalize().and_then(|path| Ok(Tree::open(&path)?)) {
-            // What is left now is left to the next start.
-            let _ = tree.remove(Path::new(TEMPORARY));
+        // A helper that has begun and ended leaves it alone from now on; one that never began could still come.
+        if said.ends_with(OVER) && said != OVER && is_cleared(directory.path()) {
+            run.reuse(directory);
+        } else {
+            drop(directory);
         }
-        drop(directory);
         drop(run);
         let armed = repositories.map(|before| before.armed_since()).unwrap_or_default();
         Aftermath { restored, armed, exposed }
@@ -174,6 +178,25 @@ impl Parts {
     fn lease(&self) -> PathBuf {
         Path::join(self.directory.path(), LEASE)
     }
+}
+
+/// Closing it would not do: a process that is just being started has a copy of the descriptor until it becomes its program,
+/// and the next command's helper would find the lease locked.
+fn unlock(lease: &File) {
+    let _ = flock(lease, FlockOperation::Unlock);
+}
+
+/// Removes the temporary files of a command, and returns true where nothing but the lease is left of it. What is left is
+/// left to the next start.
+fn is_cleared(directory: &Path) -> bool {
+    if directory.join(TEMPORARY).symlink_metadata().is_ok() {
+        // A directory that nobody may enter would keep its owner from removing it.
+        let tree = directory.canonicalize().and_then(|path| Ok(Tree::open(&path)?));
+        let _ = tree.map(|tree| tree.remove(Path::new(TEMPORARY)));
+    }
+    // A helper that ended early has not taken the program's environment.
+    let names = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    names.is_ok_and(|names| names.iter().all(|name| name.file_name() == LEASE))
 }
 
 /// Sandboxes that were let go of before they had ended.

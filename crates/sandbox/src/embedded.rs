@@ -28,7 +28,7 @@ const MAXIMUM_REASONS: usize = 8;
 
 /// Settings that start nothing. Any other makes a repository suspect: git has very many that name a program,
 /// and more with each version.
-const HARMLESS: &[&str] = &[
+pub(crate) const HARMLESS: &[&str] = &[
     "core.repositoryformatversion",
     "core.filemode",
     "core.bare",

@@ -4,11 +4,14 @@
 //! What a workspace says is not to be trusted, so the place is opened only when it says by itself that
 //! it belongs to the workspace; a sandbox cannot make it say so.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ostler_workspace_fs::{GitConfig, read_unlinked};
 
+use crate::embedded::HARMLESS;
 use crate::protected::{By, Missing, Wanted};
 
 /// How deep repositories of submodules are looked for.
@@ -17,6 +20,8 @@ const MODULE_DEPTH: usize = 4;
 const MAXIMUM_INSIDE: usize = 256;
 /// How many files of settings are read for one repository.
 const MAXIMUM_SETTINGS: usize = 32;
+/// How many files that settings name are protected for one repository.
+const MAXIMUM_OBEYED: usize = 64;
 /// How much of a pointer file is read.
 const POINTER_BYTES: u64 = 4096;
 
@@ -40,6 +45,14 @@ pub(crate) fn outside(workspace: &Path) -> Option<PathBuf> {
 /// The repository directory that belongs to a worktree alone, where that is linked to another one.
 pub(crate) fn own(workspace: &Path) -> Option<PathBuf> {
     follow(&workspace.join(".git"), "gitdir:").filter(|directory| directory.join("commondir").exists())
+}
+
+/// The repository directory that a worktree's `.git` file leads to, wherever it is: the one whose settings and hooks git
+/// obeys, which for a linked worktree is the one that it shares with the others.
+pub(crate) fn pointed_at(worktree: &Path) -> Option<PathBuf> {
+    let directory = follow(&worktree.join(".git"), "gitdir:")?;
+    let shared = follow(&directory.join("commondir"), "");
+    Some(shared.unwrap_or(directory)).filter(|directory| is_repository(directory))
 }
 
 /// What has to do with repository directories and must stay as it is.
@@ -93,12 +106,10 @@ impl Inside {
         let per_worktree = GitConfig::read(&config).values("extensions.worktreeconfig").next_back().is_some();
         self.want(config, Missing::File(""), By::Both);
         self.want(directory.join("hooks"), Missing::Directory, By::Both);
+        self.wanted.extend(links_in(&directory.join("hooks")));
         // It would send git elsewhere for its settings. It cannot be empty; a dot means right here.
         self.want(directory.join("commondir"), Missing::File(".\n"), By::Both);
-        let settings = directory.join("config.worktree");
-        if per_worktree || settings.exists() {
-            self.want(settings, Missing::File(""), By::Both);
-        }
+        self.worktree_settings(directory, per_worktree, By::Both);
         self.repositories.push(directory.to_owned());
         self.worktrees(&directory.join("worktrees"), per_worktree, around.own);
         self.wanted.extend(obeyed(directory, worktree, around.home));
@@ -121,14 +132,18 @@ impl Inside {
             let by = if is_own { By::Both } else { By::Snapshot };
             self.want(worktree.join("commondir"), Missing::Leave, by);
             self.want(worktree.join("gitdir"), Missing::Leave, by);
-            let settings = worktree.join("config.worktree");
-            if per_worktree || settings.exists() {
-                self.want(settings, Missing::File(""), by);
-            }
+            self.worktree_settings(&worktree, per_worktree, by);
             if is_own {
                 self.repositories.push(worktree);
             }
         }
+    }
+
+    /// The settings of one worktree. Where they do not count yet, the user's next command may have them count.
+    fn worktree_settings(&mut self, directory: &Path, per_worktree: bool, by: By) {
+        let settings = directory.join("config.worktree");
+        let missing = if per_worktree || settings.exists() { Missing::File("") } else { Missing::Nothing };
+        self.want(settings, missing, by);
     }
 
     fn want(&mut self, path: PathBuf, missing: Missing, by: By) {
@@ -137,8 +152,8 @@ impl Inside {
 }
 
 /// Files that settings lead to and that git obeys, whether they exist or not: directories of hooks, and
-/// included settings with those that they include.
-fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> Vec<Wanted> {
+/// included settings with those that they include. Of programs that settings name, those that exist.
+pub(crate) fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> Vec<Wanted> {
     let mut found = Vec::new();
     // The settings of the user count in every repository, and may name a directory of hooks in it.
     let mut waiting = vec![
@@ -148,13 +163,24 @@ fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> Vec<Wanted>
         home.join(".config/git/config"),
         "/etc/gitconfig".into(),
     ];
+    // Those of the user may be links into the workspace.
+    let users = waiting.iter().filter(|file| !file.starts_with(directory));
+    let leave = |path: &PathBuf| Wanted { path: path.clone(), missing: Missing::Leave, by: By::Both };
+    found.extend(users.map(leave));
     let mut next = 0;
     while let Some(file) = waiting.get(next).filter(|_| next < MAXIMUM_SETTINGS).cloned() {
         next += 1;
         let config = GitConfig::read(&file);
         for path in config.values("core.hookspath").filter(|path| !path.is_empty()) {
             let path = expand(path, worktree.unwrap_or(directory), home);
+            found.extend(links_in(&path));
             found.push(Wanted { path, missing: Missing::Directory, by: By::Both });
+        }
+        let words = config.words(names_program);
+        for path in words.map(|word| expand(&word, worktree.unwrap_or(directory), home)) {
+            if found.len() < MAXIMUM_OBEYED && path.is_file() {
+                found.push(Wanted { path, missing: Missing::Leave, by: By::Both });
+            }
         }
         let beside = file.parent().unwrap_or(directory);
         let included = config.values("include.path").chain(config.values("includeif.path"));
@@ -167,6 +193,21 @@ fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> Vec<Wanted>
         }
     }
     found
+}
+
+/// Whether a setting may name a program that git starts by itself. What an alias runs, the user starts by its name.
+fn names_program(setting: &str) -> bool {
+    let names_data = ["core.excludesfile", "blame.ignorerevsfile", "commit.template", "mailmap.file"];
+    let is_text =
+        setting.ends_with(".description") || setting.starts_with("user.") || setting.starts_with("alias.");
+    !is_text && !names_data.contains(&setting) && !HARMLESS.contains(&setting)
+}
+
+/// The links in a directory of hooks: what they lead to is run as if it lay there.
+fn links_in(hooks: &Path) -> impl Iterator<Item = Wanted> {
+    let entries = fs::read_dir(hooks).into_iter().flatten().flatten().take(MAXIMUM_OBEYED);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links.map(|entry| Wanted { path: entry.path(), missing: Missing::Leave, by: By::Both })
 }
 
 /// A path in a setting, as git takes it.
@@ -182,11 +223,18 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
     directory.join("HEAD").exists() && directory.join("objects").is_dir()
 }
 
-/// Where a pointer file leads, resolved. None for anything but a small regular file.
+/// Where a pointer file leads, resolved. None for anything but a small regular file. Read as git reads it: a name need not
+/// be UTF-8, and a blank at its end belongs to it.
 pub(crate) fn follow(file: &Path, prefix: &str) -> Option<PathBuf> {
-    let text = String::from_utf8(read_unlinked(file, POINTER_BYTES).ok()?).ok()?;
-    let target = text.strip_prefix(prefix)?.trim();
-    let target = file.parent()?.join(target);
+    let text = read_unlinked(file, POINTER_BYTES).ok()?;
+    let mut target = text.strip_prefix(prefix.as_bytes())?;
+    if !prefix.is_empty() {
+        target = target.strip_prefix(b" ").unwrap_or(target);
+    }
+    while let [rest @ .., b'\n' | b'\r'] = target {
+        target = rest;
+    }
+    let target = file.parent()?.join(OsStr::from_bytes(target));
     // The last part may be the very `.git` file that leads here, so only its directory is resolved.
     match target.file_name() {
         Some(name) => Some(target.parent()?.canonicalize().ok()?.join(name)),

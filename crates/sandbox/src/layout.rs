@@ -6,16 +6,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use ostler_sandbox_helper::{DirectoryIdentity, PRIVATE};
+
 use crate::error::SandboxError;
 use crate::home::HomePlaces;
-use crate::orders::Identity;
 use crate::profile::{Profile, WorkspaceAccess};
 use crate::protected::{self, Found, Protected};
 use crate::sandbox::Settings;
 use crate::{git_directory, secrets};
 
-/// Directories that a program has for itself.
-pub(crate) const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm"];
 /// Directories that hold up the machine: writing there, a program could change what others run.
 const SYSTEM: &[&str] =
     &["/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/proc", "/sbin", "/sys", "/usr"];
@@ -45,7 +44,7 @@ pub(crate) struct Layout {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     /// What stays as it is inside what is writable.
     pub(crate) protected: Found,
-    pub(crate) identities: Vec<Identity>,
+    pub(crate) identities: Vec<DirectoryIdentity>,
 }
 
 impl Layout {
@@ -261,10 +260,10 @@ fn resolve(path: &Path) -> Result<PathBuf, SandboxError> {
     path.canonicalize().map_err(SandboxError::path(path))
 }
 
-fn identities<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Identity>, SandboxError> {
+fn identities<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<DirectoryIdentity>, SandboxError> {
     let identity = |path: &PathBuf| {
         let metadata = fs::symlink_metadata(path).map_err(SandboxError::path(path))?;
-        Ok(Identity { path: path.clone(), device: metadata.dev(), inode: metadata.ino() })
+        Ok(DirectoryIdentity { path: path.clone(), device: metadata.dev(), inode: metadata.ino() })
     };
     paths.collect::<BTreeSet<_>>().into_iter().map(identity).collect()
 }

@@ -5,63 +5,52 @@
 //! command that the caller gives an environment and pipes, and spawns. Where nothing confines, no
 //! command is made: whether to run in the open is for people to decide, elsewhere.
 //!
-//! A confined program runs under two processes of our own binary, both in [`run_helper`]: one outside
-//! that outlives everything in the sandbox, and one inside that gives up what is left and then becomes
-//! the program. Which environment a program gets, how long it may take and how much it may print are
+//! A confined program runs under two processes of `ostler_sandbox_helper`: one outside that outlives
+//! everything in the sandbox, and one inside that gives up what is left and then becomes the program. The
+//! helper is embedded here as a small program; where that cannot be started, the caller's own program is it,
+//! by [`run_helper`]. Which environment a program gets, how long it may take and how much it may print are
 //! the caller's.
 
-mod capabilities;
 mod cgroup;
-mod confine;
 mod confinement;
 mod denial;
 mod embedded;
-mod environment;
 mod error;
-mod filter;
-mod gate;
 mod git_directory;
-mod git_state;
-mod helper;
+mod helper_image;
 mod home;
 mod layout;
-mod limits;
-mod modes;
-mod mount_watch;
-mod mounted;
 mod mounts;
 mod nested;
-mod orders;
-mod overlay;
 mod placeholders;
 mod probe;
-mod processes;
 mod profile;
 mod protected;
 mod protected_name;
-mod quota;
 mod remembered;
 mod report;
-mod repository_watch;
-mod ruleset;
 mod run;
 mod sandbox;
 mod secrets;
 mod shared_snapshot;
-mod snapshot;
-mod supervise;
+mod spare_directories;
 
 pub use confinement::{Aftermath, Confinement};
 pub use denial::explain_denial;
 pub use embedded::ArmedRepository;
 pub use error::SandboxError;
-pub use helper::run_helper;
 pub use home::HomePlaces;
 pub use layout::unfit;
 pub use placeholders::{holds_a_place, is_placeholder};
 pub use profile::{Limits, Profile, WorkspaceAccess};
 pub use protected::PROTECTED_NAMES;
-pub use protected_name::{protected_component, protected_name, protected_target};
+pub use protected_name::{GIT_REPOSITORY, protected_component, protected_name, protected_place};
 pub use report::{Backend, Report};
 pub use sandbox::{Choice, Confined, Sandbox, Settings};
 pub use secrets::secret_places;
+
+/// Runs as the helper of the sandbox: see `ostler_sandbox_helper::run_helper`. To be called first thing in a process
+/// made for it, while that has one thread.
+pub fn run_helper(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::ExitCode {
+    ostler_sandbox_helper::run_helper(arguments)
+}

@@ -10,10 +10,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ostler_sandbox_helper::{ExpectedMounts, MountShows, PRIVATE};
 use rustix::process::geteuid;
 
-use crate::layout::{Layout, PRIVATE};
-use crate::orders::{Mounts, Shows};
+use crate::layout::Layout;
 use crate::profile::Profile;
 
 /// What the private directories besides `/tmp` may hold.
@@ -73,7 +73,7 @@ pub(crate) fn arguments(
 }
 
 /// What should be mounted when all that is done.
-pub(crate) fn meant(layout: &Layout) -> Mounts {
+pub(crate) fn meant(layout: &Layout) -> ExpectedMounts {
     let mut at = BTreeMap::new();
     for (path, mount) in mounts(layout) {
         // The last one at a path covers the others.
@@ -82,7 +82,7 @@ pub(crate) fn meant(layout: &Layout) -> Mounts {
     let protected = &layout.protected.mounted;
     let watched =
         protected.iter().filter(|protected| protected.is_watched() && at.contains_key(&protected.path));
-    Mounts {
+    ExpectedMounts {
         roots: layout.writable.clone(),
         watched: watched.map(|protected| protected.path.clone()).collect(),
         at: at.into_iter().collect(),
@@ -113,12 +113,12 @@ enum Mount {
 }
 
 impl Mount {
-    fn shows(self) -> Shows {
+    fn shows(self) -> MountShows {
         match self {
-            Mount::Empty | Mount::Home => Shows::Own,
-            Mount::Nothing => Shows::Nothing,
-            Mount::Writable => Shows::Writable,
-            Mount::ReadOnly => Shows::ReadOnly,
+            Mount::Empty | Mount::Home => MountShows::Own,
+            Mount::Nothing => MountShows::Nothing,
+            Mount::Writable => MountShows::Writable,
+            Mount::ReadOnly => MountShows::ReadOnly,
         }
     }
 }

@@ -7,21 +7,19 @@
 //! under a sandbox would undo its protection.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ostler_sandbox_helper::{
+    ListedPlaceholder, PLACEHOLDERS, PlaceholderStamp, may_be_placeholder, remove_placeholder,
+};
 use ostler_workspace_fs::Tree;
-use rustix::fs::{FileType, Stat, lstat};
+use rustix::fs::{Stat, lstat};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
 use crate::protected::{Missing, Protected};
-use crate::run::{self, Journal, Run};
-
-/// No placeholder is larger.
-const MAXIMUM_BYTES: i64 = 2;
+use crate::run::{Journal, Run};
 
 /// The placeholders of all sandboxes of this process, by path.
 static MADE: Mutex<Option<HashMap<PathBuf, Made>>> = Mutex::new(None);
@@ -30,25 +28,10 @@ static MADE: Mutex<Option<HashMap<PathBuf, Made>>> = Mutex::new(None);
 struct Made {
     users: usize,
     root: PathBuf,
-    stamp: Stamp,
+    stamp: PlaceholderStamp,
+    /// Where it goes when it is no longer needed.
+    run: Arc<Run>,
     _journal: Arc<Journal>,
-}
-
-/// By what a placeholder is known, and that nobody has put anything into it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    modified: (i64, u64),
-    size: i64,
-}
-
-/// A line of the list on disk: written without a stamp before a placeholder is made, and with it after.
-#[derive(Debug, Serialize, Deserialize)]
-struct Listed {
-    root: OsString,
-    path: OsString,
-    stamp: Option<Stamp>,
 }
 
 /// Makes what is missing, and keeps what somebody else made.
@@ -73,18 +56,18 @@ pub(crate) fn hold(run: &Arc<Run>, protected: &[Protected]) -> io::Result<Held> 
     }
     let list = |protected: &Protected, stamp| {
         let (root, path) = (protected.root.clone().into(), protected.path.clone().into());
-        let mut line = serde_json::to_vec(&Listed { root, path, stamp }).unwrap_or_default();
+        let mut line = serde_json::to_vec(&ListedPlaceholder { root, path, stamp }).unwrap_or_default();
         line.push(b'\n');
         line
     };
     let before: Vec<u8> = missing.iter().flat_map(|protected| list(protected, None)).collect();
-    let journal = Arc::new(Journal::write(run, run::PLACEHOLDERS, &before)?);
-    let mut after = Vec::new();
+    let journal = Arc::new(Journal::write(run, PLACEHOLDERS, &before)?);
+    let (mut after, mut trees) = (Vec::new(), HashMap::new());
     for protected in missing {
-        let Some(stamp) = make(protected)? else { continue };
+        let Some(stamp) = make(run, &mut trees, protected)? else { continue };
         after.extend(list(protected, Some(stamp)));
-        let (root, journal) = (protected.root.clone(), Arc::clone(&journal));
-        made.insert(protected.path.clone(), Made { users: 1, root, stamp, _journal: journal });
+        let (root, run, journal) = (protected.root.clone(), Arc::clone(run), Arc::clone(&journal));
+        made.insert(protected.path.clone(), Made { users: 1, root, stamp, run, _journal: journal });
         held.0.push(protected.path.clone());
     }
     journal.append(&after)?;
@@ -100,13 +83,14 @@ impl Drop for Held {
     fn drop(&mut self) {
         let mut made = lock();
         let made = made.get_or_insert_default();
+        let mut trees = HashMap::new();
         for path in &self.0 {
             let Some(known) = made.get_mut(path) else { continue };
             known.users -= 1;
             if known.users == 0
                 && let Some(known) = made.remove(path)
             {
-                remove(&known.root, path, Some(known.stamp));
+                remove(&mut trees, path, &known);
             }
         }
     }
@@ -120,38 +104,37 @@ pub fn is_placeholder(path: &Path) -> bool {
 
 /// The same for whoever has looked at the path already.
 pub fn holds_a_place(stat: &Stat) -> bool {
-    is_small(stat)
+    may_be_placeholder(stat)
         && lock().as_ref().is_some_and(|made| {
-            let stamp = Stamp::of(stat);
+            let stamp = PlaceholderStamp::of(stat);
             made.values().any(|known| known.stamp == stamp)
         })
 }
 
-/// Removes those that a list on disk names, after a crash of the process that wrote it.
-pub(crate) fn remove_listed(list: &Path) {
-    let text = std::fs::read_to_string(list).unwrap_or_default();
-    let lines: Vec<Listed> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    for Listed { root, path, stamp } in &lines {
-        // Where it was not said which one was made, the crash came between: what is there is empty, or is
-        // somebody's and stays.
-        let is_said = || lines.iter().any(|other| other.path == *path && other.stamp.is_some());
-        if stamp.is_some() || !is_said() {
-            remove(Path::new(root), Path::new(path), *stamp);
-        }
+/// The directories that placeholders are in, each opened once.
+type Trees = HashMap<PathBuf, Tree>;
+
+fn tree<'a>(trees: &'a mut Trees, root: &Path) -> io::Result<&'a Tree> {
+    if !trees.contains_key(root) {
+        trees.insert(root.to_owned(), Tree::open(root)?);
     }
+    Ok(&trees[root])
 }
 
 /// Whether it was made. Where we may not write, the program may not either.
-fn make(protected: &Protected) -> io::Result<Option<Stamp>> {
+fn make(run: &Run, trees: &mut Trees, protected: &Protected) -> io::Result<Option<PlaceholderStamp>> {
     let Ok(inner) = protected.path.strip_prefix(&protected.root) else { return Ok(None) };
-    let tree = Tree::open(&protected.root)?;
+    let tree = tree(trees, &protected.root)?;
     let made = match protected.missing {
         Missing::Nothing | Missing::Leave => return Ok(None),
-        Missing::Directory => tree.make_directory(inner, 0o755).map_err(io::Error::from),
+        Missing::Directory => match run.spare.move_to(tree, inner) {
+            Some(stat) => Ok(stat),
+            None => tree.make_directory(inner, 0o755).map_err(io::Error::from),
+        },
         Missing::File(text) => tree.make_file(inner, text.as_bytes(), 0o644),
     };
     match made {
-        Ok(stat) => Ok(Some(Stamp::of(&stat))),
+        Ok(stat) => Ok(Some(PlaceholderStamp::of(&stat))),
         Err(error) => match error.kind() {
             io::ErrorKind::AlreadyExists
             | io::ErrorKind::PermissionDenied
@@ -161,21 +144,14 @@ fn make(protected: &Protected) -> io::Result<Option<Stamp>> {
     }
 }
 
-/// Removes a placeholder that is still one. A directory that somebody filled is theirs and stays.
-fn remove(root: &Path, path: &Path, stamp: Option<Stamp>) {
-    let (Ok(tree), Ok(inner)) = (Tree::open(root), path.strip_prefix(root)) else { return };
-    let Ok(Some(found)) = tree.stat(inner) else { return };
-    if is_small(&found) && stamp.is_none_or(|stamp| stamp == Stamp::of(&found)) {
-        // What cannot be removed stays, and is empty.
-        let _ = tree.remove_one(inner);
-    }
-}
-
-fn is_small(stat: &Stat) -> bool {
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => true,
-        FileType::RegularFile => stat.st_size <= MAXIMUM_BYTES,
-        _ => false,
+/// Takes it away again. What somebody filled is theirs and stays.
+fn remove(trees: &mut Trees, path: &Path, known: &Made) {
+    let is_spare = tree(trees, &known.root).is_ok_and(|tree| {
+        let inner = path.strip_prefix(&known.root);
+        inner.is_ok_and(|inner| known.run.spare.move_from(tree, inner, known.stamp))
+    });
+    if !is_spare {
+        remove_placeholder(&known.root, path, Some(known.stamp));
     }
 }
 
@@ -185,15 +161,4 @@ fn is_none_made() -> bool {
 
 fn lock() -> MutexGuard<'static, Option<HashMap<PathBuf, Made>>> {
     MADE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Stamp {
-    fn of(stat: &Stat) -> Stamp {
-        Stamp {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            modified: (stat.st_mtime, stat.st_mtime_nsec),
-            size: if FileType::from_raw_mode(stat.st_mode) == FileType::Directory { 0 } else { stat.st_size },
-        }
-    }
 }

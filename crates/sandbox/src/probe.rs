@@ -4,14 +4,14 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ostler_sandbox_helper::{LANDLOCK_OLDEST, LANDLOCK_WITH_SCOPES, PATIENCE, landlock_version, recover};
 use rustix::process::geteuid;
 
 use crate::cgroup::Cgroups;
+use crate::helper_image::HelperImage;
 use crate::profile::Profile;
 use crate::remembered;
 use crate::report::{Backend, Found, Report};
-use crate::ruleset;
-use crate::run;
 use crate::sandbox::{Choice, Sandbox, Settings};
 
 /// Where bubblewrap is installed. It is not looked for in PATH, which a project may change.
@@ -30,9 +30,9 @@ pub(crate) enum Means {
 }
 
 /// Tries one means after the other.
-pub(crate) async fn run(settings: Settings) -> Sandbox {
+pub(crate) async fn run(settings: Settings, may_embed: bool) -> Sandbox {
     let scratch = settings.scratch.clone();
-    let recovery = tokio::task::spawn_blocking(move || run::recover(&scratch, run::PATIENCE));
+    let recovery = tokio::task::spawn_blocking(move || recover(&scratch, PATIENCE));
     // What breaks down here is tried again at the next start.
     let _ = recovery.await;
     let cgroups = Cgroups::probe();
@@ -44,6 +44,8 @@ pub(crate) async fn run(settings: Settings) -> Sandbox {
     };
     let mut reasons = Vec::new();
     let candidates = candidates(settings.choice, found.is_root, &mut reasons);
+    // Found out only where nothing is remembered.
+    let mut helper = None;
     for means in candidates {
         let (backend, name) = match &means {
             Means::Bubblewrap { user_namespace, scoped, overlays, .. } => {
@@ -57,17 +59,22 @@ pub(crate) async fn run(settings: Settings) -> Sandbox {
             }
         };
         let report = Report::new(backend, found, reasons.clone());
-        if !settings.anew && remembered::works(&settings, &means) {
-            return Sandbox::new(settings, Some(means), report, cgroups);
+        let known = (!settings.anew).then(|| remembered::helper(&settings, &means)).flatten();
+        if let Some(helper) = known.filter(|helper| may_embed || *helper == HelperImage::Given) {
+            return Sandbox::new(settings, Some(means), helper, report, cgroups);
         }
+        let helper = match helper {
+            Some(helper) => helper,
+            None => *helper.insert(HelperImage::find(may_embed).await),
+        };
         // The try runs inside the data directory, where nothing else may.
         let data_dir = settings.scratch.join("nothing");
         let trial = Settings { data_dir, ..settings.clone() };
-        let trial = Sandbox::new(trial, Some(means.clone()), report.clone(), cgroups.clone());
+        let trial = Sandbox::new(trial, Some(means.clone()), helper, report.clone(), cgroups.clone());
         match try_out(&trial, &settings.scratch).await {
             Ok(()) => {
-                remembered::remember(&settings, &means);
-                return Sandbox::new(settings, Some(means), report, cgroups);
+                remembered::remember(&settings, &means, helper);
+                return Sandbox::new(settings, Some(means), helper, report, cgroups);
             }
             // The same without overlays is tried next, and says why it does not work.
             Err(_) if matches!(means, Means::Bubblewrap { overlays: true, .. }) => {}
@@ -76,12 +83,16 @@ pub(crate) async fn run(settings: Settings) -> Sandbox {
     }
     remembered::forget(&settings);
     let report = Report::new(Backend::None, found, reasons);
-    Sandbox::new(settings, None, report, cgroups)
+    let helper = match helper {
+        Some(helper) => helper,
+        None => HelperImage::find(may_embed).await,
+    };
+    Sandbox::new(settings, None, helper, report, cgroups)
 }
 
 fn candidates(choice: Choice, is_root: bool, reasons: &mut Vec<String>) -> Vec<Means> {
-    let version = ruleset::version();
-    let scoped = version >= ruleset::WITH_SCOPES;
+    let version = landlock_version();
+    let scoped = version >= LANDLOCK_WITH_SCOPES;
     let mut candidates = Vec::new();
     if choice != Choice::Landlock {
         match find_bubblewrap() {
@@ -101,12 +112,12 @@ fn candidates(choice: Choice, is_root: bool, reasons: &mut Vec<String>) -> Vec<M
         }
     }
     if choice != Choice::Bubblewrap {
-        if version >= ruleset::OLDEST {
+        if version >= LANDLOCK_OLDEST {
             candidates.push(Means::Landlock { abi: version, scoped });
         } else {
             reasons.push(format!(
                 "Landlock is missing or too old (version {version}, {} is needed): use Linux 6.2 or later with Landlock enabled.",
-                ruleset::OLDEST
+                LANDLOCK_OLDEST
             ));
         }
     }

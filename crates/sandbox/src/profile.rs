@@ -3,8 +3,6 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 /// What one program may write, read, reach and use up. Everything that is not given here is denied:
 /// the file system is read-only, `/tmp` is the program's own, known places of secrets are empty, and
 /// there is no network.
@@ -84,7 +82,7 @@ pub enum WorkspaceAccess {
 
 /// How much a program and all that it starts may use. What is counted for each process and what for
 /// all together depends on the machine, and is in the report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Processes and threads at once.
     pub processes: u64,

@@ -4,7 +4,7 @@
 //! settings of agents and editors. `AGENTS.md`, build scripts and `.gitattributes` are ordinary content:
 //! editing them is what an agent is for, and they are seen in a diff.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -47,6 +47,14 @@ pub const PROTECTED_NAMES: &[&str] = &[
     "opencode.json",
     "opencode.jsonc",
     "crush.json",
+    ".trae",
+    ".amp",
+    ".cline",
+    ".goose",
+    ".theia",
+    ".nvim.lua",
+    ".nvimrc",
+    ".exrc",
 ];
 
 /// How many of them, the first, have their place held where they do not exist. What a command makes under one of the
@@ -54,7 +62,7 @@ pub const PROTECTED_NAMES: &[&str] = &[
 const HELD: usize = 13;
 
 /// Repositories of other kinds, and the settings in them that name programs.
-const OTHER_REPOSITORIES: &[(&str, &str)] = &[(".hg", "hgrc"), (".jj", "repo/config.toml")];
+pub(crate) const OTHER_REPOSITORIES: &[(&str, &str)] = &[(".hg", "hgrc"), (".jj", "repo/config.toml")];
 
 /// How many repositories below a workspace are protected, the nearest first; each takes several mounts.
 const MAXIMUM_NESTED: usize = 64;
@@ -169,11 +177,10 @@ pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf], home: 
         }
     }
     inside.wanted.extend(more.iter().map(|path| wanted(path.clone(), Missing::Leave)));
-    let mut all = BTreeSet::new();
     inside.wanted.sort();
-    for wanted in inside.wanted {
-        add(&wanted, roots, &mut all);
-    }
+    let mut search = Search::new(roots);
+    inside.wanted.iter().for_each(|wanted| search.add(wanted));
+    let all = search.found;
     let repositories =
         inside.repositories.iter().filter_map(|path| path.canonicalize().ok()).collect::<BTreeSet<_>>();
     let repositories =
@@ -185,6 +192,22 @@ pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf], home: 
         repositories: repositories.collect(),
         nested: below,
     }
+}
+
+/// The places that the settings of a worktree's repository and of the user lead git to, without links.
+pub(crate) fn obeyed_in(worktree: &Path, home: &Path) -> Vec<PathBuf> {
+    let own = git_directory::own(worktree);
+    let mut inside = Inside::default();
+    repository(worktree, Around { home, own: own.as_deref() }, &mut inside);
+    // The settings of the user count where there is no repository of the worktree's own, too.
+    inside.wanted.extend(git_directory::obeyed(&worktree.join(".git"), Some(worktree), home));
+    if let Some(elsewhere) = git_directory::outside(worktree) {
+        inside.add(&elsewhere, Some(worktree), Around { home, own: own.as_deref() });
+    }
+    let roots = [worktree.to_owned()];
+    let mut search = Search::new(&roots);
+    inside.wanted.iter().for_each(|wanted| search.add(wanted));
+    search.found.into_iter().map(|protected| protected.path).collect()
 }
 
 /// What holds a protected name at the top of a workspace. To make a directory for each of them would take longer than all
@@ -205,6 +228,11 @@ fn repository(worktree: &Path, around: Around<'_>, inside: &mut Inside) {
     };
     // A pointer elsewhere, or a directory that is no repository, such as a placeholder.
     if !metadata.is_dir() || !git_directory::is_repository(&marker) {
+        if let Some(elsewhere) = git_directory::pointed_at(worktree)
+            && !inside.repositories.contains(&elsewhere)
+        {
+            inside.add(&elsewhere, Some(worktree), around);
+        }
         return inside.wanted.push(wanted(marker, Missing::Leave));
     }
     inside.add(&marker, Some(worktree), around);
@@ -226,38 +254,86 @@ fn bare(root: &Path, around: Around<'_>, inside: &mut Inside) {
     inside.wanted.push(wanted(head, Missing::Nothing));
 }
 
-/// Adds a path, and where it is a link also what that leads to, if these are in a writable directory. Of a
-/// path in a directory that does not exist, the outermost part that does not is added.
-fn add(wanted: &Wanted, roots: &[PathBuf], found: &mut BTreeSet<Protected>) {
-    let (path, mut missing) = (normal(&wanted.path), wanted.missing);
-    let mut place = path.as_path();
-    let (parent, name) = loop {
-        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { return };
-        match parent.canonicalize() {
-            Ok(parent) => break (parent, name),
-            Err(error) if error.kind() == ErrorKind::NotFound && missing != Missing::Leave => {
-                (place, missing) = (place.parent().unwrap_or(place), Missing::Directory);
+/// Finds out where wanted paths are, in one look.
+struct Search<'a> {
+    roots: &'a [PathBuf],
+    found: BTreeSet<Protected>,
+    /// Directories without links, or why they have no such path: most wanted paths are in the same few.
+    resolved: HashMap<PathBuf, Result<PathBuf, ErrorKind>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(roots: &'a [PathBuf]) -> Search<'a> {
+        Search { roots, found: BTreeSet::new(), resolved: HashMap::new() }
+    }
+
+    /// Adds a path, and where it is a link also what that leads to, if these are in a writable directory. Of a
+    /// path in a directory that does not exist, the outermost part that does not is added.
+    fn add(&mut self, wanted: &Wanted) {
+        let (path, mut missing) = (normal(&wanted.path), wanted.missing);
+        let mut place = path.as_path();
+        let (parent, name) = loop {
+            let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { return };
+            match self.resolve(parent) {
+                Ok(parent) => break (parent, name),
+                Err(ErrorKind::NotFound) if missing != Missing::Leave => {
+                    (place, missing) = (place.parent().unwrap_or(place), Missing::Directory);
+                }
+                Err(_) => return,
             }
-            Err(_) => return,
+        };
+        // One that is resolved to itself goes through no links.
+        if place.parent() != Some(&parent) {
+            self.add_links_above(place, wanted.by);
         }
-    };
-    let path = parent.join(name);
-    let Some(root) = innermost(&parent, roots) else { return };
-    let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
-    if is_link {
-        // A link that leads nowhere yet is as good as the place that it leads to.
-        let target = path.canonicalize().ok();
-        let leads = || fs::read_link(&path).ok().map(|target| parent.join(target));
-        let missing = if target.is_some() { Missing::Leave } else { missing };
-        if let Some(path) = target.or_else(leads).filter(|target| *target != path) {
-            let target = Wanted { path, missing, by: wanted.by };
-            let is_again = fs::symlink_metadata(&target.path).is_ok_and(|found| found.is_symlink());
-            if !is_again {
-                add(&target, roots, found);
+        let path = parent.join(name);
+        let Some(root) = innermost(&parent, self.roots) else {
+            // What lies outside may be a link into one of them.
+            let target = path.canonicalize().ok().filter(|target| *target != path);
+            if let Some(path) = target.filter(|target| innermost(target, self.roots).is_some()) {
+                self.add(&Wanted { path, missing: Missing::Leave, by: wanted.by });
             }
+            return;
+        };
+        let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
+        if is_link {
+            // A link that leads nowhere yet is as good as the place that it leads to.
+            let target = path.canonicalize().ok();
+            let leads = || fs::read_link(&path).ok().map(|target| parent.join(target));
+            let missing = if target.is_some() { Missing::Leave } else { missing };
+            if let Some(path) = target.or_else(leads).filter(|target| *target != path) {
+                let target = Wanted { path, missing, by: wanted.by };
+                let is_again = fs::symlink_metadata(&target.path).is_ok_and(|found| found.is_symlink());
+                if !is_again {
+                    self.add(&target);
+                }
+            }
+        }
+        self.found.insert(Protected { path, root: root.clone(), missing, by: wanted.by });
+    }
+
+    /// Adds the links that a path goes through: another link in the place of one would lead git elsewhere.
+    fn add_links_above(&mut self, path: &Path, by: By) {
+        for link in path.ancestors().skip(1) {
+            let is_link = fs::symlink_metadata(link).is_ok_and(|metadata| metadata.is_symlink());
+            let (true, Some(parent), Some(name)) = (is_link, link.parent(), link.file_name()) else {
+                continue;
+            };
+            let Ok(parent) = self.resolve(parent) else { continue };
+            let Some(root) = innermost(&parent, self.roots) else { continue };
+            let (path, missing) = (parent.join(name), Missing::Leave);
+            self.found.insert(Protected { path, root: root.clone(), missing, by });
         }
     }
-    found.insert(Protected { path, root: root.clone(), missing, by: wanted.by });
+
+    fn resolve(&mut self, directory: &Path) -> Result<PathBuf, ErrorKind> {
+        if let Some(known) = self.resolved.get(directory) {
+            return known.clone();
+        }
+        let real = directory.canonicalize().map_err(|error| error.kind());
+        self.resolved.insert(directory.to_owned(), real.clone());
+        real
+    }
 }
 
 /// The innermost one, so that what is between it and the path is held in place.

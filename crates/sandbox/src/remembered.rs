@@ -7,18 +7,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
+use crate::helper_image::HelperImage;
 use crate::probe::Means;
 use crate::sandbox::Settings;
 
-/// Whether these means worked when they were last tried, and nothing that matters has changed since.
-pub(crate) fn works(settings: &Settings, means: &Means) -> bool {
-    let known = std::fs::read_to_string(file(settings)).ok();
-    known.is_some_and(|known| Some(known) == circumstances(settings, means))
+/// The helper with which these means worked when they were last tried, where nothing that matters has changed since.
+pub(crate) fn helper(settings: &Settings, means: &Means) -> Option<HelperImage> {
+    let known = std::fs::read_to_string(file(settings)).ok()?;
+    let is_known = |helper: &HelperImage| circumstances(settings, means, *helper).as_ref() == Some(&known);
+    [HelperImage::Embedded, HelperImage::Given].into_iter().find(is_known)
 }
 
 /// Remembers that these means work. What cannot be remembered is tried again.
-pub(crate) fn remember(settings: &Settings, means: &Means) {
-    if let Some(circumstances) = circumstances(settings, means) {
+pub(crate) fn remember(settings: &Settings, means: &Means, helper: HelperImage) {
+    if let Some(circumstances) = circumstances(settings, means, helper) {
         let _ = std::fs::write(file(settings), circumstances);
     }
 }
@@ -33,7 +35,7 @@ fn file(settings: &Settings) -> PathBuf {
 }
 
 /// All that the outcome of a try depends on, as far as it can be told.
-fn circumstances(settings: &Settings, means: &Means) -> Option<String> {
+fn circumstances(settings: &Settings, means: &Means, image: HelperImage) -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let helper = stamp(settings.helper.path())?;
     let program = match means {
@@ -41,7 +43,8 @@ fn circumstances(settings: &Settings, means: &Means) -> Option<String> {
         Means::Landlock { .. } => String::new(),
     };
     let user = geteuid().as_raw();
-    Some(format!("{means:?} by user {user} in boot {}, helper {helper}, program {program}", boot.trim()))
+    let boot = boot.trim();
+    Some(format!("{means:?} by user {user} in boot {boot}, helper {image:?} {helper}, program {program}"))
 }
 
 fn stamp(path: &Path) -> Option<String> {

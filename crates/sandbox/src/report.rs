@@ -1,7 +1,7 @@
 //! What the sandbox does on this machine and what it does not, in plain sentences. It claims only what
 //! the probe has seen working.
 
-use crate::ruleset;
+use ostler_sandbox_helper::LANDLOCK_WITH_TCP;
 
 /// What confines programs here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Report {
                 "This kernel's Landlock cannot keep a command from signalling the user's other processes.",
             );
         }
-        if abi < ruleset::WITH_TCP {
+        if abi < LANDLOCK_WITH_TCP {
             self.gap("This kernel's Landlock cannot close TCP ports; seccomp alone denies the network.");
         }
     }

@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ostler_process::{Invocation, PreparedCommand, Program};
+use ostler_sandbox_helper::{
+    CONFINE, ConfineOrder, INNER_HELPER, LEASE, LandlockRules, OwnHome, PRIVATE, PlaceModes, ProcessLimits,
+    SUPERVISE, SuperviseOrder, SyscallFilter, TemporaryQuota, Variable, write_environment,
+};
 use tempfile::TempDir;
 
 use crate::cgroup::Cgroups;
-use crate::confinement::{Confinement, LEASE, Leftovers, Parts, TEMPORARY};
+use crate::confinement::{Confinement, Leftovers, Parts, TEMPORARY};
 use crate::embedded::Embedded;
-use crate::environment::{self, Variable};
 use crate::error::SandboxError;
-use crate::helper::{CONFINE, SUPERVISE};
+use crate::helper_image::HelperImage;
 use crate::home::{self, HomePlaces};
-use crate::layout::{Layout, PRIVATE};
-use crate::modes::Modes;
+use crate::layout::Layout;
 use crate::mounts;
-use crate::orders::{Confine, Filter, OwnHome, Quota, Rules, Supervise};
 use crate::placeholders;
 use crate::probe::{self, Means};
-use crate::profile::Profile;
+use crate::profile::{Limits, Profile};
 use crate::protected::{Missing, Protected};
 use crate::report::{Backend, Report};
 use crate::run::Run;
 use crate::shared_snapshot::{self, Shares, Wanted};
-use crate::supervise::INNER_HELPER;
 
 /// The name of the file with a program's environment, in a sandbox's own directory.
 const ENVIRONMENT: &str = "environment";
@@ -43,7 +43,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// A directory of Ostler's own for what lives as long as a command. It is made if it is missing.
     pub scratch: PathBuf,
-    /// The program that leads to [`crate::run_helper`].
+    /// The program that leads to [`crate::run_helper`], for machines on which the embedded helper cannot be started.
     pub helper: Program,
     /// The arguments that lead there, as in `ostler sandbox-helper`.
     pub helper_arguments: Vec<OsString>,
@@ -80,6 +80,7 @@ pub struct Sandbox(Arc<Inner>);
 struct Inner {
     settings: Settings,
     means: Option<Means>,
+    helper: HelperImage,
     report: Report,
     cgroups: Option<Cgroups>,
     run: Mutex<Option<Arc<Run>>>,
@@ -122,7 +123,7 @@ impl Confined {
     /// signal that ended it.
     pub fn prepare(self) -> (PreparedCommand, Confinement) {
         // A helper that finds no environment says so and runs nothing.
-        let _ = environment::write(&self.environment, &self.variables);
+        let _ = write_environment(&self.environment, &self.variables);
         let mut command = self.invocation.prepare();
         // The confinement ends it, in order: a helper that is killed cannot see to what is left of the sandbox.
         command.outlives_us();
@@ -133,7 +134,12 @@ impl Confined {
 impl Sandbox {
     /// Finds out what this machine can do, by running a program in each way until one works.
     pub async fn probe(settings: Settings) -> Sandbox {
-        probe::run(settings).await
+        probe::run(settings, true).await
+    }
+
+    /// The same where programs cannot be started from memory: with the helper of the settings alone.
+    pub async fn probe_without_embedded_helper(settings: Settings) -> Sandbox {
+        probe::run(settings, false).await
     }
 
     /// What is enforced here and what is not.
@@ -208,7 +214,8 @@ impl Sandbox {
         let parent = std::process::id();
         let environment = parts.directory.path().join(ENVIRONMENT);
         let (cgroup, mounts, quota, tops) = (None, None, None, Vec::new());
-        let order = Supervise { parent, lease, cgroup, mounts, tops, environment, confines: false, quota };
+        let order =
+            SuperviseOrder { parent, lease, cgroup, mounts, tops, environment, confines: false, quota };
         let invocation = inner.helper().args([SUPERVISE.into(), json(&order)?, "--".into()]);
         let invocation = invocation.args([program.path()]).args(arguments).current_dir(directory);
         Ok(Confined::new(invocation, parts, inner.leftovers.clone()))
@@ -231,18 +238,20 @@ impl Sandbox {
     pub(crate) fn new(
         settings: Settings,
         means: Option<Means>,
+        helper: HelperImage,
         report: Report,
         cgroups: Option<Cgroups>,
     ) -> Sandbox {
         let (run, leftovers, opened) = (Mutex::default(), Leftovers::default(), Mutex::default());
-        Sandbox(Arc::new(Inner { settings, means, report, cgroups, run, leftovers, opened }))
+        Sandbox(Arc::new(Inner { settings, means, helper, report, cgroups, run, leftovers, opened }))
     }
 }
 
 impl Inner {
     /// The helper outside.
     fn helper(&self) -> Invocation {
-        Invocation::new(self.settings.helper.clone()).args(&self.settings.helper_arguments)
+        let (program, arguments) = self.helper.program(&self.settings);
+        Invocation::new(program).args(arguments)
     }
 
     fn opened(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
@@ -289,14 +298,22 @@ impl Inner {
             Means::Bubblewrap { .. } => {
                 let held = placeholders::hold(&run, &protected.mounted);
                 let held = held.map_err(|error| failed("Protecting paths that do not exist", error))?;
-                (Some(held), protected.mounted.iter().filter(cannot_be_mounted).collect(), Modes::default())
+                (
+                    Some(held),
+                    protected.mounted.iter().filter(cannot_be_mounted).collect(),
+                    PlaceModes::default(),
+                )
             }
             Means::Landlock { .. } => {
                 let is_inside = |path: &&PathBuf| layout.writable.iter().any(|root| path.starts_with(root));
                 // Ostler's own first: there is a limit.
                 let own = [&self.settings.data_dir, &self.settings.scratch];
                 let places = own.into_iter().chain(&layout.secret).chain(&layout.hidden);
-                (None, protected.kept.iter().collect(), Modes::of(places.filter(|path| !is_inside(path))))
+                (
+                    None,
+                    protected.kept.iter().collect(),
+                    PlaceModes::of(places.filter(|path| !is_inside(path))),
+                )
             }
         };
         // Programs that share their state but not their workspace have nothing protected in common.
@@ -307,12 +324,13 @@ impl Inner {
             Wanted { roots: &roots, protected: kept, mounted, repositories: &protected.repositories, modes };
         let shares =
             Shares::take(&run, wanted).map_err(|error| failed("Keeping the protected files", error))?;
-        // Its name is as random as the directory's.
-        let name = directory.path().file_name().unwrap_or_default().display().to_string();
-        let cgroup = self.cgroups.as_ref().map(|cgroups| cgroups.make(&name, &profile.limits)).transpose();
+        let cgroup = self.cgroups.as_ref().map(|cgroups| cgroups.make(&profile.limits)).transpose();
         let cgroup = cgroup.map_err(|error| failed("Making a cgroup", error))?;
-        std::fs::create_dir(directory.path().join(TEMPORARY))
-            .map_err(|error| failed("Making its /tmp", error))?;
+        // A mount makes it otherwise.
+        if matches!(means, Means::Landlock { .. }) {
+            let made = std::fs::create_dir(directory.path().join(TEMPORARY));
+            made.map_err(|error| failed("Making its /tmp", error))?;
+        }
         let repositories = layout
             .writable
             .contains(&layout.workspace)
@@ -328,7 +346,7 @@ impl Inner {
         profile: &Profile,
         parts: &Parts,
     ) -> Result<Vec<OsString>, SandboxError> {
-        let order = Supervise {
+        let order = SuperviseOrder {
             parent: std::process::id(),
             lease: parts.directory.path().join(LEASE),
             cgroup: parts.cgroup.as_ref().map(crate::cgroup::Cgroup::join),
@@ -336,7 +354,7 @@ impl Inner {
             tops: layout.writable.iter().filter(|path| path.is_dir()).cloned().collect(),
             environment: parts.directory.path().join(ENVIRONMENT),
             confines: true,
-            quota: matches!(means, Means::Landlock { .. }).then(|| Quota {
+            quota: matches!(means, Means::Landlock { .. }).then(|| TemporaryQuota {
                 directory: parts.directory.path().join(TEMPORARY),
                 bytes: profile.limits.tmp_bytes,
             }),
@@ -378,27 +396,27 @@ impl Inner {
             }
         };
         words.push(INNER_HELPER.into());
-        words.extend(self.settings.helper_arguments.iter().cloned());
+        words.extend(self.helper.program(&self.settings).1);
         words.extend([CONFINE.into(), json(&order)?, "--".into()]);
         Ok(words)
     }
 }
 
-fn order(layout: &Layout, profile: &Profile, temporary: PathBuf) -> Confine {
+fn order(layout: &Layout, profile: &Profile, temporary: PathBuf) -> ConfineOrder {
     let identities = layout.identities.clone();
-    Confine {
+    ConfineOrder {
         identities,
         current_dir: layout.current_dir.clone(),
         temporary,
         terminal: profile.terminal,
-        limits: profile.limits.clone(),
+        limits: limits(&profile.limits),
         shared_process_count: false,
         rules: None,
         home: None,
         caches: Vec::new(),
         proc_read_only: false,
         scoped: false,
-        filter: Filter {
+        filter: SyscallFilter {
             internet_sockets: profile.network,
             unix_sockets: profile.unix_sockets,
             namespaces: profile.nested,
@@ -407,6 +425,11 @@ fn order(layout: &Layout, profile: &Profile, temporary: PathBuf) -> Confine {
         },
         waits_at_gate: false,
     }
+}
+
+fn limits(limits: &Limits) -> ProcessLimits {
+    let Limits { processes, open_files, file_bytes, memory_bytes, address_bytes, tmp_bytes } = *limits;
+    ProcessLimits { processes, open_files, file_bytes, memory_bytes, address_bytes, cache_bytes: tmp_bytes }
 }
 
 /// The home directory that a program has for itself, at `own`, in place of the user's.
@@ -420,7 +443,12 @@ fn own_home(layout: &Layout, real: &Path, own: PathBuf) -> OwnHome {
     OwnHome { path: own, real, links, git_configuration, variables }
 }
 
-fn rules(layout: &Layout, profile: &Profile, abi: u8, temporary: &Path) -> Result<Rules, SandboxError> {
+fn rules(
+    layout: &Layout,
+    profile: &Profile,
+    abi: u8,
+    temporary: &Path,
+) -> Result<LandlockRules, SandboxError> {
     let holds_hidden = |open: &&PathBuf| layout.hidden.iter().any(|hidden| hidden.starts_with(open));
     if let Some(path) = layout.writable.iter().find(holds_hidden) {
         let reason = "Something inside it is to be hidden, which Landlock cannot do.";
@@ -430,7 +458,7 @@ fn rules(layout: &Layout, profile: &Profile, abi: u8, temporary: &Path) -> Resul
     writable.push(temporary.to_owned());
     let mut hidden = layout.hidden.clone();
     hidden.extend(PRIVATE.iter().filter_map(|path| PathBuf::from(path).canonicalize().ok()));
-    Ok(Rules { abi, writable, readable: layout.readable.clone(), hidden, network: profile.network })
+    Ok(LandlockRules { abi, writable, readable: layout.readable.clone(), hidden, network: profile.network })
 }
 
 fn json(order: &impl serde::Serialize) -> Result<OsString, SandboxError> {

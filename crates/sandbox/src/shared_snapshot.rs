@@ -8,10 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::modes::Modes;
+use ostler_sandbox_helper::{PlaceModes, ProtectedPath, ProtectedSnapshot, SNAPSHOT};
+
 use crate::protected::Protected;
-use crate::run::{self, Journal, Run};
-use crate::snapshot::Snapshot;
+use crate::run::{Journal, Run};
 
 /// The snapshots of all sandboxes of this process: a workspace has one, whoever runs commands there.
 static SNAPSHOTS: Mutex<Snapshots> = Mutex::new(Snapshots { taken: 0, active: Vec::new() });
@@ -31,7 +31,7 @@ struct Active {
     roots: Vec<PathBuf>,
     /// What mounts hold for that command.
     mounted: Vec<Protected>,
-    snapshot: Snapshot,
+    snapshot: ProtectedSnapshot,
     _journal: Journal,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) mounted: &'a [Protected],
     /// Repository directories, each after the root that it is in.
     pub(crate) repositories: &'a [(PathBuf, PathBuf)],
-    pub(crate) modes: Modes,
+    pub(crate) modes: PlaceModes,
 }
 
 impl Shares {
@@ -69,16 +69,17 @@ impl Shares {
         let joined = !shares.0.is_empty();
         // Above and below what others keep, a command of theirs may have changed everything.
         let is_new = |path: &Path| !known.iter().any(|known| is_related(known, path));
-        let protected: Vec<&Protected> =
-            wanted.protected.into_iter().filter(|protected| is_new(&protected.path)).collect();
+        let new = wanted.protected.into_iter().filter(|protected| is_new(&protected.path));
+        let protected: Vec<ProtectedPath<'_>> =
+            new.map(|protected| ProtectedPath { path: &protected.path, root: &protected.root }).collect();
         // Of a rebase too, only the state before the first command counts.
         let repositories = if joined { &[] } else { wanted.repositories };
-        let modes = if joined { Modes::default() } else { wanted.modes };
-        let taken = Snapshot::take(&protected, repositories, modes).and_then(|snapshot| {
+        let modes = if joined { PlaceModes::default() } else { wanted.modes };
+        let taken = ProtectedSnapshot::take(&protected, repositories, modes).and_then(|snapshot| {
             if snapshot.is_empty() {
                 return Ok(());
             }
-            let journal = Journal::write(run, run::SNAPSHOT, &snapshot.to_bytes()?)?;
+            let journal = Journal::write(run, SNAPSHOT, &snapshot.to_bytes()?)?;
             snapshots.taken += 1;
             let (number, roots, mounted) = (snapshots.taken, wanted.roots.to_vec(), wanted.mounted.to_vec());
             snapshots.active.push(Active { number, users: 1, roots, mounted, snapshot, _journal: journal });

@@ -8,8 +8,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
 use ostler_types::{
-    CommandLine, Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, Subject, ToolCall,
-    ToolCallId, ToolKind, ToolResult, TurnId, Usage, Verdict,
+    CommandLine, Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, SessionId, Subject,
+    ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage, Verdict,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -24,6 +24,7 @@ pub struct ScriptedAgent {
     resumes: bool,
     started: watch::Sender<Vec<TurnId>>,
     ended: watch::Sender<Vec<TurnId>>,
+    prepared: Mutex<Vec<SessionId>>,
 }
 
 impl ScriptedAgent {
@@ -75,13 +76,28 @@ impl ScriptedAgent {
         reached(&self.ended, count).await;
     }
 
+    /// The sessions that it was told are being created.
+    pub fn prepared(&self) -> Vec<SessionId> {
+        lock(&self.prepared).clone()
+    }
+
     fn with(resumes: bool) -> Arc<ScriptedAgent> {
         let (started, ended) = (watch::Sender::default(), watch::Sender::default());
-        Arc::new(ScriptedAgent { scripts: Mutex::default(), resumes, started, ended })
+        Arc::new(ScriptedAgent {
+            scripts: Mutex::default(),
+            resumes,
+            started,
+            ended,
+            prepared: Mutex::default(),
+        })
     }
 }
 
 impl Agent for ScriptedAgent {
+    fn prepare(&self, session: SessionId, _: &str) {
+        lock(&self.prepared).push(session);
+    }
+
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
         let ended = Ended { turn_id: turn.open.id, ended: self.ended.clone() };
         self.started.send_modify(|turns| turns.push(ended.turn_id));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{FileChange, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ use crate::patch::{FileAction, FilePatch};
 use crate::path::Workspace;
 use crate::sight::{OUTDATED, Shown, Sight, outdated, taken_in};
 use crate::text::reveal_line;
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 const DESCRIPTION: &str = "\
 Changes files of the workspace by a patch, all of them or none. The patch looks like this:

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Failed, ToolOutcome};
+use ostler_runner::ToolOutcome;
+
+use crate::Failed;
 
 /// Does `work` on a blocking thread and gives its outcome. When the future is dropped, the work is
 /// told to stop by its flag.
@@ -51,7 +53,8 @@ mod tests {
     use std::time::Duration;
 
     use super::run_blocking;
-    use crate::{Failed, ToolOutcome};
+    use crate::Failed;
+    use ostler_runner::ToolOutcome;
 
     #[tokio::test]
     async fn dropping_the_future_stops_the_work() {

@@ -6,10 +6,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ostler_runner::ToolContext;
 use ostler_types::{ChangeKind, FileChange};
 use ostler_workspace_fs::Names;
 use serde_json::{Value, json};
 
+use crate::Failed;
 use crate::blocking::Stop;
 use crate::diff::{Diff, diff};
 use crate::hidden::Hidden;
@@ -18,7 +20,6 @@ use crate::path::Workspace;
 use crate::place::{Place, remove_made};
 use crate::replace::{Expected, FileMode, Seen, Staged};
 use crate::text::reveal_line;
-use crate::{Failed, ToolContext};
 
 /// How much diff text one call gives, over all its files.
 const MAX_DIFF_BYTES: usize = 256 * 1024;

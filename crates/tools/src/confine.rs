@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ostler_process::{Invocation, PreparedCommand};
+use ostler_runner::ToolContext;
 use ostler_sandbox::{Confinement, Profile, Sandbox, WorkspaceAccess};
 
-use crate::environment::{child_environment, terminal_environment};
+use crate::Failed;
 use crate::hidden::Hidden;
 use crate::path::Workspace;
-use crate::{Failed, ToolContext};
+use ostler_process::{child_environment, terminal_environment};
 
 /// What there is to confine programs with, and what a confined one may do.
 #[derive(Debug, Default)]

@@ -11,15 +11,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{Ending, Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::confine::{Confines, Program};
-use crate::process::{Ending, Input, run};
+use crate::process::{Input, run};
 use crate::text::{head, reveal};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 /// How long a description may be.
 const MAX_SOURCE_BYTES: usize = 256 * 1024;

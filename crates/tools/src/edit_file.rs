@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{FileChange, Subject, ToolKind, ToolSpec};
 use rustix::io::Errno;
 use schemars::JsonSchema;
@@ -24,7 +25,7 @@ use crate::path::Workspace;
 use crate::place::Place;
 use crate::sight::{OUTDATED, Shown, Sight, outdated, taken_in};
 use crate::text::{excerpt, reveal_line};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 /// How long the old and the new text may be.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;

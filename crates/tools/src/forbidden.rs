@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use ostler_sandbox::{protected_component, protected_target};
+use ostler_sandbox::{protected_component, protected_place};
 use ostler_workspace_fs::is_git;
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
@@ -44,7 +44,7 @@ pub(crate) fn refuse_place(
     let root = workspace.real_path(path, &workspace.directory(".")?)?;
     let below = real.strip_prefix(&root).unwrap_or(&real);
     let by_name = below.components().find_map(|part| protected_component(part.as_os_str()));
-    match by_name.or_else(|| protected_target(&root, &real)) {
+    match by_name.or_else(|| protected_place(&root, &real, workspace.home())) {
         Some(name) => Err(protected_refused(path, name)),
         None => Ok(()),
     }
@@ -86,8 +86,8 @@ fn git_refused(path: &str) -> Failed {
 
 fn protected_refused(path: &str, name: &str) -> Failed {
     Failed::new(format!(
-        "`{}` was not written: what is in `{name}` makes the user's editor, agent or shell run code outside the \
-         sandbox, so tools leave it as it is. Show the user the change and ask them to make it.",
+        "`{}` was not written: it is part of {name}, which makes the user's editor, agent, git or shell run code outside \
+         the sandbox, so tools leave it as it is. Show the user the change and ask them to make it.",
         reveal_line(path)
     ))
 }

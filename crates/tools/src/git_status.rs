@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_git::{Answers, GitError, GitOutput, Isolation};
+use ostler_git::{Answers, CheckedOut, GitError, GitOutput, Isolation};
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
+use ostler_workspace_fs::GitHead;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,7 +22,7 @@ use self::porcelain::{Change, Status};
 use crate::confine::Confines;
 use crate::path::Workspace;
 use crate::text::{reveal, reveal_line};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 /// How many paths of each kind are listed.
 const MAX_PATHS: usize = 50;
@@ -35,6 +37,8 @@ const STATUS: &[&str] = &[
     "--",
     ".",
 ];
+const UNCOMMITTED: &[&str] =
+    &["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
 const LOG: &[&str] =
     &["log", "-10", "--no-show-signature", "--no-patch", "--no-color", "--date=short", "--format=%h %ad %s"];
 /// How much of a commit's subject is shown, in characters.
@@ -85,15 +89,35 @@ impl Tool for GitStatus {
     }
 }
 
+/// The changes that are not committed, a line for each as git writes it; empty where everything is. Git does not obey what
+/// the repository names, and where nothing confines it, runs only if somebody has agreed.
+pub(crate) async fn uncommitted(
+    confines: &Confines,
+    workspace: &Path,
+    unconfined: bool,
+) -> Result<String, Failed> {
+    Workspace::open(workspace, &confines.hidden)?;
+    let isolation = isolation(confines, unconfined)?;
+    let answers = ostler_git::ask(workspace, &isolation, &[UNCOMMITTED]).await;
+    let status = answers.map_err(|error| failed(&error))?.outputs.into_iter().next();
+    let status = status.ok_or_else(|| Failed::new("Git did not say how the repository stands."))?;
+    let status = status.expect_success("status").map_err(|error| failed(&error))?;
+    Ok(reveal(&String::from_utf8_lossy(&status.stdout)))
+}
+
+fn isolation(confines: &Confines, unconfined: bool) -> Result<Isolation, Failed> {
+    match confines.sandbox() {
+        Some(sandbox) => Ok(Isolation::Sandbox(sandbox.clone())),
+        None if unconfined => Ok(Isolation::None),
+        None => Err(confines.refused()),
+    }
+}
+
 async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
     let GitStatusInput {} = input::parse(input)?;
     // Refuses a workspace that no tool may look at.
     Workspace::open(&context.workspace, &confines.hidden)?;
-    let isolation = match confines.sandbox() {
-        Some(sandbox) => Isolation::Sandbox(sandbox.clone()),
-        None if context.unconfined || confines.allow_unconfined => Isolation::None,
-        None => return Err(confines.refused()),
-    };
+    let isolation = isolation(confines, context.unconfined || confines.allow_unconfined)?;
     let answers = ostler_git::ask(&context.workspace, &isolation, &[STATUS, LOG]).await;
     let Answers { directory, outputs } = answers.map_err(|error| failed(&error))?;
     let mut outputs = outputs.into_iter();
@@ -105,6 +129,20 @@ async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result
         outputs.next().as_ref(),
         &under_way(&directory),
     ))
+}
+
+/// The beginning of what the tool says, as far as it can be read without running git: what is checked out, and what is half
+/// done. None where git has to be asked, or where nothing may be said without asking a person. Blocks.
+pub(crate) fn checked_out(confines: &Confines, workspace: &Path) -> Option<String> {
+    confines.sandbox()?;
+    Workspace::open(workspace, &confines.hidden).ok()?;
+    let CheckedOut { directory, head } = ostler_git::checked_out(workspace)?;
+    let (branch, commit) = match head {
+        GitHead::Branch { name, commit } => (Some(name), commit),
+        GitHead::Detached { commit } => (None, Some(commit)),
+    };
+    let status = Status { branch, commit, ..Status::default() };
+    Some(heading(&status) + &half_done(&under_way(&directory)))
 }
 
 /// What git itself said may hold anything.
@@ -130,9 +168,7 @@ fn under_way(git_directory: &Path) -> Vec<&'static str> {
 
 fn outcome(status: &Status, is_cut: bool, log: Option<&GitOutput>, under_way: &[&str]) -> ToolOutcome {
     let mut text = heading(status);
-    for what in under_way {
-        text.push_str(&format!("A {what} is under way.\n"));
-    }
+    text.push_str(&half_done(under_way));
     let groups = [
         ("In conflict", &status.conflicted),
         ("Staged", &status.staged),
@@ -170,6 +206,10 @@ fn outcome(status: &Status, is_cut: bool, log: Option<&GitOutput>, under_way: &[
         "truncated": is_cut,
     });
     ToolOutcome::done(text, details)
+}
+
+fn half_done(under_way: &[&str]) -> String {
+    under_way.iter().map(|what| format!("A {what} is under way.\n")).collect()
 }
 
 fn heading(status: &Status) -> String {

@@ -52,7 +52,8 @@ impl Hidden {
     pub(crate) fn close(&self, real_root: &Path) -> Option<Closed> {
         let mut closed = Closed::default();
         for place in self.places.iter().map(PathBuf::as_path).chain([Path::new(PROCESSES)]) {
-            closed.add(real(place));
+            let place = real(place);
+            closed.add(identity(&place), place);
         }
         if closed.covers(real_root) {
             return None;
@@ -63,7 +64,7 @@ impl Hidden {
         for place in secrets {
             let id = identity(&place);
             if !above.iter().any(|(path, known)| *path == place || id.is_some() && *known == id) {
-                closed.add(place);
+                closed.add(id, place);
             }
         }
         if closed.covers(real_root) {
@@ -92,8 +93,8 @@ impl Closed {
         self.identities.contains(&(stat.st_dev, stat.st_ino))
     }
 
-    fn add(&mut self, place: PathBuf) {
-        self.identities.extend(identity(&place));
+    fn add(&mut self, identity: Option<(u64, u64)>, place: PathBuf) {
+        self.identities.extend(identity);
         self.paths.push(place);
     }
 }

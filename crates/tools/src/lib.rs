@@ -1,7 +1,9 @@
-//! Tools: one trait, and the tools that every session has.
+//! The tools that every session has.
 //!
 //! A tool does one thing in a workspace and says what it did. It asks nobody for leave: whether a
 //! call may run is settled before [`Tool::run`], by the policy and by people.
+//!
+//! [`Tool::run`]: ostler_runner::Tool::run
 
 mod apply_patch;
 mod blocking;
@@ -11,7 +13,6 @@ mod diagram;
 mod diff;
 mod edit_file;
 mod editors;
-mod environment;
 mod forbidden;
 mod git_status;
 mod hidden;
@@ -38,120 +39,11 @@ mod web_fetch;
 mod write_file;
 
 pub use editors::{EditorBuffers, Editors, ReadBuffer, WriteBuffer};
-pub use environment::child_environment;
-pub use output::OutputSink;
-pub use process::{CommandOutcome, Ending};
 pub use registry::{ToolSettings, Tools};
+pub use text::reveal_line;
 pub use web_fetch::WebSettings;
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use ostler_types::{FileChange, SessionId, Subject, ToolKind, ToolSpec};
-use serde_json::Value;
-
-/// Does one thing in a workspace.
-pub trait Tool: Send + Sync + 'static {
-    /// What a model is told of it.
-    fn spec(&self) -> ToolSpec;
-
-    /// What it touches.
-    fn kind(&self) -> ToolKind;
-
-    /// What this very call touches, where a tool does things of different kinds. Never less than the
-    /// call really does; a call that is not understood is of the tool's own kind.
-    fn kind_of(&self, _input: &Value) -> ToolKind {
-        self.kind()
-    }
-
-    /// What a call will do, in a line, for the person who approves it. Shown in full, so it must
-    /// leave nothing out that matters.
-    fn summary(&self, input: &Value) -> String;
-
-    /// The paths in the workspace that a call would write, as the model spells them, for tools that write files.
-    fn written_paths(&self, input: &Value) -> Vec<String> {
-        let path = input.get("path").and_then(Value::as_str).filter(|_| self.kind() == ToolKind::Write);
-        path.map(str::to_owned).into_iter().collect()
-    }
-
-    /// What is at risk in this call beyond what its kind says, for the person who approves it. Where there
-    /// is something, the call must not run without that person's word, whatever the policy says, and then
-    /// with [`ToolContext::unconfined`] set.
-    fn warning(&self, _input: &Value) -> Option<String> {
-        None
-    }
-
-    /// What a call acts on, for the policy and for rules that remember it. Which commands of a line only read depends on
-    /// the state of the disk, so that this is to be asked just before the call is judged.
-    fn subject(&self, _input: &Value, _workspace: &Path) -> BoxFuture<'_, Subject> {
-        std::future::ready(Subject::Input).boxed()
-    }
-
-    /// The files that a call would change as things are, for the person who approves it; none where that cannot be told.
-    fn preview(&self, _input: Value, _context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
-        std::future::ready(None).boxed()
-    }
-
-    /// Does it. Called once per call, after `tool_call_started` is on disk. Dropping the future ends
-    /// the work, child processes included.
-    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome>;
-}
-
-/// Where a call runs, and where its output goes while it runs.
-#[derive(Clone)]
-pub struct ToolContext {
-    /// The directory that the session works in.
-    pub workspace: PathBuf,
-    /// Shows output as it comes: the stream's name, and text. Must not block.
-    pub output: Arc<OutputSink>,
-    /// The session, to which processes belong that outlive the call.
-    pub session: SessionId,
-    /// Whether somebody who was shown [`Tool::warning`] has agreed that this call runs unconfined. A call
-    /// that can be confined is confined all the same.
-    pub unconfined: bool,
-    /// The commands that say whether the work holds, by the session's policy.
-    pub verify_commands: Vec<String>,
-}
-
-impl ToolContext {
-    /// The context of an ordinary call.
-    pub fn new(workspace: PathBuf, session: SessionId, output: Arc<OutputSink>) -> ToolContext {
-        ToolContext { workspace, output, session, unconfined: false, verify_commands: Vec::new() }
-    }
-}
-
-/// What a call came to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolOutcome {
-    /// Whether it did what was asked.
-    pub ok: bool,
-    /// What the model is told; head and tail where it is long.
-    pub text: String,
-    /// The same in structure, for clients.
-    pub details: Option<Value>,
-    /// The whole output, where `text` leaves some out.
-    pub whole: Option<Vec<u8>>,
-    /// What the model is to see beside the text, as an image: each with its MIME type.
-    pub attachments: Vec<(String, Vec<u8>)>,
-    /// What the call made for people to keep, each with the name of a file. Data from elsewhere: to be
-    /// stored and downloaded, never to be run or shown as a page.
-    pub files: Vec<(String, Vec<u8>)>,
-}
-
-impl ToolOutcome {
-    /// The outcome of a call that did what was asked.
-    pub fn done(text: impl Into<String>, details: Value) -> ToolOutcome {
-        ToolOutcome { ok: true, details: Some(details), ..ToolOutcome::failed(text) }
-    }
-
-    /// The outcome of a call that came to nothing, and why.
-    pub fn failed(text: impl Into<String>) -> ToolOutcome {
-        let (attachments, files) = (Vec::new(), Vec::new());
-        ToolOutcome { ok: false, text: text.into(), details: None, whole: None, attachments, files }
-    }
-}
+use ostler_runner::ToolOutcome;
 
 /// Why a call came to nothing, in words that a model can act on. It has no variants because nobody
 /// branches on it: it becomes a [`ToolOutcome`] and nothing else.

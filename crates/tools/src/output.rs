@@ -3,15 +3,14 @@
 
 use std::borrow::Cow;
 
+use ostler_runner::OutputSink;
+
 use crate::text::{head, tail};
 
 /// How much of the output the model sees.
 const SHOWN_BYTES: usize = 32 * 1024;
 /// How much of the output is kept.
 const KEPT_BYTES: usize = 8 * 1024 * 1024;
-
-/// Shows output as it comes: the stream's name, and text. Must not block.
-pub type OutputSink = dyn Fn(&'static str, &str) + Send + Sync;
 
 /// The output of one command, both streams in the order in which they came.
 pub(crate) struct Capture<'a> {

@@ -22,6 +22,8 @@ pub(crate) struct Workspace {
     real_root: PathBuf,
     tree: Tree,
     closed: Arc<Closed>,
+    /// The user's home directory, whose settings of git count in the workspace too.
+    home: PathBuf,
 }
 
 impl Workspace {
@@ -39,8 +41,9 @@ impl Workspace {
                 root.display()
             ))
         })?;
+        let home = hidden.home().unwrap_or_else(|| PathBuf::from("/nonexistent"));
         match open_beneath(&tree, Path::new(""), OFlags::PATH | OFlags::CLOEXEC, Links::Inside) {
-            Ok(_) => Ok(Workspace { root: root.to_owned(), real_root, tree, closed: Arc::new(closed) }),
+            Ok(_) => Ok(Workspace { root: root.to_owned(), real_root, tree, closed: Arc::new(closed), home }),
             Err(Errno::NOSYS | Errno::PERM) => Err(no_openat2()),
             Err(errno) => Err(cannot(errno.into())),
         }
@@ -94,6 +97,11 @@ impl Workspace {
         let directory = self.open_directory(&relative).map_err(|errno| self.explain(path, errno))?;
         self.refuse_hidden(path, &self.real_path(path, &directory)?)?;
         Ok(directory)
+    }
+
+    /// The user's home directory.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
     }
 
     /// What is hidden here.

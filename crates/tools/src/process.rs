@@ -14,6 +14,7 @@ mod terminal;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use ostler_runner::{CommandOutcome, Ending, ToolContext};
 use ostler_sandbox::{Aftermath, ArmedRepository, Profile, explain_denial};
 use rustix::process::Signal;
 use tokio::time::Instant;
@@ -23,7 +24,6 @@ use self::attend::{Cut, Taken, attend};
 pub(crate) use self::background::{Background, Snapshot};
 use self::group::Group;
 pub(crate) use self::kept::Processes;
-use crate::ToolContext;
 use crate::confine::{Confines, Program};
 use crate::output::Capture;
 use crate::text::reveal_line;
@@ -60,109 +60,6 @@ pub(crate) async fn run_program(
     }
 }
 
-/// How a command went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandOutcome {
-    /// How it ended.
-    pub ending: Ending,
-    /// How long it took.
-    pub duration_ms: u64,
-    /// What it printed, both streams as they came, head and tail where it is long.
-    pub output: String,
-    /// All that was kept of what it printed, where `output` leaves some out.
-    pub whole: Option<Vec<u8>>,
-    /// Whether it left processes behind that held its output open and were killed.
-    pub left_processes: bool,
-    /// What the sandbox has to say of it: what it denied, what it restored, and what to beware of.
-    pub notes: Vec<String>,
-    /// Those of them that people must see, whatever the model makes of them.
-    pub warnings: Vec<String>,
-}
-
-/// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    /// By itself, with this code. In the sandbox a signal is 128 and its number, as in a shell.
-    Exited(i32),
-    /// By this signal, which came from elsewhere.
-    Signaled(i32),
-    /// Killed here, after this time.
-    TimedOut(Duration),
-    /// Killed here, because somebody asked for it or its session ended.
-    Ended,
-    /// It never ran, for this reason.
-    NotStarted(String),
-}
-
-impl CommandOutcome {
-    /// Whether the command ran and said that it succeeded.
-    pub fn ok(&self) -> bool {
-        self.ending == Ending::Exited(0)
-    }
-
-    /// Its exit code, if it exited.
-    pub fn exit_code(&self) -> Option<i32> {
-        match self.ending {
-            Ending::Exited(code) => Some(code),
-            Ending::Signaled(_) | Ending::TimedOut(_) | Ending::Ended | Ending::NotStarted(_) => None,
-        }
-    }
-
-    /// The signal that ended it, if one did.
-    pub fn signal(&self) -> Option<i32> {
-        match self.ending {
-            Ending::Signaled(signal) => Some(signal),
-            Ending::Exited(_) | Ending::TimedOut(_) | Ending::Ended | Ending::NotStarted(_) => None,
-        }
-    }
-
-    /// Whether it ran out of time.
-    pub fn timed_out(&self) -> bool {
-        matches!(self.ending, Ending::TimedOut(_))
-    }
-
-    /// The output and how it ended, for a model.
-    pub fn text(&self) -> String {
-        let mut text = self.output.clone();
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        if self.left_processes {
-            text.push_str(
-                "[Processes that the command left behind held its output open; they were killed.]\n",
-            );
-        }
-        text.push_str(&self.ending.text());
-        for note in &self.notes {
-            text.push('\n');
-            text.push_str(note);
-        }
-        text
-    }
-
-    pub(crate) fn not_started(reason: String) -> CommandOutcome {
-        let ending = Ending::NotStarted(reason);
-        let (notes, warnings) = (Vec::new(), Vec::new());
-        let (output, left_processes) = (String::new(), false);
-        CommandOutcome { ending, duration_ms: 0, output, whole: None, left_processes, notes, warnings }
-    }
-}
-
-impl Ending {
-    /// How it ended, for a model.
-    pub(crate) fn text(&self) -> String {
-        match self {
-            Ending::Exited(code) => format!("exit code {code}"),
-            Ending::Signaled(signal) => format!("killed by signal {signal}"),
-            Ending::TimedOut(after) => {
-                format!("timed out after {} s; the command and its children were killed", after.as_secs_f64())
-            }
-            Ending::Ended => "ended on request; the command and its children were killed".to_owned(),
-            Ending::NotStarted(reason) => format!("The command was not started: {reason}"),
-        }
-    }
-}
-
 /// How a program went, apart from what it printed.
 pub(crate) struct Ran {
     pub(crate) ending: Ending,
@@ -193,7 +90,7 @@ pub(crate) async fn run(
     let attended = attend(&mut group, &mut input, cut, &mut take).await;
     let ended = group.end().await;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let ending = attended.cut.map_or_else(|| Ending::of(ended.status), Ending::from);
+    let ending = attended.cut.map_or_else(|| ending_of(ended.status), Ending::from);
     Ok(Ran { ending, duration_ms, left_processes: attended.left_open, profile, aftermath: ended.aftermath })
 }
 
@@ -206,13 +103,11 @@ impl Ran {
     }
 }
 
-impl Ending {
-    fn of(status: Option<ExitStatus>) -> Ending {
-        use std::os::unix::process::ExitStatusExt;
-        let code = status.and_then(|status| status.code());
-        let signal = || status.and_then(|status| status.signal()).unwrap_or(Signal::KILL.as_raw());
-        code.map_or_else(|| Ending::Signaled(signal()), Ending::Exited)
-    }
+pub(crate) fn ending_of(status: Option<ExitStatus>) -> Ending {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.and_then(|status| status.code());
+    let signal = || status.and_then(|status| status.signal()).unwrap_or(Signal::KILL.as_raw());
+    code.map_or_else(|| Ending::Signaled(signal()), Ending::Exited)
 }
 
 impl From<Cut> for Ending {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{Subject, ToolKind, ToolSpec};
 use ostler_workspace_fs::{TextEncoding, Utf16Reader};
 use schemars::JsonSchema;
@@ -29,7 +30,7 @@ use crate::path::Workspace;
 use crate::place::Place;
 use crate::sight::{Shown, Sight};
 use crate::text::reveal_line;
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 /// How large an image is handed on. In base64 it then stays within what providers take.
 const MAX_IMAGE_BYTES: u64 = 3_750_000;

@@ -1,21 +1,22 @@
 //! The tools that there are, by name. Which of them a session may use is left to its policy.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ostler_runner::{CommandOutcome, Tool, ToolContext, ToolSet};
 use ostler_sandbox::Sandbox;
-use ostler_types::{SessionId, ToolKind, ToolSpec};
+use ostler_types::{SessionId, ToolSpec};
 
 use crate::apply_patch::ApplyPatch;
 use crate::confine::Confines;
 use crate::diagram::Diagram;
 use crate::edit_file::EditFile;
 use crate::editors::Editors;
-use crate::git_status::GitStatus;
+use crate::git_status::{self, GitStatus};
 use crate::hidden::Hidden;
-use crate::process::{self, CommandOutcome, Processes};
+use crate::process::{self, Processes};
 use crate::read_file::ReadFile;
 use crate::repo_map::RepoMap;
 use crate::repo_tree::RepoTree;
@@ -25,13 +26,11 @@ use crate::sight::Sight;
 use crate::verify::Verify;
 use crate::web_fetch::{WebFetch, WebSettings};
 use crate::write_file::WriteFile;
-use crate::{Tool, ToolContext};
 
-/// A set of tools with different names, in a fixed order, and the processes that they left running.
+/// The built-in tools, and the processes that they left running.
 #[derive(Clone)]
 pub struct Tools {
-    tools: Vec<(String, Arc<dyn Tool>)>,
-    specs: Arc<[ToolSpec]>,
+    tools: Arc<ToolSet>,
     confines: Arc<Confines>,
     processes: Arc<Processes>,
     editors: Arc<Editors>,
@@ -96,8 +95,7 @@ impl Tools {
         if web.enabled {
             tools.push(Arc::new(WebFetch::new(&web)));
         }
-        let editors = sight.editors;
-        Tools { tools: Vec::new(), specs: Arc::default(), confines, processes, editors }.and(tools)
+        Tools { tools: Arc::new(ToolSet::of(tools)), confines, processes, editors: sight.editors }
     }
 
     /// The built-in tools without any sandbox: programs have all rights of this process. For tests.
@@ -109,23 +107,18 @@ impl Tools {
     pub fn of(tools: Vec<Arc<dyn Tool>>) -> Tools {
         let confines = Arc::new(Confines { allow_unconfined: true, ..Confines::default() });
         let (processes, editors) = (Arc::default(), Arc::default());
-        Tools { tools: Vec::new(), specs: Arc::default(), confines, processes, editors }.and(tools)
+        Tools { tools: Arc::new(ToolSet::of(tools)), confines, processes, editors }
     }
 
-    /// The same with more tools behind them. Of tools with one name only the first counts, so that a
-    /// later one cannot take its place.
-    #[must_use]
-    pub fn and(mut self, tools: Vec<Arc<dyn Tool>>) -> Tools {
-        let mut specs = self.specs.to_vec();
-        for tool in tools {
-            let spec = tool.spec();
-            if self.get(&spec.name).is_none() {
-                self.tools.push((spec.name.clone(), tool));
-                specs.push(spec);
-            }
-        }
-        self.specs = specs.into();
-        self
+    /// The tools by their names.
+    pub fn set(&self) -> &Arc<ToolSet> {
+        &self.tools
+    }
+
+    /// What `git_status` begins with, as far as it is known without running git: the branch or commit that is checked out, and
+    /// what is half done. None where git has to be asked. Blocks.
+    pub fn checked_out(&self, workspace: &Path) -> Option<String> {
+        git_status::checked_out(&self.confines, workspace)
     }
 
     /// Runs a shell command in the workspace, confined like the tools, and waits for it. Dropping the
@@ -139,14 +132,15 @@ impl Tools {
         process::run_command(&self.confines, context, command, timeout).await
     }
 
+    /// The changes of a workspace that are not committed, a line for each; empty where everything is. `unconfined` says
+    /// that somebody agreed to run git where nothing confines it. The error says why git did not answer.
+    pub async fn uncommitted_changes(&self, workspace: &Path, unconfined: bool) -> Result<String, String> {
+        git_status::uncommitted(&self.confines, workspace, unconfined).await.map_err(|failed| failed.0)
+    }
+
     /// The editors that show files of sessions, which the tools for files look at too.
     pub fn editors(&self) -> &Arc<Editors> {
         &self.editors
-    }
-
-    /// What a person must know before commands run, where nothing confines them.
-    pub fn warning(&self) -> Option<String> {
-        self.confines.warning()
     }
 
     /// Ends the processes that a session left running, and waits a moment for them to be gone. To be
@@ -174,17 +168,12 @@ impl Tools {
 
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|(known, _)| known == name).map(|(_, tool)| tool)
+        self.tools.get(name)
     }
 
     /// What a model is told of them. The order never changes, so that prompts can be cached.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
-        Arc::clone(&self.specs)
-    }
-
-    /// What each of them touches, in the order of the specs.
-    pub fn kinds(&self) -> impl Iterator<Item = (&str, ToolKind)> {
-        self.tools.iter().map(|(name, tool)| (name.as_str(), tool.kind()))
+        self.tools.specs()
     }
 }
 

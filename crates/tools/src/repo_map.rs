@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_repo_map::{Cache, Known, Language, Map, Stamp, Tagger, Tags};
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use ostler_workspace_fs::in_threads;
 use schemars::JsonSchema;
@@ -24,7 +25,7 @@ use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::{cut, reveal_line};
 use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk, stamp};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 const DEFAULT_MAX_TOKENS: usize = 2_000;
 /// How many bytes a token has, about.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -18,7 +19,7 @@ use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::reveal_line;
 use crate::walk::{Entry, Omitted, Until, Walk};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 const DEFAULT_DEPTH: usize = 3;
 const DEFAULT_MAX_FILES: usize = 500;

@@ -14,6 +14,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use ostler_workspace_fs::in_threads;
 use rustix::fs::FileType;
@@ -28,7 +29,7 @@ use crate::hidden::Hidden;
 use crate::path::Workspace;
 use crate::text::reveal_line;
 use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 const DEFAULT_MAX_RESULTS: usize = 100;
 /// How large a regular expression may grow.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{CommandOutcome, Tool, ToolContext, ToolOutcome};
 use ostler_types::{Subject, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,9 +17,9 @@ use serde_json::{Value, json};
 
 pub(crate) use self::shell_process::ShellProcess;
 use crate::confine::{Confines, Program};
-use crate::process::{CommandOutcome, Processes, run_program};
+use crate::process::{Processes, run_program};
 use crate::text::{reveal, reveal_line};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input, read_proof};
+use crate::{Failed, input, read_proof};
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
 /// How long a command in the background is watched for an early end.

@@ -33,8 +33,9 @@ pub(crate) fn reveal(text: &str) -> String {
     spell_out(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// Like [`reveal`], for text that must stay on one line, as the name of a file does.
-pub(crate) fn reveal_line(text: &str) -> String {
+/// A text on one line, with every character spelled out that a terminal or a page would obey or leave unseen: line breaks
+/// and tabs too.
+pub fn reveal_line(text: &str) -> String {
     spell_out(text, |_| false)
 }
 

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{CommandOutcome, Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::confine::Confines;
-use crate::process::{CommandOutcome, run_command};
+use crate::process::run_command;
 use crate::text::{head, reveal, tail};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 /// How long one command may take.
 const TIMEOUT: Duration = Duration::from_secs(600);

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{Subject, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::fetch::{Fetched, Fetcher};
 use crate::text::{head, is_hidden, reveal_line};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 /// How much of a page the model sees.
 const SHOWN_BYTES: usize = 50 * 1000;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{FileChange, Subject, ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ use crate::place::Place;
 use crate::replace::Seen;
 use crate::sight::{Shown, Sight, outdated};
 use crate::text::reveal_line;
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 /// How long a file may be that a model writes.
 const MAX_CONTENT_BYTES: usize = 1024 * 1024;

@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ostler_runner::FileSums;
 use ostler_types::SessionId;
 use ostler_workspace_fs::{ReplaceOptions, replace_file};
 use serde::{Deserialize, Serialize};
-
-use crate::recipes::Sums;
 
 /// How many workspaces are remembered, and how many versions of one file.
 const MAX_WORKSPACES: usize = 1000;
@@ -28,7 +27,7 @@ pub struct Baselines {
 struct Workspace {
     /// The files as they were when each turn began that is not known to be over.
     #[serde(default)]
-    open: BTreeMap<String, Sums>,
+    open: BTreeMap<String, FileSums>,
     /// What turns have made of files, by file.
     #[serde(default)]
     written: BTreeMap<String, BTreeSet<String>>,
@@ -58,7 +57,7 @@ impl Baselines {
     }
 
     /// A turn begins with these files. Whatever turns that are not over have changed counts as written by them.
-    pub(crate) fn begin(&self, workspace: &Path, session: SessionId, now: &Sums) {
+    pub(crate) fn begin(&self, workspace: &Path, session: SessionId, now: &FileSums) {
         let mut known = self.lock();
         let name = workspace.to_string_lossy().into_owned();
         if known.len() >= MAX_WORKSPACES && !known.contains_key(&name) {
@@ -73,7 +72,7 @@ impl Baselines {
     }
 
     /// A turn that found the one and leaves the other is over. It may go on after all, and end again.
-    pub(crate) fn end(&self, workspace: &Path, session: SessionId, before: &Sums, now: &Sums) {
+    pub(crate) fn end(&self, workspace: &Path, session: SessionId, before: &FileSums, now: &FileSums) {
         let mut known = self.lock();
         let found = known.entry(workspace.to_string_lossy().into_owned()).or_default();
         found.open.remove(&session.to_string());
@@ -82,16 +81,42 @@ impl Baselines {
     }
 
     /// The files as they were when the turn of this session began, if that is known.
-    pub(crate) fn begun(&self, workspace: &Path, session: SessionId) -> Option<Sums> {
+    pub(crate) fn begun(&self, workspace: &Path, session: SessionId) -> Option<FileSums> {
         self.lock().get(&*workspace.to_string_lossy())?.open.get(&session.to_string()).cloned()
     }
 
-    /// Those of these files that a turn wrote just as they are.
-    pub(crate) fn written<'a>(&self, workspace: &Path, sums: &'a Sums) -> Vec<&'a str> {
+    /// A turn that was cut short has left these files, which it may have written.
+    pub(crate) fn cut_short(&self, workspace: &Path, session: SessionId, left: &FileSums) {
+        let mut known = self.lock();
+        let found = known.entry(workspace.to_string_lossy().into_owned()).or_default();
+        let before = found.open.remove(&session.to_string()).unwrap_or_default();
+        found.note(&before, left);
+        self.save(&known);
+    }
+
+    /// Returns true where no turn is known to have written or to be writing anything.
+    pub(crate) fn is_empty(&self, workspace: &Path) -> bool {
+        let known = self.lock();
+        let found = known.get(&*workspace.to_string_lossy());
+        found.is_none_or(|found| found.written.is_empty() && found.open.is_empty())
+    }
+
+    /// The files that turns have written.
+    pub(crate) fn names(&self, workspace: &Path) -> Vec<String> {
+        let known = self.lock();
+        let found = known.get(&*workspace.to_string_lossy());
+        found.map(|found| found.written.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Those of these files that a turn wrote just as they are, or that are not as a turn found them that is not known to
+    /// be over.
+    pub(crate) fn written<'a>(&self, workspace: &Path, sums: &'a FileSums) -> Vec<&'a str> {
         let known = self.lock();
         let Some(found) = known.get(&*workspace.to_string_lossy()) else { return Vec::new() };
-        let is_written =
-            |name: &String, sum: &String| found.written.get(name).is_some_and(|sums| sums.contains(sum));
+        let is_written = |name: &String, sum: &String| {
+            let by_open = |before: &FileSums| before.get(name).is_some_and(|before| before != sum);
+            found.written.get(name).is_some_and(|sums| sums.contains(sum)) || found.open.values().any(by_open)
+        };
         sums.iter().filter(|(name, sum)| is_written(name, sum)).map(|(name, _)| name.as_str()).collect()
     }
 
@@ -111,7 +136,7 @@ impl Baselines {
 }
 
 impl Workspace {
-    fn note(&mut self, before: &Sums, now: &Sums) {
+    fn note(&mut self, before: &FileSums, now: &FileSums) {
         for (name, sum) in now.iter().filter(|(name, sum)| before.get(*name) != Some(sum)) {
             let versions = self.written.entry(name.clone()).or_default();
             if versions.len() >= MAX_VERSIONS {
@@ -126,13 +151,13 @@ impl Workspace {
 mod tests {
     use std::path::Path;
 
+    use ostler_runner::FileSums;
     use ostler_types::SessionId;
 
     use super::Baselines;
-    use crate::recipes::Sums;
 
-    fn sums(text: &str) -> Sums {
-        Sums::from([("Makefile".to_owned(), text.to_owned())])
+    fn sums(text: &str) -> FileSums {
+        FileSums::from([("Makefile".to_owned(), text.to_owned())])
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 
 /// The checkpoints of one turn. On a runner that keeps none, what a turn changed is only known from its tools.
 pub struct Checkpoints {
-    runner: Option<Arc<dyn Runner>>,
+    runner: Arc<dyn Runner>,
     workspace: String,
     /// The workspace before the first change, or why it could not be captured.
     before: OnceCell<Result<Before, String>>,
@@ -34,11 +34,10 @@ struct Before {
 
 impl Checkpoints {
     /// The checkpoints of a turn that begins, or is picked up.
-    pub async fn new(runner: Option<Arc<dyn Runner>>, context: &TurnContext) -> Checkpoints {
-        let runner = runner.filter(|runner| runner.checkpoints().is_some());
+    pub async fn new(runner: Arc<dyn Runner>, context: &TurnContext) -> Checkpoints {
         let workspace = context.session.workspace_path.clone();
         let (known, failed) = (&context.open.checkpoint, &context.open.checkpoint_error);
-        let found = match (known, store(runner.as_deref())) {
+        let found = match (known, runner.checkpoints()) {
             (Some(id), Some(store)) => Some(find(store, id).await),
             (Some(_), None) | (None, _) => failed.clone().map(Err),
         };
@@ -64,7 +63,7 @@ impl Checkpoints {
 
     /// Why nobody knows what the turn changed, although it may have changed something.
     pub(crate) fn unknown(&self) -> Option<String> {
-        if self.runner.is_none() && self.change_count() > 0 {
+        if self.store().is_none() && self.change_count() > 0 {
             return Some("this daemon keeps no checkpoints".to_owned());
         }
         self.failure().map(str::to_owned)
@@ -73,6 +72,11 @@ impl Checkpoints {
     /// How many calls that may change something have begun, as far as this process knows.
     pub(crate) fn change_count(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Whether no call that may change something has begun, as far as the log and this process know.
+    pub(crate) fn are_unused(&self) -> bool {
+        self.before.get().is_none() && self.change_count() == 0
     }
 
     /// Makes sure that the workspace is captured before anything changes it, and that no undo runs meanwhile.
@@ -120,6 +124,21 @@ impl Checkpoints {
         Ok(changes.into_iter().map(|file| file.change).collect())
     }
 
+    /// The files that are different from before the turn, as they are now; none on a runner that keeps no checkpoints.
+    /// The error says that it cannot be told.
+    pub(crate) async fn changed_paths(&self) -> Result<Vec<String>, String> {
+        let Some(store) = self.store() else { return Ok(Vec::new()) };
+        let before = match self.before.get() {
+            None => return Ok(Vec::new()),
+            Some(Ok(before)) => before,
+            Some(Err(why)) => return Err(why.clone()),
+        };
+        let (workspace, from) = (self.workspace.clone(), before.checkpoint.id.clone());
+        let compared = store.compare(Compare { workspace, from, to: None }).await;
+        let changed = compared.map_err(|error| error.to_string())?;
+        Ok(changed.into_iter().map(|file| file.change.path).collect())
+    }
+
     /// Puts back what was rejected of the change that a person was shown. None when there is no checkpoint of the
     /// workspace before the turn.
     pub(crate) async fn put_back(
@@ -154,7 +173,7 @@ impl Checkpoints {
     }
 
     fn store(&self) -> Option<&dyn ostler_runner::Checkpoints> {
-        store(self.runner.as_deref())
+        self.runner.checkpoints()
     }
 }
 
@@ -162,10 +181,6 @@ impl Before {
     async fn new(store: &dyn ostler_runner::Checkpoints, checkpoint: Captured) -> Before {
         Before { _kept: store.keep(checkpoint.id.clone()).await, checkpoint }
     }
-}
-
-fn store(runner: Option<&dyn Runner>) -> Option<&dyn ostler_runner::Checkpoints> {
-    runner.and_then(|runner| runner.checkpoints())
 }
 
 async fn find(store: &dyn ostler_runner::Checkpoints, id: &str) -> Result<Before, String> {

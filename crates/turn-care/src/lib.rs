@@ -1,5 +1,5 @@
 //! What is done for a turn around its agent's work, whoever does it: the workspace is captured before the first
-//! change and after the last (`checkpoints`), checked (`verify`, with what `project` found at the `start`), and its change shown to a
+//! change and after the last (`checkpoints`), checked (`verify`, with what was found at the `start`), and its change shown to a
 //! person (`review`).
 //!
 //! It says what the agent is to be told; telling it, and how a turn runs, is left to the agents. That is why a turn
@@ -7,36 +7,31 @@
 
 mod baselines;
 mod checkpoints;
-mod project;
-mod recipes;
 mod review;
+mod servers;
 mod start;
 mod verify;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ostler_agent::{Completed, Failed, TurnContext};
-use ostler_runner::CheckpointId;
-use ostler_tools::Tools;
+use ostler_runner::{CheckFileScope, CheckpointId, FindCheckFiles, Runner};
 use ostler_types::{Message, Part, Report, Role};
 
 pub use baselines::Baselines;
 pub use checkpoints::Checkpoints;
-pub use project::{Checks, checks};
-pub use start::{SettingsChecks, WorkspaceChecks};
+pub use servers::changed_servers;
 
 use review::Reviews;
 use start::Start;
 use verify::Verdict;
 
-/// How the trusted workspaces of a daemon are checked.
-pub type OwnChecks = Arc<WorkspaceChecks>;
-
 /// The care of one turn.
 pub struct Care<'a> {
     context: &'a TurnContext,
-    /// Run the commands that check.
-    tools: Arc<Tools>,
+    /// Runs the commands that check.
+    runner: Arc<dyn Runner>,
     /// How the workspace is checked, as it stood when the turn began.
     start: Start,
     checkpoints: &'a Checkpoints,
@@ -48,6 +43,38 @@ pub struct Care<'a> {
     reviews: Reviews,
     /// What was said of the workspace, which holds until it changes again.
     verdict: Verdict,
+}
+
+/// Notes what a turn that was cut short may have written into files that decide what checks and servers run. A turn that
+/// ends in order notes it by itself.
+pub async fn note_cut_short(
+    context: &TurnContext,
+    runner: &dyn Runner,
+    baselines: Option<&Baselines>,
+    checkpoints: &Checkpoints,
+) {
+    let Some(baselines) = baselines.filter(|_| context.trusted) else { return };
+    let workspace = context.session.workspace_path.clone();
+    let Ok(candidates) = checkpoints.changed_paths().await else {
+        // The turn stays open there, so that whatever it has changed counts as written.
+        return;
+    };
+    if !candidates.is_empty() {
+        let servers = runner.workspaces().settings(workspace.clone()).await.servers;
+        let lines = servers.into_iter().map(|server| server.runs).collect();
+        let find = |scope, lines, candidates| FindCheckFiles {
+            workspace: workspace.clone(),
+            lines,
+            scope,
+            candidates,
+        };
+        let workspaces = runner.workspaces();
+        let left = workspaces.check_files(find(CheckFileScope::Workspace, Vec::new(), candidates)).await;
+        let mut left = left.unwrap_or_default();
+        let of_servers = workspaces.check_files(find(CheckFileScope::Named, lines, Vec::new())).await;
+        left.extend(of_servers.unwrap_or_default());
+        baselines.cut_short(Path::new(&workspace), context.session.id, &left);
+    }
 }
 
 /// What follows when an agent has done what it was asked.
@@ -64,14 +91,15 @@ impl<'a> Care<'a> {
     /// workspace is checked is looked up here.
     pub async fn begin(
         context: &'a TurnContext,
-        tools: Arc<Tools>,
-        own_checks: Option<OwnChecks>,
+        runner: Arc<dyn Runner>,
+        baselines: Option<Arc<Baselines>>,
         checkpoints: &'a Checkpoints,
     ) -> Care<'a> {
+        let start = Start::of(context, Arc::clone(&runner), baselines).await;
         Care {
             context,
-            tools,
-            start: Start::of(context, own_checks).await,
+            runner,
+            start,
             checkpoints,
             changed: context.open.changed,
             checked: None,
@@ -96,9 +124,16 @@ impl<'a> Care<'a> {
         self.reviews.was_open()
     }
 
+    /// Whether nothing was changed in this turn, so that there is nothing to check, to review or to say at its end:
+    /// [`Care::settle`] reports nothing.
+    pub fn is_untouched(&self) -> bool {
+        let was_checked = self.rounds > 0 || self.verdict != Verdict::default();
+        !self.changed && !was_checked && !self.reviews.was_open() && self.checkpoints.are_unused()
+    }
+
     /// The commands that a turn of this session is checked with, or why there are none.
     pub async fn commands(&self) -> Result<Vec<String>, String> {
-        self.start.commands(self.context).await
+        self.start.commands(self.context, self.checkpoints).await
     }
 
     /// Checks what was done and has it reviewed. Only an agent that can go on is told what came of it.
@@ -111,7 +146,7 @@ impl<'a> Care<'a> {
         if let Some(message) = review::review(self, can_go_on).await? {
             return Ok(Next::GoOn(vec![message]));
         }
-        self.start.end(self.context).await;
+        self.start.end(self.context, self.checkpoints).await;
         Ok(Next::End)
     }
 

@@ -2,115 +2,151 @@
 //! written, decides nothing by itself: a check that it has changed is not run, and the turn's end says so.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use ostler_agent::TurnContext;
+use ostler_runner::{CheckFileScope, FileSums, FindCheckFiles, Runner};
 use ostler_types::{Purpose, ToolKind};
 
 use crate::baselines::Baselines;
-use crate::project;
-use crate::recipes::{self, Sums};
+use crate::checkpoints::Checkpoints;
 
-/// Where a daemon finds out how trusted workspaces are checked.
-pub struct WorkspaceChecks {
-    /// Finds the commands that the settings of a trusted workspace name; none where they say nothing. An error says why
-    /// they cannot be used.
-    pub settings: SettingsChecks,
-    /// What turns have written into the files that decide what checks run.
-    pub baselines: Arc<Baselines>,
-}
-
-/// Reads the settings of a workspace.
-pub type SettingsChecks =
-    Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Result<Vec<String>, String>> + Send + Sync>;
+/// The file with the settings of a workspace.
+const SETTINGS: &str = ".ostler/config.toml";
 
 /// How a turn is checked.
 pub(crate) struct Start {
     pub(crate) lines: Result<Vec<String>, String>,
     /// The file that names the lines, where it is one of the workspace and not the session's owner.
-    origin: Option<&'static str>,
+    origin: Option<String>,
     /// The files that decide what is run, as they were; unknown of a turn that was picked up by another process.
-    sums: Option<Sums>,
+    sums: Option<FileSums>,
     /// Whether programs are only run after somebody agreed.
     asks: bool,
-    own: Option<Arc<WorkspaceChecks>>,
+    /// The command lines of the tool servers that the workspace names.
+    servers: Vec<String>,
+    /// Files that turns before have written.
+    known: Vec<String>,
+    runner: Arc<dyn Runner>,
+    /// What turns have written into these files.
+    baselines: Option<Arc<Baselines>>,
 }
 
 impl Start {
     /// Looks at a workspace before the turn changes it, or as it is when the turn is picked up.
-    pub(crate) async fn of(context: &TurnContext, own: Option<Arc<WorkspaceChecks>>) -> Start {
+    pub(crate) async fn of(
+        context: &TurnContext,
+        runner: Arc<dyn Runner>,
+        baselines: Option<Arc<Baselines>>,
+    ) -> Start {
         if !may_run(context) {
             let lines = Err("not verified: nothing says how to check this workspace".to_owned());
-            return Start { lines, origin: None, sums: None, asks: true, own: None };
+            return Start {
+                lines,
+                origin: None,
+                sums: None,
+                asks: true,
+                servers: Vec::new(),
+                known: Vec::new(),
+                runner,
+                baselines: None,
+            };
         }
-        let (lines, origin) = lines(context, own.as_deref()).await;
+        let workspace = Path::new(&context.session.workspace_path);
+        let (lines, origin) = lines(context, &*runner).await;
+        let servers = match context.trusted {
+            true => runner.workspaces().settings(context.session.workspace_path.clone()).await.servers,
+            false => Vec::new(),
+        };
+        let servers = servers.into_iter().map(|server| server.runs).collect();
+        let known = baselines.as_ref().map(|baselines| baselines.names(workspace)).unwrap_or_default();
         let approval = &context.session.policy.approval;
         let by_name =
             approval.require_for_tools.iter().any(|tool| matches!(tool.as_str(), "shell" | "verify"));
         let asks = by_name || approval.require_for_kinds.contains(&ToolKind::Exec);
-        let mut start = Start { lines, origin, sums: None, asks, own };
-        if !context.session.policy.verify.commands.is_empty() {
+        let mut start = Start { lines, origin, sums: None, asks, servers, known, runner, baselines };
+        if start.origin.is_none() && start.lines.is_ok() && !context.trusted {
             return start;
         }
-        let workspace = PathBuf::from(&context.session.workspace_path);
         let is_new = context.open.steps == 0 && !context.open.changed;
-        let begun = || start.own.as_ref()?.baselines.begun(&workspace, context.session.id);
-        start.sums = if is_new { Some(start.now(&workspace).await) } else { begun() };
-        if let (true, Some(own), Some(sums)) = (is_new, &start.own, &start.sums) {
-            own.baselines.begin(&workspace, context.session.id, sums);
+        let begun = || start.baselines.as_ref()?.begun(workspace, context.session.id);
+        start.sums = if is_new { Some(start.now(context, Vec::new()).await) } else { begun() };
+        if let (true, Some(baselines), Some(sums)) = (is_new, &start.baselines, &start.sums) {
+            baselines.begin(workspace, context.session.id, sums);
         }
         start
     }
 
     /// The lines to run, or why none is.
-    pub(crate) async fn commands(&self, context: &TurnContext) -> Result<Vec<String>, String> {
+    pub(crate) async fn commands(
+        &self,
+        context: &TurnContext,
+        checkpoints: &Checkpoints,
+    ) -> Result<Vec<String>, String> {
         let lines = match &self.lines {
             Ok(lines) => lines,
             Err(why) => return Err(self.why_none(context, why).await),
         };
-        let Some(origin) = self.origin.filter(|_| self.asks) else { return Ok(lines.clone()) };
-        let workspace = PathBuf::from(&context.session.workspace_path);
-        let looked_at = {
-            let (workspace, lines) = (workspace.clone(), lines.clone());
-            tokio::task::spawn_blocking(move || deciding(&workspace, &lines))
-        };
-        let Ok(mut now) = looked_at.await else { return Err(unreadable()) };
+        let Some(origin) = self.origin.as_ref().filter(|_| self.asks) else { return Ok(lines.clone()) };
+        let changed = checkpoints.changed_paths().await.map_err(|why| {
+            format!(
+                "not verified: it cannot be told whether the turn changed what `{}` runs: {why}",
+                lines.join("; ")
+            )
+        })?;
+        let files = self.files(context, CheckFileScope::Lines, changed).await;
+        let Ok(mut now) = files else { return Err(unreadable()) };
         let is_changed =
             |name: &&String| self.sums.as_ref().is_none_or(|sums| sums.get(*name) != now.get(*name));
         let mut changed: BTreeSet<String> = now.keys().filter(is_changed).cloned().collect();
         // Its lines are those of the start, whatever became of it; but an earlier turn may have written them.
         if let Some(sum) = self.sums.as_ref().and_then(|sums| sums.get(origin)) {
-            now.insert(origin.to_owned(), sum.clone());
+            now.insert(origin.clone(), sum.clone());
         } else if self.sums.is_none() {
-            changed.insert(origin.to_owned());
+            changed.insert(origin.clone());
         }
-        if let Some(own) = &self.own {
-            changed.extend(own.baselines.written(&workspace, &now).into_iter().map(str::to_owned));
+        if let Some(baselines) = &self.baselines {
+            let workspace = Path::new(&context.session.workspace_path);
+            changed.extend(baselines.written(workspace, &now).into_iter().map(str::to_owned));
         }
         if changed.is_empty() { Ok(lines.clone()) } else { Err(not_run(lines, &changed)) }
     }
 
-    /// The turn is over: what it wrote is no owner's word.
-    pub(crate) async fn end(&self, context: &TurnContext) {
-        let Some((own, before)) = self.own.as_ref().zip(self.sums.as_ref()) else { return };
-        let workspace = PathBuf::from(&context.session.workspace_path);
-        let now = self.now(&workspace).await;
-        own.baselines.end(&workspace, context.session.id, before, &now);
+    /// The turn is over: what it wrote is no owner's word. Where that cannot be told, the turn stays open, so that
+    /// whatever changed since it began counts as written.
+    pub(crate) async fn end(&self, context: &TurnContext, checkpoints: &Checkpoints) {
+        let Some((baselines, before)) = self.baselines.as_ref().zip(self.sums.as_ref()) else { return };
+        let Ok(changed) = checkpoints.changed_paths().await else { return };
+        let now = self.now(context, changed).await;
+        baselines.end(Path::new(&context.session.workspace_path), context.session.id, before, &now);
     }
 
-    async fn now(&self, workspace: &Path) -> Sums {
-        let (workspace, lines) = (workspace.to_owned(), self.lines.clone().unwrap_or_default());
-        let sums = tokio::task::spawn_blocking(move || recipes::of_workspace(&workspace, &lines));
-        sums.await.unwrap_or_default()
+    async fn now(&self, context: &TurnContext, changed: Vec<String>) -> FileSums {
+        let mut sums = self.files(context, CheckFileScope::Workspace, changed).await.unwrap_or_default();
+        let workspace = context.session.workspace_path.clone();
+        let (lines, scope, candidates) = (self.servers.clone(), CheckFileScope::Named, Vec::new());
+        let of_servers = FindCheckFiles { workspace, lines, scope, candidates };
+        sums.extend(self.runner.workspaces().check_files(of_servers).await.unwrap_or_default());
+        sums
+    }
+
+    async fn files(
+        &self,
+        context: &TurnContext,
+        scope: CheckFileScope,
+        changed: Vec<String>,
+    ) -> Result<FileSums, String> {
+        let workspace = context.session.workspace_path.clone();
+        let lines = self.lines.clone().unwrap_or_default();
+        let candidates = changed.into_iter().chain(self.known.iter().cloned()).collect();
+        self.runner.workspaces().check_files(FindCheckFiles { workspace, lines, scope, candidates }).await
     }
 
     /// A file that came in this turn may say how to check; it is named, so that nobody wonders.
     async fn why_none(&self, context: &TurnContext, why: &str) -> String {
-        let workspace = PathBuf::from(&context.session.workspace_path);
-        let found = tokio::task::spawn_blocking(move || project::checks(&workspace)).await.ok().flatten();
-        match found {
+        let workspace = context.session.workspace_path.clone();
+        match self.runner.workspaces().documented_checks(workspace).await {
             Some(checks) if context.trusted => format!(
                 "not verified: {} came after the turn began, and says nothing of how this turn is checked",
                 checks.origin
@@ -132,38 +168,27 @@ fn may_run(context: &TurnContext) -> bool {
 }
 
 /// The commands that a turn of this session is checked with, and the file of the workspace that names them.
-async fn lines(
-    context: &TurnContext,
-    own: Option<&WorkspaceChecks>,
-) -> (Result<Vec<String>, String>, Option<&'static str>) {
+async fn lines(context: &TurnContext, runner: &dyn Runner) -> (Result<Vec<String>, String>, Option<String>) {
     let policy = &context.session.policy.verify;
     if !policy.commands.is_empty() {
         return (Ok(policy.commands.clone()), None);
     }
-    let workspace = PathBuf::from(&context.session.workspace_path);
-    if let Some(own) = own {
-        match (own.settings)(workspace.clone()).await {
-            Ok(lines) if lines.is_empty() => {}
-            Ok(lines) => return (Ok(lines), Some(".ostler/config.toml")),
-            Err(why) => return (Err(format!("not verified: {why}")), None),
-        }
+    let workspace = &context.session.workspace_path;
+    match runner.workspaces().settings(workspace.clone()).await.verify_commands {
+        Ok(lines) if lines.is_empty() => {}
+        Ok(lines) => return (Ok(lines), Some(SETTINGS.to_owned())),
+        Err(why) => return (Err(format!("not verified: {why}")), None),
     }
-    let found = tokio::task::spawn_blocking(move || project::checks(&workspace)).await.ok().flatten();
-    match found {
+    match runner.workspaces().documented_checks(workspace.clone()).await {
         Some(checks) => (Ok(checks.commands), Some(checks.file)),
         None => (Err("not verified: nothing says how to check this workspace".to_owned()), None),
     }
 }
 
-/// The files that decide what these lines run, as they are now. Blocks.
-fn deciding(workspace: &Path, lines: &[String]) -> Sums {
-    lines.iter().flat_map(|line| recipes::of_line(workspace, line)).collect()
-}
-
 fn not_run(lines: &[String], changed: &BTreeSet<String>) -> String {
     let files = changed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     format!(
-        "not verified: `{}` was not run, because a turn changed {files}, which decides what it does; look at the change, \
+        "not verified: `{}` was not run, because a turn changed {files}, which may decide what it does; look at the change, \
          then run it yourself, or accept it with `ostler trust`",
         lines.join("; ")
     )

@@ -1,12 +1,11 @@
 //! Verification: after a turn that changed the workspace, commands decide whether the work holds. A
 //! failure goes back to the model, a few times; and the end of the turn says what there was to say.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ostler_agent::Failed;
-use ostler_tools::ToolContext;
+use ostler_runner::{CommandOutcome, RunCommand};
 use ostler_types::{CommandResult, Message, Part, Report, Role};
 
 use crate::Care;
@@ -78,7 +77,7 @@ async fn plan(care: &Care<'_>) -> Plan {
         return Plan::Nothing(Some("not verified: the policy switches verification off".to_owned()));
     }
     let require_clean = policy.require_clean;
-    match care.start.commands(care.context).await {
+    match care.commands().await {
         Ok(commands) => Plan::Run { commands, require_clean },
         // Where something says how to check and is not run, a clean tree alone does not stand for it.
         Err(_) if require_clean && care.start.lines.is_err() => {
@@ -90,14 +89,9 @@ async fn plan(care: &Care<'_>) -> Plan {
 
 /// Runs the commands in order, up to the first that fails.
 async fn run_all(care: &Care<'_>, commands: &[String], require_clean: bool) -> Vec<CommandResult> {
-    let session = &care.context.session;
-    let mut context =
-        ToolContext::new(PathBuf::from(&session.workspace_path), session.id, Arc::new(|_, _| {}));
-    // Where nothing confines, the commands that the owner named run all the same: they asked for them.
-    context.unconfined = !session.policy.verify.commands.is_empty() || care.context.trusted;
     let mut results = Vec::new();
     for command in commands {
-        let outcome = care.tools.run_command(&context, command, TIMEOUT).await;
+        let outcome = run_command(care, command).await;
         let (exit_code, output) = (outcome.exit_code(), outcome.text());
         let duration_ms = outcome.duration_ms;
         results.push(CommandResult { command: command.clone(), exit_code, duration_ms, output });
@@ -106,17 +100,35 @@ async fn run_all(care: &Care<'_>, commands: &[String], require_clean: bool) -> V
         }
     }
     if require_clean {
-        let outcome = care.tools.run_command(&context, CLEAN, TIMEOUT).await;
-        let clean = outcome.ok() && outcome.output.trim().is_empty();
-        let output = match (outcome.ok(), clean) {
-            (_, true) => String::new(),
-            (true, false) => format!("There are changes that are not committed:\n{}", outcome.output),
-            (false, _) => outcome.text(),
-        };
-        let (command, exit_code) = (CLEAN.to_owned(), Some(i32::from(!clean)));
-        results.push(CommandResult { command, exit_code, duration_ms: outcome.duration_ms, output });
+        results.push(check_clean(care).await);
     }
     results
+}
+
+/// Looks for uncommitted changes. Not as a command line: that git would run what the repository's settings name.
+async fn check_clean(care: &Care<'_>) -> CommandResult {
+    let (began, workspace) = (Instant::now(), care.context.session.workspace_path.clone());
+    let changes = care.runner.toolbox().uncommitted_changes(workspace, care.context.trusted).await;
+    let (is_clean, output) = match changes {
+        Ok(changes) if changes.trim().is_empty() => (true, String::new()),
+        Ok(changes) => (false, format!("There are changes that are not committed:\n{changes}")),
+        Err(why) => (false, why),
+    };
+    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    CommandResult { command: CLEAN.to_owned(), exit_code: Some(i32::from(!is_clean)), duration_ms, output }
+}
+
+async fn run_command(care: &Care<'_>, line: &str) -> CommandOutcome {
+    let session = &care.context.session;
+    let run = RunCommand {
+        session: session.id,
+        workspace: session.workspace_path.clone(),
+        line: line.to_owned(),
+        timeout: TIMEOUT,
+        // Where nothing confines, the commands that the owner named run all the same: they asked for them.
+        unconfined: !session.policy.verify.commands.is_empty() || care.context.trusted,
+    };
+    care.runner.toolbox().run_command(run, Arc::new(|_, _| {})).await
 }
 
 fn verdict(ok: bool, round: u32) -> String {

@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use crate::{
-    AgentEvent, Answered, ApprovalEvent, ApprovalOption, Batch, CallEvent, CallStatus, Child, ChildEvent,
-    Delivery, Event, Limits, Message, MessageEvent, Moment, OpenCall, OpenTurn, Patch, PendingApproval,
-    Purpose, Queued, Record, ReviewAnswer, Reviewed, Rule, Scope, Session, SessionEvent, SessionId,
-    SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, TurnStatus,
-    TurnSummary, WorkspaceEvent,
+    AgentEvent, Answered, ApprovalEvent, ApprovalOption, Batch, BatchEvent, CallEvent, CallStatus, Child,
+    ChildEvent, Delivery, Event, Limits, Message, MessageEvent, Moment, OpenCall, OpenTurn, Patch,
+    PendingApproval, Purpose, Queued, Record, ReviewAnswer, Reviewed, Rule, Scope, Session, SessionEvent,
+    SessionId, SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
+    TurnStatus, TurnSummary, WorkspaceEvent,
 };
 
 impl State {
@@ -95,16 +95,16 @@ impl State {
             Event::Child(ChildEvent::Completed { session_id, outcome }) => {
                 self.end_child(*session_id, outcome)
             }
-            Event::Step(StepEvent::ModelOutputCompleted { message, usage, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, usage, .. }) => {
                 self.hear_model(message, *usage)
             }
-            Event::Call(CallEvent::BatchStarted { parallel, .. }) => {
+            Event::Batch(BatchEvent::Started { parallel, .. }) => {
                 self.in_turn(|turn| turn.batch = Some(Batch { parallel: *parallel, halted: false }));
             }
-            Event::Call(CallEvent::BatchHalted { .. }) => {
+            Event::Batch(BatchEvent::Halted { .. }) => {
                 self.in_turn(|turn| turn.batch.iter_mut().for_each(|batch| batch.halted = true));
             }
-            Event::Call(CallEvent::BatchCompleted {}) => self.in_turn(OpenTurn::end_batch),
+            Event::Batch(BatchEvent::Completed {}) => self.in_turn(OpenTurn::end_batch),
             Event::Call(CallEvent::Started { tool_call, kind }) => self.in_turn(|turn| {
                 turn.changed |= *kind != ToolKind::Read;
                 turn.set(&tool_call.id, CallStatus::Started);

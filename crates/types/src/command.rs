@@ -229,6 +229,18 @@ pub enum Report {
         /// What it cost.
         usage: Usage,
     },
+    /// The model finished a message that asks for nothing, in a turn with nothing to check: the turn ends with it. Where
+    /// messages steer it meanwhile, they are handed over instead ([`Accepted::Steering`]), and it goes on.
+    LastStepFinished {
+        /// The model that wrote it.
+        model: String,
+        /// The message.
+        message: Message,
+        /// Why the model stopped.
+        stop_reason: String,
+        /// What it cost.
+        usage: Usage,
+    },
     /// The calls of the last message are about to run.
     BatchStarted {
         /// Whether they run side by side.

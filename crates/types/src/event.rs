@@ -3,6 +3,8 @@
 
 mod decode;
 
+pub(crate) use decode::RecordText;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,13 +26,15 @@ use crate::{
 pub enum Event {
     /// The session itself.
     Session(SessionEvent),
-    /// Messages: in the conversation, or waiting for it.
+    /// Messages: in the conversation, or queued for it.
     Message(MessageEvent),
     /// Turns: their beginning and their one end.
     Turn(TurnEvent),
-    /// Steps: the model that is asked, and what it answered.
+    /// Steps: the model that is asked, and what that took.
     Step(StepEvent),
-    /// Tool calls, and the batches that they run in.
+    /// Batches: the calls of one message, run together.
+    Batch(BatchEvent),
+    /// Tool calls.
     Call(CallEvent),
     /// Questions to a person, and their answers.
     Approval(ApprovalEvent),
@@ -64,7 +68,7 @@ pub enum SessionEvent {
     Canceled { by: String, reason: Option<String> },
 }
 
-/// Messages: in the conversation, or waiting for it.
+/// Messages: in the conversation, or queued for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 #[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
@@ -76,6 +80,9 @@ pub enum MessageEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
     },
+    /// The model finished a message, or was stopped in it.
+    #[serde(rename = "model_output_completed")]
+    ModelOutputCompleted { message: Message, stop_reason: String, usage: Usage },
     /// A message waits for its turn, or waits differently.
     #[serde(rename = "message_queued")]
     Queued {
@@ -123,7 +130,7 @@ pub enum TurnEvent {
     Canceled { by: String, reason: Option<String> },
 }
 
-/// Steps: the model that is asked, and what it answered.
+/// Steps: the model that is asked, and what that took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 #[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
@@ -143,25 +150,29 @@ pub enum StepEvent {
     /// The model stopped reasoning.
     #[serde(rename = "reasoning_completed")]
     ReasoningCompleted { message_id: MessageId, part: u32, bytes: u64 },
-    /// The model finished a message, or was stopped in it.
-    #[serde(rename = "model_output_completed")]
-    ModelOutputCompleted { message: Message, stop_reason: String, usage: Usage },
 }
 
-/// Tool calls, and the batches that they run in.
+/// Batches: the calls of one message, run together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+#[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
+pub enum BatchEvent {
+    /// The calls of one message are about to run.
+    #[serde(rename = "tool_batch_started")]
+    Started { tool_calls: Vec<ToolCallId>, parallel: bool },
+    /// The rest of the batch will not run.
+    #[serde(rename = "tool_batch_halted")]
+    Halted { tool_call_id: ToolCallId },
+    /// Every call of the batch has its result.
+    #[serde(rename = "tool_batch_completed")]
+    Completed {},
+}
+
+/// Tool calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 #[expect(missing_docs, reason = "the fields are described in docs/events.md, beside an example of each")]
 pub enum CallEvent {
-    /// The calls of one message are about to run.
-    #[serde(rename = "tool_batch_started")]
-    BatchStarted { tool_calls: Vec<ToolCallId>, parallel: bool },
-    /// The rest of the batch will not run.
-    #[serde(rename = "tool_batch_halted")]
-    BatchHalted { tool_call_id: ToolCallId },
-    /// Every call of the batch has its result.
-    #[serde(rename = "tool_batch_completed")]
-    BatchCompleted {},
     /// A call is about to take effect.
     #[serde(rename = "tool_call_started")]
     Started { tool_call: ToolCall, kind: ToolKind },
@@ -303,7 +314,7 @@ impl Event {
     /// The message that this event adds to the conversation, if it adds one.
     pub fn message(&self, at: jiff::Timestamp) -> Option<Message> {
         if let Event::Message(MessageEvent::Added { message, .. })
-        | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = self
+        | Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) = self
         {
             return Some(message.clone());
         }

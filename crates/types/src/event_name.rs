@@ -3,11 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer};
-
 use crate::{
-    AgentEvent, ApprovalEvent, CallEvent, ChildEvent, Event, MessageEvent, SessionEvent, StepEvent,
-    TurnEvent, WorkspaceEvent,
+    AgentEvent, ApprovalEvent, BatchEvent, CallEvent, ChildEvent, Event, MessageEvent, SessionEvent,
+    StepEvent, TurnEvent, WorkspaceEvent,
 };
 
 /// Makes the enum, and the one list that all of its conversions come from. An event that is not in it does not compile.
@@ -51,10 +49,10 @@ macro_rules! event_names {
                 }
             }
 
-            /// Reads the event of this name: an object with `type` and `data`.
-            pub(crate) fn read<'de, D: Deserializer<'de>>(name: EventName, from: D) -> Result<Event, D::Error> {
+            /// Reads the event of this name from the text of an object with `type` and `data`.
+            pub(crate) fn from_text(name: EventName, text: &str) -> Result<Event, serde_json::Error> {
                 match name {
-                    $($(EventName::$name)|* => $events::deserialize(from).map(Event::$subject),)*
+                    $($(EventName::$name)|* => serde_json::from_str::<$events>(text).map(Event::$subject),)*
                 }
             }
         }
@@ -71,6 +69,7 @@ event_names! {
     }
     Message(MessageEvent) {
         Added: MessageAdded = "message_added",
+        ModelOutputCompleted: ModelOutputCompleted = "model_output_completed",
         Queued: MessageQueued = "message_queued",
         Withdrawn: MessageWithdrawn = "message_withdrawn",
     }
@@ -86,12 +85,13 @@ event_names! {
         ModelWaiting: ModelWaiting = "model_waiting",
         UsageRecorded: UsageRecorded = "usage_recorded",
         ReasoningCompleted: ReasoningCompleted = "reasoning_completed",
-        ModelOutputCompleted: ModelOutputCompleted = "model_output_completed",
+    }
+    Batch(BatchEvent) {
+        Started: ToolBatchStarted = "tool_batch_started",
+        Halted: ToolBatchHalted = "tool_batch_halted",
+        Completed: ToolBatchCompleted = "tool_batch_completed",
     }
     Call(CallEvent) {
-        BatchStarted: ToolBatchStarted = "tool_batch_started",
-        BatchHalted: ToolBatchHalted = "tool_batch_halted",
-        BatchCompleted: ToolBatchCompleted = "tool_batch_completed",
         Started: ToolCallStarted = "tool_call_started",
         Completed: ToolCallCompleted = "tool_call_completed",
     }

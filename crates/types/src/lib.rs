@@ -56,8 +56,8 @@ pub use conversation::{Compaction, CompactionTrigger, Conversation, NewCompactio
 pub use decide::{create, decide};
 pub use delta::{Delta, DeltaKind};
 pub use event::{
-    AgentEvent, ApprovalEvent, CallEvent, CallName, ChildEvent, CommandResult, Event, Failure, MessageEvent,
-    SessionEvent, StepEvent, TurnEvent, WorkspaceEvent,
+    AgentEvent, ApprovalEvent, BatchEvent, CallEvent, CallName, ChildEvent, CommandResult, Event, Failure,
+    MessageEvent, SessionEvent, StepEvent, TurnEvent, WorkspaceEvent,
 };
 pub use event_name::{EventName, UnknownEvent};
 pub use foreign::{

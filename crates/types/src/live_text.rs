@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{CallEvent, Delta, DeltaKind, Event, MessageId, StepEvent};
+use crate::{CallEvent, Delta, DeltaKind, Event, MessageEvent, MessageId};
 
 /// Streams and finished messages that are remembered. A session writes one message at a time, and a connection that
 /// comes back repeats no more than that one.
@@ -105,7 +105,7 @@ impl LiveText {
 
     /// Lets go of what an event completes.
     pub fn apply(&mut self, event: &Event) {
-        if let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = event {
+        if let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) = event {
             self.complete(message.id);
         } else if let Event::Call(CallEvent::Completed { tool_call, .. }) = event {
             let is_other = |stream: &LiveStream| !matches!(&stream.kind, DeltaKind::ToolOutput { tool_call_id, .. } if *tool_call_id == tool_call.id);

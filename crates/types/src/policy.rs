@@ -126,7 +126,7 @@ impl ApprovalPolicy {
         if !self.safe_commands || self.require_for_tools.contains(&call.name) {
             return false;
         }
-        let of_tool = rules.iter().filter(|rule| rule.tool == call.name);
+        let of_tool = rules.iter().filter(|rule| rule.tool == call.name && !rule.goes_elsewhere());
         let patterns: Vec<Pattern> = of_tool.flat_map(|rule| &rule.commands).map(Into::into).collect();
         command.is_allowed(&patterns, *trusted)
     }
@@ -220,6 +220,12 @@ impl Rule {
     #[must_use]
     pub fn within(self, workspace: &str) -> Rule {
         Rule { workspace: Some(workspace.to_owned()), ..self }
+    }
+
+    /// Returns true where its commands ran in another directory: each of them means something else by itself. Such rules
+    /// were remembered once; they allow their whole line and nothing else.
+    fn goes_elsewhere(&self) -> bool {
+        self.commands.iter().any(|pattern| Pattern::from(pattern).goes_elsewhere())
     }
 
     /// Whether this call is the one that the rule names.

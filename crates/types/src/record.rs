@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::event::RecordText;
 use crate::{Event, SessionId, TurnId};
 
 /// An event with its place in the log. On disk and on the wire it is one JSON object with the
 /// members in this order; the log adds `chain` at the end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RecordText")]
 pub struct Record {
     /// Its place, from 1, without holes.
     pub seq: u64,

@@ -201,14 +201,23 @@ fn covered(text: &str, places: &[Range<usize>], cover: impl Fn(usize) -> String)
 /// How many bytes at the end of a text are the beginning of a word, or may be when more is known.
 fn begun(text: &str, word: &str) -> usize {
     let from = text.floor_char_boundary(text.len().saturating_sub(word.len().max(LONGEST_TAIL)));
-    let seen: Vec<(usize, char)> = visible(&text[from..]).collect();
+    let end = &text[from..];
+    // Nearly every text has nothing invisible in it, and is asked about with every delta.
+    let Cow::Owned(_) = printable(end) else { return longest_beginning(end, word) };
+    let seen: Vec<(usize, char)> = visible(end).collect();
     let plain: String = seen.iter().map(|(_, c)| *c).collect();
     let places: Vec<usize> = seen.iter().flat_map(|(at, c)| (*at..).take(c.len_utf8())).collect();
-    let longest = word.len().min(plain.len() + 1).saturating_sub(1);
-    let length = (SHORTEST_BEGINNING..=longest)
-        .rev()
-        .find(|length| plain.as_bytes().ends_with(&word.as_bytes()[..*length]));
-    length.map_or(0, |length| text.len() - from - places[plain.len() - length])
+    match longest_beginning(&plain, word) {
+        0 => 0,
+        length => end.len() - places[plain.len() - length],
+    }
+}
+
+/// How many bytes at the end of a text are the beginning of a word; none if it is too short a beginning.
+fn longest_beginning(text: &str, word: &str) -> usize {
+    let longest = word.len().min(text.len() + 1).saturating_sub(1);
+    let is_end = |length: &usize| text.as_bytes().ends_with(&word.as_bytes()[..*length]);
+    (SHORTEST_BEGINNING..=longest).rev().find(is_end).unwrap_or(0)
 }
 
 fn replaced(bytes: Vec<u8>, word: &[u8]) -> Vec<u8> {

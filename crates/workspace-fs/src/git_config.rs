@@ -48,6 +48,27 @@ impl GitConfig {
         self.0.iter().filter(is_named).map(|setting| setting.value.as_str())
     }
 
+    /// What may be a path of a file in the values of these settings: a value as a whole, and the words of a command line,
+    /// which may stand behind a variable (`"$PWD"/tools/x`).
+    pub fn words(&self, of: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
+        let is_between = |c: char| c.is_whitespace() || "'\"`;|&<>(){}$=".contains(c);
+        let of_setting = move |setting: &Setting| {
+            let whole = setting.value.trim_start_matches('!').to_owned();
+            let words = setting.value.split(is_between).map(|word| word.trim_start_matches('!'));
+            let words = words.filter(|word| !word.is_empty());
+            let relative = words.clone().filter_map(|word| word.strip_prefix('/'));
+            // Of `$PWD/tools/x` the part behind the variable, whose name ends where a letter cannot go on with it.
+            let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
+            let behind = setting.value.split('$').skip(1).filter_map(|text| {
+                text.trim_start_matches(is_of_name).strip_prefix('/')?.split(is_between).next()
+            });
+            let all: Vec<String> =
+                words.chain(relative).chain(behind).map(str::to_owned).chain([whole]).collect();
+            all
+        };
+        self.0.iter().filter(move |setting| of(&setting.name)).flat_map(of_setting)
+    }
+
     /// The names of settings that `is_suspect` names, and of all that is written in a way that this reading
     /// and git's could take differently: whoever hides a setting from it is found out by that.
     pub fn suspects(text: &str, is_suspect: impl Fn(&str) -> bool) -> Vec<String> {

@@ -80,9 +80,21 @@ pub fn read_listed(base: impl AsFd, path: &Path) -> Result<(File, Stat), ReadErr
     Ok((File::from(file), stat))
 }
 
-/// Whether a name is git's own, on file systems that tell capitals apart and on others.
+/// Characters that HFS+ leaves out when it compares names.
+const IGNORED: [char; 16] = [
+    '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}',
+    '\u{202e}', '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}', '\u{206f}', '\u{feff}',
+];
+
+/// Whether a name is git's own, on file systems that tell capitals apart and on others: those of Windows drop dots and
+/// spaces at the end and have short names such as `git~1`, those of macOS drop characters that cannot be seen.
 pub fn is_git(name: &OsStr) -> bool {
-    name.as_bytes().eq_ignore_ascii_case(b".git")
+    let name = String::from_utf8_lossy(name.as_bytes());
+    let seen: String = name.chars().filter(|c| !IGNORED.contains(c)).collect();
+    let short = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    let short_name = short.get(..4).filter(|start| start.eq_ignore_ascii_case("git~"));
+    short.eq_ignore_ascii_case(".git")
+        || short_name.is_some() && short[4..].bytes().all(|c| c.is_ascii_digit())
 }
 
 impl From<ReadError> for io::Error {

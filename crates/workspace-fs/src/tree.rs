@@ -10,8 +10,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, Stat, chmod, fchmod, fstat, mkdirat, open, openat, readlinkat,
-    statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, chmod, fchmod, fstat, mkdirat, open, openat,
+    readlinkat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -149,6 +149,19 @@ impl Tree {
         let (parent, name) = self.parent(path)?;
         mkdirat(&parent, name, Mode::from_raw_mode(mode))?;
         statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Moves what is called `name` in another directory to a path, unless something is there already.
+    pub fn move_in(&self, path: &Path, from: impl AsFd, name: &OsStr) -> Result<Stat, Errno> {
+        let (parent, own) = self.parent(path)?;
+        renameat_with(from, name, &parent, own, RenameFlags::NOREPLACE)?;
+        statat(parent, own, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Moves what is at a path to another directory, where nothing is called `name` yet.
+    pub fn move_out(&self, path: &Path, to: impl AsFd, name: &OsStr) -> Result<(), Errno> {
+        let (parent, own) = self.parent(path)?;
+        renameat_with(parent, own, to, name, RenameFlags::NOREPLACE)
     }
 
     /// Makes a directory and those above it, as far as they are missing.

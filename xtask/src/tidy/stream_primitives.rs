@@ -34,7 +34,7 @@ const LINE_FRAMER: Primitive = Primitive {
         ("crates/models/src/demo/report.rs", "counts the lines of a text in memory"),
         ("crates/models/src/sse.rs", "server-sent events: CR alone ends a line too"),
         ("crates/repo-map/src/tagger.rs", "finds the line around a position of a text in memory"),
-        ("crates/sandbox/src/snapshot.rs", "parses a file that is in memory"),
+        ("crates/sandbox-helper/src/snapshot.rs", "parses a file that is in memory"),
         ("crates/tools/src/read_file/lines.rs", "shows the start of a long line, and its length"),
     ],
 };

@@ -6,10 +6,12 @@ use super::production;
 use super::tree::Tree;
 
 /// The crates that know workspaces by `Runner` only.
-const ABOVE: [&str; 8] = [
+const ABOVE: [&str; 10] = [
     "crates/agent/",
     "crates/agent-acp/",
     "crates/agent-native/",
+    "crates/context/",
+    "crates/daemon/",
     "crates/door-kit/",
     "crates/doors/",
     "crates/engine/",
@@ -18,9 +20,11 @@ const ABOVE: [&str; 8] = [
 ];
 
 /// Files of these crates that use the file system all the same.
-const ALLOWED: [(&str, &str); 14] = [
-    ("crates/agent-acp/src/files.rs", "runs beside the agent's process, in its workspace"),
-    ("crates/agent-native/src/call.rs", "runs tools in this process, and compares the paths that they name"),
+const ALLOWED: [(&str, &str); 15] = [
+    ("crates/daemon/src/daemon.rs", "the token of the data directory"),
+    ("crates/daemon/src/gateway.rs", "makes the directory that sessions of the gateway work in"),
+    ("crates/daemon/src/local.rs", "finds the files of this machine that hold secrets, to have them hidden"),
+    ("crates/daemon/src/models/keys.rs", "files that hold keys"),
     (
         "crates/door-kit/src/directories.rs",
         "makes the directory of readable files, and finds the daemon's own data",
@@ -35,7 +39,6 @@ const ALLOWED: [(&str, &str); 14] = [
     ("crates/http-api/src/import.rs", "uploads in the data directory"),
     ("crates/http-api/src/scratch.rs", "uploads in the data directory"),
     ("crates/turn-care/src/baselines.rs", "a file of the data directory"),
-    ("crates/turn-care/src/recipes.rs", "runs checks in this process, and hashes what they run"),
 ];
 
 /// A workspace is reached through its runner.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use agent_client_protocol::v1::schema::{Error, RequestId, ToolCallUpdate};
 use ostler_acp::Outcome;
 use ostler_agent::Failed;
-use ostler_tools::ToolOutcome;
+use ostler_runner::ToolOutcome;
 use ostler_types::{Accepted, ApprovalOption, Delta, MessageId, Part, ToolCall, ToolCallId, ToolKind};
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use agent_client_protocol::v1::schema::{RequestId, ToolCallUpdate};
 use ostler_acp::from_options;
-use ostler_tools::ToolOutcome;
+use ostler_runner::ToolOutcome;
 use ostler_types::{Accepted, MessageId, Part, ToolCallId};
 use serde_json::{Value, json};
 use uuid::Uuid;

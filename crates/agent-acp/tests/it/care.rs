@@ -5,27 +5,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ostler_checkpoint::Store;
-use ostler_local_runner::LocalRunner;
 use ostler_testing::clock::FixedClock;
-use ostler_types::{
-    Event, MessageEvent, PatchReviewMode, Policy, Role, SessionId, StepEvent, ToolKind, Verdict,
-};
+use ostler_types::{Event, MessageEvent, PatchReviewMode, Policy, Role, SessionId, ToolKind, Verdict};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::fixture::{World, agent, check, directory, host, settings, within, world};
+use crate::fixture::{World, agent_on, check, directory, host, program, runner, settings, within, world};
 
 /// A world that keeps checkpoints, and where the check that keeps it needs.
 fn kept(change: impl FnOnce(&mut Policy)) -> (World, TempDir) {
     let (directory, store) = (directory(), tempfile::tempdir().unwrap());
-    let agent = Arc::try_unwrap(agent(&directory, &[], settings())).ok().unwrap();
     let opened = Arc::new(Store::open(store.path()).unwrap());
-    let runner = LocalRunner::new(store.path().to_owned()).with_checkpoints(opened);
-    let agent = agent.with_runner(Arc::new(runner));
+    let agent = agent_on(runner().with_checkpoints(opened), program(&directory, &[]), settings());
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     change(&mut policy);
-    (World { host: host(&directory, policy), agent: Arc::new(agent), directory }, store)
+    (World { host: host(&directory, policy), agent, directory }, store)
 }
 
 #[tokio::test]
@@ -143,7 +138,7 @@ async fn a_session_that_was_begun_elsewhere_is_taken_over_with_what_was_said() {
     );
     let Event::Message(MessageEvent::Added { message, .. }) = &adopted.records[1].event else { panic!() };
     assert_eq!((message.role, message.text()), (Role::User, "replayed question".to_owned()));
-    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &adopted.records[3].event else {
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) = &adopted.records[3].event else {
         panic!()
     };
     assert_eq!((message.text(), message.tool_calls().count()), ("replayed answer".to_owned(), 1));

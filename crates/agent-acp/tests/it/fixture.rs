@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use ostler_agent::{Agent, Completed, Failed};
 use ostler_agent_acp::{AcpAgent, AgentProgram, AgentSettings, unconfined};
+use ostler_local_runner::LocalRunner;
 use ostler_testing::host::TurnHost;
 use ostler_tools::Tools;
-use ostler_types::{CallEvent, Delivery, Event, NewSession, Part, Policy, StepEvent, ToolCallId, ToolResult};
+use ostler_types::{
+    CallEvent, Delivery, Event, MessageEvent, NewSession, Part, Policy, ToolCallId, ToolResult,
+};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -77,12 +80,22 @@ pub(crate) fn agent(directory: &TempDir, options: &[&str], settings: AgentSettin
     agent_of(program(directory, options), settings)
 }
 
+/// A runner whose tools run commands unconfined. It has no data of its own.
+pub(crate) fn runner() -> LocalRunner {
+    LocalRunner::new(PathBuf::from("/nonexistent")).with_tools(Arc::new(Tools::builtin()))
+}
+
 pub(crate) fn agent_of(program: AgentProgram, settings: AgentSettings) -> Arc<AcpAgent> {
+    agent_on(runner(), program, settings)
+}
+
+/// An agent with the workspaces of this runner.
+pub(crate) fn agent_on(runner: LocalRunner, program: AgentProgram, settings: AgentSettings) -> Arc<AcpAgent> {
     let own = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
     let planted = [("PASSED", "yes"), ("SECRET_KEY", "canary")];
     let planted = planted.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let environment = own.chain(planted).collect();
-    Arc::new(AcpAgent::new(program, settings, unconfined(environment), Arc::new(Tools::builtin())))
+    Arc::new(AcpAgent::new(program, settings, unconfined(environment), Arc::new(runner)))
 }
 
 impl World {
@@ -115,7 +128,7 @@ impl World {
     /// The texts of the answers so far.
     pub(crate) fn answers(&self) -> Vec<String> {
         let answer = |event| match event {
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => Some(message.text()),
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => Some(message.text()),
             _ => None,
         };
         self.host.events().into_iter().filter_map(answer).filter(|text| !text.is_empty()).collect()
@@ -142,7 +155,7 @@ impl World {
 pub(crate) fn check(host: &TurnHost) {
     let events = host.events();
     let calls = events.iter().flat_map(|event| match event {
-        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+        Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
             message.tool_calls().map(|call| call.id.clone()).collect::<Vec<ToolCallId>>()
         }
         _ => Vec::new(),
@@ -168,7 +181,7 @@ pub(crate) fn check(host: &TurnHost) {
     );
     let empty = |part: &Part| matches!(part, Part::Text { text } if text.is_empty());
     let has_empty = |event: &Event| match event {
-        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => message.parts.iter().any(empty),
+        Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => message.parts.iter().any(empty),
         _ => false,
     };
     assert!(!events.iter().any(has_empty), "no answer has an empty part");

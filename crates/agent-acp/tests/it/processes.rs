@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use ostler_agent_acp::{AgentSettings, ProcessState};
 use ostler_checkpoint::Store;
-use ostler_local_runner::LocalRunner;
 use ostler_testing::host::TurnHost;
 use ostler_types::{Event, Moment, Verdict, WorkspaceEvent};
 
 use crate::fixture::{
-    World, agent, ask_in, check, directory, host, is_alive, settings, until, within, world, world_with,
+    World, agent, agent_on, ask_in, check, directory, host, is_alive, program, runner, settings, until,
+    within, world, world_with,
 };
 
 #[tokio::test]
@@ -98,9 +98,7 @@ async fn a_turn_can_be_undone_because_the_workspace_is_captured() {
     let directory = directory();
     let kept = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(kept.path()).unwrap());
-    let runner = LocalRunner::new(kept.path().to_owned()).with_checkpoints(store);
-    let agent = Arc::try_unwrap(agent(&directory, &[], settings())).ok().unwrap();
-    let agent = Arc::new(agent.with_runner(Arc::new(runner)));
+    let agent = agent_on(runner().with_checkpoints(store), program(&directory, &[]), settings());
     let mut policy = ostler_types::Policy::default();
     policy.approval.require_for_kinds.clear();
     let world = World { host: host(&directory, policy), agent, directory };

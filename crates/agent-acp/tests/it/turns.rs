@@ -1,6 +1,6 @@
 //! What an agent tells in a turn, and how it stands in the log.
 
-use ostler_types::{CallEvent, Delivery, DeltaKind, Event, Part, ToolKind};
+use ostler_types::{BatchEvent, CallEvent, Delivery, DeltaKind, Event, Part, ToolKind};
 
 use crate::fixture::{check, within, world, world_with};
 
@@ -54,7 +54,7 @@ async fn calls_that_come_while_another_is_open_are_one_batch() {
         .events()
         .into_iter()
         .filter_map(|event| match event {
-            Event::Call(CallEvent::BatchStarted { tool_calls, .. }) => {
+            Event::Batch(BatchEvent::Started { tool_calls, .. }) => {
                 Some(tool_calls.into_iter().map(|id| id.0).collect())
             }
             _ => None,

@@ -2,7 +2,7 @@
 
 use ostler_models::{ModelError, ModelEvent};
 use ostler_testing::model::{Cue, call, text};
-use ostler_types::{DeltaKind, Event, Limits, Part, Role, StepEvent, Usage};
+use ostler_types::{DeltaKind, Event, Limits, MessageEvent, Part, Role, Usage};
 use serde_json::json;
 
 use crate::fixture::{completed, said, stop, world};
@@ -13,7 +13,7 @@ async fn a_text_is_streamed_and_recorded_whole() {
     let world = world([vec![said("Grüß "), said("Gott"), Cue::Event(ModelEvent::Usage(usage)), stop()]]);
     assert_eq!(world.ask("hello").await, Ok(completed("end_turn", None)));
 
-    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: cost }) =
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, usage: cost }) =
         world.last("model_output_completed")
     else {
         unreachable!()
@@ -35,7 +35,8 @@ async fn deltas_name_the_part_that_the_message_has_in_the_end() {
     let world =
         world([vec![said(""), thought("hm"), thought("m"), said(""), said("yes"), thought(""), stop()]]);
     world.ask("think").await.unwrap();
-    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = world.last("model_output_completed")
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) =
+        world.last("model_output_completed")
     else {
         unreachable!()
     };
@@ -66,7 +67,8 @@ async fn what_the_provider_wants_back_stays_with_its_reasoning() {
     let reasoning = |text: &str, n| Part::Reasoning { text: text.to_owned(), opaque: Some(opaque(n)) };
     let expected =
         [reasoning("hm", 1), reasoning("so", 2), reasoning("", 3), Part::text("yes"), reasoning("?", 4)];
-    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = world.last("model_output_completed")
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) =
+        world.last("model_output_completed")
     else {
         unreachable!()
     };
@@ -125,7 +127,7 @@ async fn a_cut_stream_is_a_failure() {
     let world = world([vec![said("and then")]]);
     let failed = world.ask("hello").await.unwrap_err();
     assert_eq!(failed.reason, "cut_stream");
-    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) =
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, .. }) =
         world.last("model_output_completed")
     else {
         unreachable!()
@@ -180,7 +182,7 @@ async fn as_many_calls_as_are_allowed_run_and_no_more() {
 async fn an_unknown_model_fails_the_turn() {
     let world = world([]);
     let models = std::sync::Arc::new(ostler_models::Models::new(Vec::new()));
-    let agent = ostler_agent_native::NativeAgent::new(models, crate::tools::tools(&world.bench), 10);
+    let agent = ostler_agent_native::NativeAgent::new(models, crate::tools::runner(&world.bench), 10);
     world.host.submit("hello", ostler_types::Delivery::Queue);
     let failed = world.host.run(&agent).await.unwrap_err();
     assert_eq!(failed.reason, "unknown_model");

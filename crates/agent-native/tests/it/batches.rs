@@ -1,7 +1,7 @@
 //! The calls of one answer: in order and halting, or side by side.
 
 use ostler_testing::model::{calls, text};
-use ostler_types::{CallEvent, Event, ToolCallId, results};
+use ostler_types::{BatchEvent, Event, ToolCallId, results};
 use serde_json::json;
 
 use crate::fixture::{completed, world};
@@ -39,8 +39,7 @@ async fn calls_run_in_order_one_at_a_time() {
     world.bench.open("a");
     turn.await.unwrap().unwrap();
     assert_eq!(world.result_texts(), ["c1: a", "c2: b"]);
-    let Event::Call(CallEvent::BatchStarted { tool_calls, parallel }) = world.last("tool_batch_started")
-    else {
+    let Event::Batch(BatchEvent::Started { tool_calls, parallel }) = world.last("tool_batch_started") else {
         unreachable!()
     };
     assert_eq!(tool_calls, ["c1", "c2"].map(|id| ToolCallId(id.to_owned())));
@@ -67,7 +66,7 @@ async fn the_first_error_halts_the_rest() {
     assert_eq!(world.bench.seen().len(), 2);
     assert_eq!(world.count("tool_call_started"), 2);
     assert_eq!(world.count("tool_batch_halted"), 1);
-    let Event::Call(CallEvent::BatchHalted { tool_call_id }) = world.last("tool_batch_halted") else {
+    let Event::Batch(BatchEvent::Halted { tool_call_id }) = world.last("tool_batch_halted") else {
         unreachable!()
     };
     assert_eq!(tool_call_id.0, "c2");
@@ -105,7 +104,7 @@ async fn parallel_in_any_call_runs_the_batch_side_by_side() {
     // The error of the second did not halt the others; results stand in the order of their ends.
     assert_eq!(world.result_texts(), ["c2: fail", "c3: three", "c1: one"]);
     assert_eq!(world.count("tool_batch_halted"), 0);
-    let Event::Call(CallEvent::BatchStarted { parallel, .. }) = world.last("tool_batch_started") else {
+    let Event::Batch(BatchEvent::Started { parallel, .. }) = world.last("tool_batch_started") else {
         unreachable!()
     };
     assert!(parallel);

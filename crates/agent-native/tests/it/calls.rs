@@ -1,8 +1,10 @@
 //! One call: what the tool sees, who is asked, what becomes of calls that cannot run.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ostler_agent_native::NativeAgent;
+use ostler_local_runner::LocalRunner;
 use ostler_models::{Model, ModelEvent};
 use ostler_testing::model::{Cue, call, calls, text};
 use ostler_tools::Tools;
@@ -106,8 +108,9 @@ async fn a_command_that_reads_outside_of_the_workspace_is_asked_about() {
         ("c2", "shell", json!({"command": "cat link.txt", "timeout_seconds": 5})),
     ];
     let mut world = world_with(Policy::default(), [calls(&batch), text("then not")]);
-    let (model, tools): (Arc<dyn Model>, _) = (world.model.clone(), Arc::new(Tools::builtin()));
-    world.agent = Arc::new(NativeAgent::with_model(move |_| Ok(model.clone()), tools, 10));
+    let model: Arc<dyn Model> = world.model.clone();
+    let runner = LocalRunner::new(PathBuf::from("/nonexistent")).with_tools(Arc::new(Tools::builtin()));
+    world.agent = Arc::new(NativeAgent::with_model(move |_| Ok(model.clone()), Arc::new(runner), 10));
     std::fs::write(world.workspace.path().join("near.txt"), "near").unwrap();
     std::os::unix::fs::symlink("/proc/self/environ", world.workspace.path().join("link.txt")).unwrap();
     let turn = world.begin("go");

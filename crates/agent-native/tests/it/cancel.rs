@@ -1,7 +1,7 @@
 //! Canceling: the stream ends, the tool's future is dropped, the text is kept, calls are repaired.
 
 use ostler_testing::model::{Cue, calls, text};
-use ostler_types::{Event, Policy, StepEvent, results};
+use ostler_types::{Event, MessageEvent, Policy, results};
 use serde_json::json;
 
 use crate::fixture::{said, world, world_with};
@@ -17,7 +17,7 @@ async fn in_mid_stream_the_request_ends_and_the_text_is_kept() {
     world.check();
     assert_eq!(world.count("turn_canceled"), 1);
     assert_eq!(world.count("turn_failed"), 0);
-    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) =
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, .. }) =
         world.last("model_output_completed")
     else {
         unreachable!()

@@ -4,8 +4,10 @@
 use std::fs;
 use std::sync::Arc;
 
+use ostler_agent_native::NativeAgent;
 use ostler_checkpoint::Store;
 use ostler_local_runner::LocalRunner;
+use ostler_models::Model;
 use ostler_testing::model::{Cue, call, text};
 use ostler_types::{
     Event, Moment, PatchReviewMode, Policy, RejectedFile, ReviewAnswer, ReviewComment, Verdict,
@@ -15,6 +17,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::fixture::{World, agent, completed, world_with};
+use crate::tools::runner;
 
 pub(crate) struct Kept {
     pub(crate) world: World,
@@ -35,10 +38,11 @@ pub(crate) fn kept(mode: PatchReviewMode, commands: &[&str], answers: Vec<Vec<Cu
 pub(crate) fn give_store(world: &mut World, dir: &TempDir, max_steps: u32) -> Arc<Store> {
     // The process that held the store is gone.
     world.agent = agent(&world.model, &world.bench, max_steps);
-    let agent = Arc::try_unwrap(agent(&world.model, &world.bench, max_steps)).ok().unwrap();
     let store = Arc::new(Store::open(dir.path()).unwrap());
-    let runner = LocalRunner::new(dir.path().to_owned()).with_checkpoints(Arc::clone(&store));
-    world.agent = Arc::new(agent.with_runner(Arc::new(runner)));
+    let runner = LocalRunner::clone(&runner(&world.bench)).with_checkpoints(Arc::clone(&store));
+    let model: Arc<dyn Model> = world.model.clone();
+    let agent = NativeAgent::with_model(move |_| Ok(model.clone()), Arc::new(runner), max_steps);
+    world.agent = Arc::new(agent);
     store
 }
 

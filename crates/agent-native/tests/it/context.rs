@@ -1,23 +1,30 @@
 //! What the model is told of its workspace, and what is never sent to it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ostler_agent_native::{ContextSettings, NativeAgent};
+use ostler_local_runner::LocalRunner;
 use ostler_models::Model;
 use ostler_testing::model::{Cue, calls, text};
 use ostler_types::{Delivery, Message, Part, Report, Role};
 use serde_json::json;
 
 use crate::fixture::{World, stop, world};
-use crate::tools::tools;
+use crate::tools::runner;
 
 fn with_context(settings: ContextSettings, answers: Vec<Vec<Cue>>) -> World {
     let mut world = world(answers);
-    let model: Arc<dyn Model> = world.model.clone();
-    let agent = NativeAgent::with_model(move |_| Ok(model.clone()), tools(&world.bench), 10);
-    world.agent = Arc::new(agent.with_context(settings));
+    use_context(&mut world, settings, Vec::new());
     world
+}
+
+fn use_context(world: &mut World, settings: ContextSettings, skill_directories: Vec<PathBuf>) {
+    let gathered = ostler_local_runner::ContextSettings { skill_directories, ..Default::default() };
+    let runner = LocalRunner::clone(&runner(&world.bench)).with_context(gathered);
+    let model: Arc<dyn Model> = world.model.clone();
+    let agent = NativeAgent::with_model(move |_| Ok(model.clone()), Arc::new(runner), 10);
+    world.agent = Arc::new(agent.with_context(settings));
 }
 
 fn skill(directory: &Path, name: &str) {
@@ -84,12 +91,9 @@ async fn skills_are_listed_and_read_when_they_are_used() {
         ("c3", "skill", json!({"name": "row"})),
         ("c4", "skill", json!({})),
     ];
-    let settings =
-        ContextSettings { skill_directories: vec![own.path().to_owned()], ..ContextSettings::default() };
-    let world = with_context(
-        settings,
-        vec![calls(&batch), text("done"), calls(&[("c5", "skill", json!({"name": "row"}))]), text("x")],
-    );
+    let answers = [calls(&batch), text("done"), calls(&[("c5", "skill", json!({"name": "row"}))]), text("x")];
+    let mut world = world(answers);
+    use_context(&mut world, ContextSettings::default(), vec![own.path().to_owned()]);
     skill(&world.workspace.path().join(".ostler/skills"), "row");
     world.ask("sail away").await.unwrap();
     let mut texts = world.result_texts();

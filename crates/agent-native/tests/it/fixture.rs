@@ -12,7 +12,7 @@ use ostler_types::{CallEvent, Delivery, Event, Part, Policy, Role, ToolCallId, T
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-use crate::tools::{Bench, tools};
+use crate::tools::{Bench, runner};
 
 /// One session, ready to be asked something.
 pub(crate) struct World {
@@ -41,7 +41,7 @@ pub(crate) fn world_with(policy: Policy, answers: impl IntoIterator<Item = Vec<C
 
 pub(crate) fn agent(model: &Arc<ScriptedModel>, bench: &Arc<Bench>, max_steps: u32) -> Arc<NativeAgent> {
     let model: Arc<dyn Model> = model.clone();
-    Arc::new(NativeAgent::with_model(move |_| Ok(model.clone()), tools(bench), max_steps))
+    Arc::new(NativeAgent::with_model(move |_| Ok(model.clone()), runner(bench), max_steps))
 }
 
 impl World {

@@ -10,12 +10,14 @@ use ostler_agent_native::NativeAgent;
 use ostler_context::validate;
 use ostler_models::{Model, ModelError, ModelEvent, ModelRequest};
 use ostler_testing::host::{TurnHost, answered};
-use ostler_types::{CallEvent, Delivery, Event, Message, ModelInfo, Part, Policy, Role, StepEvent, Verdict};
+use ostler_types::{
+    CallEvent, Delivery, Event, Message, MessageEvent, ModelInfo, Part, Policy, Role, Verdict,
+};
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof};
 use proptest::{collection, proptest};
 
 use crate::fixture::assert_paired;
-use crate::tools::{Bench, tools};
+use crate::tools::{Bench, runner};
 
 /// Small enough that a few messages fill it, beside what the tools take.
 const WINDOW: u64 = 3_600;
@@ -129,7 +131,7 @@ impl Play {
             asked: Mutex::default(),
         });
         let agent =
-            NativeAgent::with_model(move |_| Ok(model.clone()), tools(&Arc::new(Bench::default())), 6);
+            NativeAgent::with_model(move |_| Ok(model.clone()), runner(&Arc::new(Bench::default())), 6);
         let info = |name: &str| ModelInfo { context_window: Some(WINDOW), ..ModelInfo::unknown(name) };
         Play { host, agent: agent.with_model_info(info), wishes: 0, crashed: false, approves: run.approves }
     }
@@ -225,7 +227,7 @@ impl Play {
         let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for event in self.host.events() {
             match event {
-                Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+                Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                     message.tool_calls().for_each(|call| counts.entry(call.id.0.clone()).or_default().0 += 1);
                 }
                 Event::Call(CallEvent::Completed { tool_call, .. }) => {

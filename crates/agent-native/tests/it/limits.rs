@@ -1,7 +1,7 @@
 //! At most so many steps.
 
 use ostler_testing::model::{Cue, call, text};
-use ostler_types::{Event, Role, StepEvent, TurnEvent, results};
+use ostler_types::{Event, MessageEvent, Role, TurnEvent, results};
 use serde_json::json;
 
 use crate::fixture::{agent, completed, world, world_with};
@@ -17,7 +17,7 @@ async fn after_the_last_step_the_loop_says_so_and_stops() {
     assert_eq!(world.model.requests().len(), 10);
     assert_eq!(world.results().len(), 10);
     assert_eq!(results::MAX_STEPS, "[Max tool iterations reached]");
-    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) =
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, .. }) =
         world.last("model_output_completed")
     else {
         unreachable!()

@@ -13,7 +13,7 @@ use ostler_types::{
 use serde_json::json;
 
 use crate::fixture::{World, completed, said, stop, world};
-use crate::tools::tools;
+use crate::tools::runner;
 
 /// A session whose own model is `scripted:model`, with others to take its place.
 fn with_fallbacks(first: Vec<Vec<Cue>>, others: Vec<(&str, Vec<Vec<Cue>>)>) -> World {
@@ -27,7 +27,7 @@ fn with_fallbacks(first: Vec<Vec<Cue>>, others: Vec<(&str, Vec<Vec<Cue>>)>) -> W
     let resolve = move |name: &str| {
         models.get(name).cloned().ok_or_else(|| ModelError::new("unknown_model", format!("no {name}")))
     };
-    world.agent = Arc::new(NativeAgent::with_model(resolve, tools(&world.bench), 10));
+    world.agent = Arc::new(NativeAgent::with_model(resolve, runner(&world.bench), 10));
     world.host.update(Change { fallback_models: Some(names), ..Change::default() });
     world
 }

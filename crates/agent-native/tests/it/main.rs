@@ -11,6 +11,7 @@ mod compaction;
 mod context;
 mod fixture;
 mod invariants;
+mod late_context;
 mod limits;
 mod lineup;
 mod plans;

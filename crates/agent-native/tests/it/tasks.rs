@@ -29,7 +29,8 @@ fn world_of(
 async fn what_the_other_session_answered_is_the_result() {
     let input = json!({"description": "count", "prompt": "Count the files.", "model": "m:x", "agent": "a",
         "max_steps": 3, "max_tokens": 1000, "max_seconds": 60});
-    let mut world = world([calls(&[("c1", "task", input)]), text("done")]);
+    // Another agent is asked about, unless the policy lets programs run.
+    let mut world = world_of(|new| new, vec![calls(&[("c1", "task", input)]), text("done")]);
     world.host = world.host.with_children(|_| Some(answered("There are 7.")));
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", None)));
     let children = world.host.children();

@@ -1,11 +1,14 @@
 //! Tools that do what a test needs and nothing else.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_tools::{Tool, ToolContext, ToolOutcome, Tools};
+use ostler_local_runner::LocalRunner;
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
+use ostler_tools::Tools;
 use ostler_types::{ToolKind, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
@@ -46,8 +49,12 @@ impl Bench {
     }
 }
 
-/// All of them, on one bench.
-pub(crate) fn tools(bench: &Arc<Bench>) -> Arc<Tools> {
+/// A runner that has all of them, on one bench, and no data of its own.
+pub(crate) fn runner(bench: &Arc<Bench>) -> Arc<LocalRunner> {
+    Arc::new(LocalRunner::new(PathBuf::from("/nonexistent")).with_tools(tools(bench)))
+}
+
+fn tools(bench: &Arc<Bench>) -> Arc<Tools> {
     let tool = |name, kind| -> Arc<dyn Tool> { Arc::new(Fake { name, kind, bench: bench.clone() }) };
     Arc::new(Tools::of(vec![
         tool("echo", ToolKind::Read),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ostler_testing::model::{Cue, call, text};
-use ostler_turn_care::{Baselines, SettingsChecks, WorkspaceChecks};
+use ostler_turn_care::Baselines;
 use ostler_types::{Event, Policy, Role, ToolKind, TurnEvent, WorkspaceEvent};
 use serde_json::json;
 
@@ -174,6 +174,8 @@ async fn a_policy_can_ask_for_a_clean_tree() {
     let answers = vec![write("c1", "a"), text("done"), text("I will not commit")];
     let world = world_with(policy, answers);
     git(world.workspace.path(), &["init", "-q"]);
+    // Nothing confines git here, so that it runs only where somebody has agreed.
+    world.host.trust(true);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(false))));
     let feedback = world.model.requests()[2].messages.last().unwrap().text();
     assert!(feedback.contains("not committed") && feedback.contains("?? a"), "{feedback}");
@@ -245,8 +247,6 @@ async fn a_check_with_which_nothing_happened_is_run() {
 #[tokio::test]
 async fn what_a_turn_wrote_does_not_check_the_next_turn_either() {
     let baselines = Arc::new(Baselines::default());
-    let settings: SettingsChecks = Arc::new(|_| Box::pin(async { Ok(Vec::new()) }));
-    let own = Arc::new(WorkspaceChecks { settings, baselines: Arc::clone(&baselines) });
     let answers = vec![
         put("c1", "Makefile", "test:\n\ttouch ran\n"),
         text("done"),
@@ -257,7 +257,7 @@ async fn what_a_turn_wrote_does_not_check_the_next_turn_either() {
     ];
     let mut world = trusted(&[], answers);
     let agent = Arc::try_unwrap(world.agent).ok().unwrap();
-    world.agent = Arc::new(agent.with_own_checks(own));
+    world.agent = Arc::new(agent.with_baselines(Arc::clone(&baselines)));
     world.ask("go").await.unwrap();
     assert_eq!(world.ask("go on").await, Ok(completed("end_turn", None)));
     assert!(world.verification().unwrap().contains("Makefile"), "{:?}", world.verification());

@@ -286,12 +286,12 @@ fn an_undo_of_several_turns_cut_short_anywhere_is_completed_by_the_same_call() {
 
 #[test]
 fn what_becomes_protected_meanwhile_is_left_as_it_is() {
-    fn protected_name(workspace: &Path, path: &Path) -> Option<&'static str> {
+    fn protected_name(workspace: &Path, path: &Path, _: bool) -> Option<&'static str> {
         (workspace.join(".claude").is_symlink() && path.starts_with("becomes_file")).then_some(".claude")
     }
     for changes in 0..100 {
         let mut turn = turn();
-        turn.store = turn.store.with_protected_names(protected_name);
+        turn.store = turn.store.with_protected_names(std::sync::Arc::new(protected_name));
         let (workspace, seen) = (turn.workspace.clone(), std::rc::Rc::new(RefCell::new(None)));
         let at_that_time = seen.clone();
         let below = |workspace: &Path| -> BTreeMap<PathBuf, (u32, Vec<u8>)> {

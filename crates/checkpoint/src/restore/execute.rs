@@ -135,7 +135,7 @@ impl<'a> Run<'a> {
     }
 
     fn refuse_protected(&self, step: &Step) -> Result<(), Stopped> {
-        let name = self.tree.protected_name(&step.path);
+        let name = self.tree.protected_name(&step.path, step.target.is_none());
         name.map_or(Ok(()), |name| Err(Stopped::Here(Failure::Protected(name))))
     }
 
@@ -294,7 +294,7 @@ impl<'a> Run<'a> {
         for (path, mode) in modes.into_iter().rev() {
             // A directory that this run opened is closed again in any case.
             let is_opened = self.journal.opened.iter().any(|(opened, _)| opened == path);
-            if let Some(name) = self.tree.protected_name(path).filter(|_| !is_opened) {
+            if let Some(name) = self.tree.protected_name(path, false).filter(|_| !is_opened) {
                 self.failed.entry(path.to_owned()).or_insert(Failure::Protected(name));
                 continue;
             }

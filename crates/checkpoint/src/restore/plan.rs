@@ -175,7 +175,9 @@ impl<'a> Planner<'a> {
         let Candidate { path, done } = candidate;
         let before = self.look(&path)?;
         let now = before.as_ref().map(|(node, _)| node);
-        if let Some(name) = self.tree.protected_name(&path) {
+        if let Some(name) =
+            self.tree.protected_name(&path, done.last().is_some_and(|oldest| oldest.target.is_none()))
+        {
             if done.last().is_some_and(|oldest| oldest.target.as_ref() != now) {
                 self.report.protected.push(ProtectedPath { path, name });
             }

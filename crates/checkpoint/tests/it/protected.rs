@@ -11,7 +11,7 @@ use crate::tree::{Fixture, conflicts};
 const NAMES: &[&str] = &[".mcp.json", ".envrc", ".claude"];
 
 /// Names at any depth, and the place that a link at the top leads to.
-fn protected_name(workspace: &Path, path: &Path) -> Option<&'static str> {
+fn protected_name(workspace: &Path, path: &Path, _: bool) -> Option<&'static str> {
     let mut names = NAMES.iter().copied();
     names.find(|name| {
         let leads_there = || {
@@ -33,7 +33,7 @@ impl World {
         let fixture = Fixture::new();
         files.iter().for_each(|path| fixture.write(path, "A\nB\n"));
         let store = Store::open(&fixture.outside().join("other")).unwrap();
-        World { fixture, store: store.with_protected_names(protected_name) }
+        World { fixture, store: store.with_protected_names(std::sync::Arc::new(protected_name)) }
     }
 
     fn capture(&self) -> Checkpoint {
@@ -64,7 +64,8 @@ impl World {
     /// All that is protected, and what it is.
     fn protected(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let all = self.fixture.snapshot().into_iter();
-        let protected = all.filter(|(path, _)| protected_name(&self.fixture.workspace, path).is_some());
+        let protected =
+            all.filter(|(path, _)| protected_name(&self.fixture.workspace, path, false).is_some());
         protected.map(|(path, (_, _, content))| (path, content)).collect()
     }
 }

@@ -9,11 +9,11 @@ use anyhow::Context;
 use ostler_agent_acp::{AgentInfo, AgentSettings, Preset, presets};
 use ostler_api_types::CreateSession;
 use ostler_config::{AgentCommand, Confinement};
-use ostler_daemon::agents::{AgentParts, acp_agent, program};
 use ostler_daemon::programs::finder;
-use ostler_daemon::workshop::sandbox;
+use ostler_daemon::sandbox;
+use ostler_engine::SystemClock;
+use ostler_local_runner::{AgentParts, LocalRunner, acp_agent, program};
 use ostler_process::Program;
-use ostler_tools::{ToolSettings, Tools};
 use ostler_types::{AgentState, Failure, LoginMethod, SessionId};
 use serde::Serialize;
 
@@ -107,10 +107,15 @@ async fn parts<'a>(setting: &Setting, commands: impl IntoIterator<Item = &'a Age
         }
         false => None,
     };
-    let tools = Arc::new(Tools::new(ToolSettings::default()));
-    let (environment, runner, own_checks) = (setting.environment.clone(), None, None);
     let programs = finder(&setting.loaded.config, &setting.environment, &setting.data_dir, sandbox.as_ref());
-    AgentParts { environment, sandbox, programs, tools, runner, own_checks }
+    AgentParts {
+        environment: setting.environment.clone(),
+        sandbox,
+        programs,
+        runner: Arc::new(LocalRunner::new(setting.data_dir.clone())),
+        baselines: None,
+        clock: Arc::new(SystemClock),
+    }
 }
 
 async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {

@@ -99,8 +99,7 @@ async fn gateway_answers(address: SocketAddr) -> std::io::Result<bool> {
 async fn print_sandbox(setting: &Setting) -> anyhow::Result<()> {
     let (config, environment) = (&setting.loaded.config, &setting.environment);
     let Some(sandbox) =
-        ostler_daemon::workshop::sandbox(config, environment, &setting.data_dir, Some(Program::own()), true)
-            .await
+        ostler_daemon::sandbox(config, environment, &setting.data_dir, Some(Program::own()), true).await
     else {
         say!("sandbox: off (sandbox.mode), so programs run with all your rights");
         return Ok(());

@@ -193,7 +193,7 @@ impl<'a> Turn<'a> {
         }
         match record.event {
             Event::Turn(TurnEvent::Started { .. }) => self.started = true,
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                 let text = message.text();
                 if !text.trim().is_empty() {
                     self.answer = text;

@@ -1,7 +1,7 @@
 //! A record in one line, for `logs` and `watch`: its place, its time, its name and what it is about.
 
 use ostler_types::{
-    AgentEvent, ApprovalEvent, CallEvent, ChildEvent, Event, Message, MessageEvent, Record, Role,
+    AgentEvent, ApprovalEvent, BatchEvent, CallEvent, ChildEvent, Event, Message, MessageEvent, Record, Role,
     SessionEvent, StepEvent, ToolCall, TurnEvent, Usage, WorkspaceEvent, in_one_line,
 };
 
@@ -62,8 +62,8 @@ fn words(event: &Event) -> String {
         }
         Event::Step(StepEvent::UsageRecorded { model, usage, .. }) => format!("{model}: {}", spent(usage)),
         Event::Step(StepEvent::ReasoningCompleted { bytes, .. }) => format!("{bytes} bytes"),
-        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => said(message),
-        Event::Agent(AgentEvent::Updated { .. }) | Event::Call(CallEvent::BatchCompleted { .. }) => {
+        Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => said(message),
+        Event::Agent(AgentEvent::Updated { .. }) | Event::Batch(BatchEvent::Completed { .. }) => {
             String::new()
         }
         Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
@@ -76,12 +76,8 @@ fn words(event: &Event) -> String {
             &format!("{:?}  {session_id}", outcome.status).to_lowercase(),
             outcome.error.as_deref(),
         ),
-        Event::Call(
-            CallEvent::BatchStarted { .. }
-            | CallEvent::BatchHalted { .. }
-            | CallEvent::Started { .. }
-            | CallEvent::Completed { .. },
-        )
+        Event::Batch(BatchEvent::Started { .. } | BatchEvent::Halted { .. })
+        | Event::Call(_)
         | Event::Approval(_)
         | Event::Workspace(_) => of_tools(event),
     }
@@ -90,10 +86,10 @@ fn words(event: &Event) -> String {
 /// What is about tools, and about what they have changed.
 fn of_tools(event: &Event) -> String {
     match event {
-        Event::Call(CallEvent::BatchStarted { tool_calls, parallel }) => {
+        Event::Batch(BatchEvent::Started { tool_calls, parallel }) => {
             format!("{} calls{}", tool_calls.len(), if *parallel { ", side by side" } else { "" })
         }
-        Event::Call(CallEvent::BatchHalted { tool_call_id }) => tool_call_id.to_string(),
+        Event::Batch(BatchEvent::Halted { tool_call_id }) => tool_call_id.to_string(),
         Event::Call(CallEvent::Started { tool_call, .. }) => call(tool_call),
         Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, .. }) => {
             let outcome = if tool_result.ok { "ok" } else { "failed" };

@@ -12,11 +12,11 @@ fn prompt(steps: &[Value]) -> String {
     format!("play {}", Value::from(steps))
 }
 
-/// What the model was told in a turn that nobody said.
-fn notes(turn: &Turn) -> Vec<Value> {
+/// The texts that the model was told in a turn and that nobody said.
+fn texts(turn: &Turn) -> Vec<String> {
     let mut added = turn.all("message_added");
     added.retain(|added| added["message"]["role"] == "system");
-    added
+    added.iter().map(|added| added["message"]["parts"][0]["text"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
@@ -30,16 +30,18 @@ async fn a_session_is_told_of_its_workspace_once() {
     let id = stage.session(free()).await;
     let turn = stage.play(id, &[call("skill", json!({"name": "shoe-a-horse"}))]).await;
     assert!(turn.result().text.contains("Lift the hoof."), "{}", turn.result().text);
-    let notes = notes(&turn);
-    assert_eq!(notes.len(), 1, "{notes:?}");
-    let told = notes[0]["message"]["parts"][0]["text"].as_str().unwrap();
+    let mut told = texts(&turn);
     for expected in ["Use tabs, never spaces.", "lib.rs", "shoe-a-horse: how to shoe a horse"] {
-        assert!(told.contains(expected), "{expected}: {told}");
+        assert!(told[0].contains(expected), "{expected}: {told:?}");
     }
     assert!(stage.last_asked().contains("Use tabs, never spaces."));
     assert!(stage.offered().contains(&"skill".to_owned()) && stage.offered().contains(&"task".to_owned()));
-    let turn = stage.play(id, &[]).await;
-    assert!(self::notes(&turn).is_empty(), "there is nothing new to tell");
+    told.extend(texts(&stage.play(id, &[]).await));
+    // Git may take longer than the first calls; what it says then comes by itself.
+    let is_whole =
+        |text: &&String| text.contains("Use tabs") || text.contains("lib.rs") || text.contains("shoe");
+    assert_eq!(told.iter().filter(is_whole).count(), 1, "nothing is told twice: {told:?}");
+    assert!(told.len() <= 2, "{told:?}");
 }
 
 #[tokio::test]

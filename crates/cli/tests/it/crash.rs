@@ -3,7 +3,7 @@
 
 use futures_util::StreamExt;
 use ostler_api_types::{CreateSession, SendMessage};
-use ostler_types::{Event, Record, StepEvent};
+use ostler_types::{Event, MessageEvent, Record};
 
 use crate::process::Process;
 use crate::scenario::{Told, check, export, play, workspace};
@@ -85,7 +85,7 @@ async fn killed_while_a_draft_is_written_or_put_away() {
             .iter()
             .map(|line| serde_json::from_str::<Record>(line).unwrap())
             .filter_map(|record| match record.event {
-                Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => Some(message.text()),
+                Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => Some(message.text()),
                 _ => None,
             })
             .collect();

@@ -38,6 +38,7 @@ mod gateway;
 mod gateway_idle;
 mod golden;
 mod ide;
+mod lagging_views;
 mod live;
 mod mcp;
 mod models;

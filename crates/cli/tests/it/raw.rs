@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use ostler_api_types::{CreateSession, SendMessage, UpdateSession};
 use ostler_client::Client;
-use ostler_types::{Event, Record, SessionId, StepEvent};
+use ostler_types::{Event, MessageEvent, Record, SessionId};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -55,7 +55,7 @@ async fn turn(client: &Client, id: SessionId, prompt: &str) -> Vec<Event> {
 /// What the model said in a turn, calls included, message by message.
 fn said(events: &[Event]) -> Vec<Value> {
     let parts = |event: &Event| match event {
-        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+        Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
             Some(serde_json::to_value(&message.parts).unwrap())
         }
         _ => None,

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use ostler_api_types::{Approve, CreateSession, SendMessage};
 use ostler_client::{Client, ClientError, EventStream};
 use ostler_types::{
-    ApprovalEvent, CallEvent, Event, Record, SessionId, State, StepEvent, TurnEvent, TurnId, Verdict,
+    ApprovalEvent, CallEvent, Event, MessageEvent, Record, SessionId, State, TurnEvent, TurnId, Verdict,
 };
 
 /// Reads a file, then runs a command that leaves a line behind each time that it runs.
@@ -152,7 +152,7 @@ pub(crate) async fn export(client: &Client, id: SessionId) -> Vec<String> {
 
 fn calls(records: &[Record]) -> usize {
     let messages = records.iter().filter_map(|record| match &record.event {
-        Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => Some(message),
+        Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => Some(message),
         _ => None,
     });
     messages.map(|message| message.tool_calls().count()).sum()

@@ -259,16 +259,13 @@ impl Desk {
             idempotency_key: None,
             by: BY.to_owned(),
         });
-        match self.context.engine.submit(session_id, command).await.map_err(of_engine)? {
-            Accepted::Message { turn_id: Some(turn_id), .. } => {
-                self.prompts.push(Prompt { request: id.clone(), session_id, turn_id, message_id });
-                Ok(Reply::Later)
-            }
-            other => {
-                tracing::error!(?other, "a prompt led to no turn");
-                Err(Error::internal_error())
-            }
-        }
+        let accepted = self.context.engine.submit(session_id, command).await.map_err(of_engine)?;
+        let Accepted::Message { turn_id: Some(turn_id), .. } = accepted else {
+            tracing::error!(?accepted, "a prompt led to no turn");
+            return Err(Error::internal_error());
+        };
+        self.prompts.push(Prompt { request: id.clone(), session_id, turn_id, message_id });
+        Ok(Reply::Later)
     }
 
     async fn set_option(&mut self, request: SetSessionConfigOptionRequest) -> Result<Reply, Error> {

@@ -162,7 +162,7 @@ impl Translator {
         let is_past = seq <= self.history;
         match event {
             Event::Message(MessageEvent::Added { message, .. }) => self.said(&message, is_past, out),
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                 self.answered(turn_id, &message, out)
             }
             Event::Turn(TurnEvent::Started { purpose, .. }) => self.plan_begins(&purpose, out),
@@ -194,7 +194,14 @@ impl Translator {
             Event::Session(SessionEvent::Updated { session }) if !is_past => {
                 notes.push(Note::Changed(Box::new(session)))
             }
-            other => notes.extend(self.note(turn_id, other, is_past, out)),
+            other @ (Event::Session(_)
+            | Event::Message(_)
+            | Event::Turn(_)
+            | Event::Step(_)
+            | Event::Batch(_)
+            | Event::Approval(_)
+            | Event::Workspace(_)
+            | Event::Agent(_)) => notes.extend(self.note(turn_id, other, is_past, out)),
         }
     }
 
@@ -245,9 +252,14 @@ impl Translator {
                 self.key(turn_id, child.as_ref(), tool_call_id).map(Note::Answered)
             }
             Event::Session(_)
-            | Event::Message(MessageEvent::Added { .. } | MessageEvent::Queued { .. })
+            | Event::Message(
+                MessageEvent::Added { .. }
+                | MessageEvent::Queued { .. }
+                | MessageEvent::ModelOutputCompleted { .. },
+            )
             | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
             | Event::Step(_)
+            | Event::Batch(_)
             | Event::Call(_)
             | Event::Workspace(_)
             | Event::Agent(_)

@@ -82,19 +82,15 @@ async fn agent_list(door: &Door) -> Outcome {
 
 /// How an error of the engine is said here, of a request that names a session.
 fn of_session(session: SessionId, error: EngineError) -> RpcError {
-    match error {
-        EngineError::NotFound => RpcError::internal(not_found(session)),
-        other => failed(other),
+    if let EngineError::NotFound = error {
+        return RpcError::internal(not_found(session));
     }
+    failed(error)
 }
 
 /// How an error of the engine is said here.
 fn failed(error: EngineError) -> RpcError {
-    match error {
-        EngineError::Refused(refusal) => {
-            let hint = refusal.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-            RpcError::internal(refusal.message + &hint)
-        }
-        other => RpcError::internal(other.to_string()),
-    }
+    let EngineError::Refused(refusal) = error else { return RpcError::internal(error.to_string()) };
+    let hint = refusal.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    RpcError::internal(refusal.message + &hint)
 }

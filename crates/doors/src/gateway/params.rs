@@ -63,10 +63,8 @@ pub(super) fn request(message: &[u8]) -> Result<Request, Refused> {
         return Err((None, RpcError::request("expected an object with id and method")));
     };
     let id = members.remove("id").filter(is_id).map(Id);
-    let method = members.remove("method").and_then(|method| match method {
-        Value::String(method) if !method.is_empty() => Some(method),
-        _ => None,
-    });
+    let method = members.remove("method").as_ref().and_then(Value::as_str).map(str::to_owned);
+    let method = method.filter(|method| !method.is_empty());
     let (Some(id), Some(method)) = (id.clone(), method) else {
         return Err((id, RpcError::request("id and method are required")));
     };

@@ -125,11 +125,20 @@ impl Translated {
         };
         let Some(turn_id) = turn_id.or_else(|| turn_of_child(&event)) else { return Translated::Nothing };
         match event {
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                 Translated::Message(turn_id, message.id, text_parts(message))
             }
             Event::Turn(TurnEvent::Canceled { .. }) => Translated::Stopped(turn_id, OnceCell::new()),
-            event => match server_event(turn_id, event) {
+            event @ (Event::Session(_)
+            | Event::Message(_)
+            | Event::Turn(_)
+            | Event::Step(_)
+            | Event::Batch(_)
+            | Event::Call(_)
+            | Event::Approval(_)
+            | Event::Workspace(_)
+            | Event::Agent(_)
+            | Event::Child(_)) => match server_event(turn_id, event) {
                 Some(event) => Translated::Frame(framing::text(&event)),
                 None => Translated::Nothing,
             },
@@ -207,11 +216,11 @@ fn speaks(line: &Line) -> bool {
 
 /// A session that goes on in the background asks when its parent has no turn.
 fn turn_of_child(event: &Event) -> Option<TurnId> {
+    let Event::Approval(event) = event else { return None };
     match event {
-        Event::Approval(ApprovalEvent::Requested { child, .. })
-        | Event::Approval(ApprovalEvent::Granted { child, .. })
-        | Event::Approval(ApprovalEvent::Denied { child, .. }) => child.as_ref().map(|child| child.turn_id),
-        _ => None,
+        ApprovalEvent::Requested { child, .. }
+        | ApprovalEvent::Granted { child, .. }
+        | ApprovalEvent::Denied { child, .. } => child.as_ref().map(|child| child.turn_id),
     }
 }
 
@@ -243,7 +252,15 @@ fn server_event(turn_id: TurnId, event: Event) -> Option<ServerEvent<'static>> {
         Event::Approval(ApprovalEvent::Denied { tool_call_id, by, reason, child, .. }) => {
             resolved(turn_id, &tool_call_id, child, (false, by, reason))
         }
-        other => ServerEvent::Progress { run_id, message: progress(other)? },
+        other @ (Event::Session(_)
+        | Event::Message(_)
+        | Event::Turn(_)
+        | Event::Step(_)
+        | Event::Batch(_)
+        | Event::Call(_)
+        | Event::Workspace(_)
+        | Event::Agent(_)
+        | Event::Child(_)) => ServerEvent::Progress { run_id, message: progress(other)? },
     })
 }
 
@@ -264,15 +281,10 @@ fn progress(event: Event) -> Option<String> {
         | Event::Step(
             StepEvent::ModelResolved { .. }
             | StepEvent::UsageRecorded { .. }
-            | StepEvent::ReasoningCompleted { .. }
-            | StepEvent::ModelOutputCompleted { .. },
+            | StepEvent::ReasoningCompleted { .. },
         )
-        | Event::Call(
-            CallEvent::BatchStarted { .. }
-            | CallEvent::BatchHalted { .. }
-            | CallEvent::BatchCompleted { .. }
-            | CallEvent::Completed { .. },
-        )
+        | Event::Batch(_)
+        | Event::Call(CallEvent::Completed { .. })
         | Event::Approval(_)
         | Event::Workspace(
             WorkspaceEvent::CheckpointCreated { .. }

@@ -136,7 +136,7 @@ pub(super) struct ProjectInfo {
 }
 
 impl From<Project> for ProjectInfo {
-    fn from(Project { id, path, name, added_at }: Project) -> ProjectInfo {
+    fn from(Project { id, runner: _, path, name, added_at }: Project) -> ProjectInfo {
         ProjectInfo { id, path, name, added_at: time(added_at) }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use ostler_door_kit::websocket::framing;
 use ostler_door_kit::{DoorContext, DoorError, SessionRequest, kept_sessions, make_session};
-use ostler_engine::EngineError;
+use ostler_engine::{EngineError, Project};
 use ostler_index::Filter;
 use ostler_types::{
     AgentSession, CancelTurn, Change, Command, Delivery, Message, MessageId, Part, Role, Session, SessionId,
@@ -93,7 +93,11 @@ fn words(error: EngineError) -> String {
     match error {
         EngineError::NotFound => "Session not found".to_owned(),
         EngineError::Refused(refusal) => refusal.message,
-        other => other.to_string(),
+        other @ (EngineError::Log(_)
+        | EngineError::Index(_)
+        | EngineError::BadCursor
+        | EngineError::Rebuilding
+        | EngineError::ShuttingDown) => other.to_string(),
     }
 }
 
@@ -113,18 +117,18 @@ fn projects(context: &DoorContext, asked: &Asked) -> Done {
     Ok(answer(&Frame::Projects { projects, request_id: asked.id.clone() }))
 }
 
-/// The directory of a project.
-fn path_of(context: &DoorContext, project_id: &str) -> Result<Option<String>, String> {
+/// The project with this id, if any.
+fn find_project(context: &DoorContext, project_id: &str) -> Result<Option<Project>, String> {
     let id = uuid(project_id);
     let projects = context.engine.projects().map_err(words)?;
-    Ok(projects.into_iter().find(|project| Some(project.id) == id).map(|project| project.path))
+    Ok(projects.into_iter().find(|project| Some(project.id) == id))
 }
 
 async fn sessions(context: &DoorContext, asked: &Asked, project_id: &str) -> Done {
     let mut sessions = Vec::new();
-    if let Some(workspace) = path_of(context, project_id)? {
+    if let Some(project) = find_project(context, project_id)? {
         let filter = Filter {
-            workspace: Some(workspace),
+            workspace: Some(project.workspace_key()),
             archived: Some(false),
             top: true,
             limit: PAGE,
@@ -154,12 +158,12 @@ fn item(asked: &Asked, session: &Session) -> SessionItem {
 }
 
 async fn create(context: &DoorContext, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
-    let workspace = path_of(context, project_id)?.ok_or("Project not found")?;
+    let workspace = find_project(context, project_id)?.ok_or("Project not found")?.path;
     let missing = || format!("Could not start {cli_type}. Check that it's installed.");
     let agent = agent(cli_type).filter(|agent| context.engine.agents().iter().any(|known| known == agent));
     let agent = agent.ok_or_else(missing)?;
-    if let Some(links) = context.agents.as_ref().filter(|_| agent != NATIVE) {
-        let connected = links.connect(agent, PathBuf::from(&workspace)).await;
+    if let Some(agents) = context.third_party(agent) {
+        let connected = agents.connect(agent, PathBuf::from(&workspace)).await;
         connected.map_err(|failure| format!("{} ({})", missing(), failure.message))?;
     }
     let agent = Some(agent.to_owned());
@@ -175,7 +179,7 @@ async fn create(context: &DoorContext, asked: &Asked, project_id: &str, cli_type
 
 /// The sessions that an agent keeps itself. They are looked for only when somebody asks.
 async fn discover(context: &DoorContext, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
-    let workspace = path_of(context, project_id)?.ok_or("Project not found")?;
+    let workspace = find_project(context, project_id)?.ok_or("Project not found")?.path;
     let agent = agent(cli_type).filter(|agent| *agent != NATIVE);
     let agent = agent.ok_or_else(|| format!("Could not connect to {cli_type}"))?;
     let kept = kept_sessions(context, agent, workspace).await.map_err(|error| error.body.error.message)?;
@@ -191,7 +195,7 @@ async fn discover(context: &DoorContext, asked: &Asked, project_id: &str, cli_ty
 
 /// Takes over one of them; from then on it is a session like the others.
 async fn adopt(context: &DoorContext, asked: &Asked, project_id: &str, name: &str) -> Done {
-    let workspace = path_of(context, project_id)?.ok_or("Project not found")?;
+    let workspace = find_project(context, project_id)?.ok_or("Project not found")?.path;
     let (cli_type, own) = name.split_once(':').ok_or("Session not found")?;
     let agent = agent(cli_type).filter(|agent| *agent != NATIVE).ok_or("Session not found")?;
     let request = SessionRequest {
@@ -279,14 +283,15 @@ async fn reconnect(context: &DoorContext, asked: &Asked, cli_type: &str) -> Done
     let agent = agent(cli_type).filter(|agent| context.engine.agents().iter().any(|known| known == agent));
     let agent = agent.ok_or_else(unknown)?;
     let said = |status, request_id| framing::text(&Frame::AgentStatus { cli_type, status, request_id });
-    let Some(links) = context.agents.as_ref().filter(|_| status(context, agent) != Status::Connected) else {
+    let is_connected = status(context, agent) == Status::Connected;
+    let Some(agents) = context.third_party(agent).filter(|_| !is_connected) else {
         return Ok(Outcome { frames: vec![said(status(context, agent), asked.id.clone())], named: None });
     };
     let first = || Some(context.engine.projects().ok()?.into_iter().next()?.path);
     let workspace = asked.workspace.clone().or_else(first).map(PathBuf::from);
     let workspace = workspace.unwrap_or_else(|| context.settings.workspace.clone());
     let mut frames = vec![said(Status::Reconnecting, None)];
-    match links.connect(agent, workspace).await {
+    match agents.connect(agent, workspace).await {
         Ok(()) => frames.push(said(Status::Connected, asked.id.clone())),
         Err(failure) => {
             tracing::debug!(agent, error = failure.message, "an agent was not started");

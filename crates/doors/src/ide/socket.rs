@@ -84,7 +84,7 @@ enum End {
 impl Socket {
     pub(super) fn new(context: DoorContext, connection: Connection, pass: Pass) -> Socket {
         let now = Instant::now();
-        let changes = context.agents.as_ref().map(|links| links.changes()).unwrap_or_default();
+        let changes = context.agents().changes();
         Socket {
             context,
             connection,
@@ -174,10 +174,8 @@ impl Socket {
             self.unfollow(session_id);
         }
         let told = self.follows.iter().map(|follow| (follow.session, follow.name.clone())).collect();
-        let workspace = match &request {
-            Request::Reconnect { cli_type } => self.workspace_of(cli_type),
-            _ => None,
-        };
+        let workspace =
+            if let Request::Reconnect { cli_type } = &request { self.workspace_of(cli_type) } else { None };
         let asked = Asked { id, own: self.own.clone(), told, workspace };
         let context = self.context.clone();
         self.busy = true;

@@ -7,7 +7,7 @@ use ostler_door_kit::websocket::framing;
 use ostler_engine::{DeltaLine, Item};
 use ostler_types::{
     CallEvent, Delta, DeltaKind, Event, Failure, Message, MessageEvent, MessageId, Record, Role, Session,
-    SessionEvent, StepEvent, TurnEvent, TurnId,
+    SessionEvent, TurnEvent, TurnId,
 };
 
 use super::entries::{answered, part_id, said, user};
@@ -68,7 +68,7 @@ impl Translator {
             Event::Message(MessageEvent::Added { message, .. }) => self.added(&message, out),
             Event::Message(MessageEvent::Queued { queued, .. }) => self.added(&queued.message, out),
             Event::Turn(TurnEvent::Started { .. }) => (self.text, self.newest) = (None, None),
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                 self.finished(&message, turn_id, out)
             }
             Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
@@ -89,18 +89,9 @@ impl Translator {
             )
             | Event::Message(MessageEvent::Withdrawn { .. })
             | Event::Turn(TurnEvent::Retried { .. })
-            | Event::Step(
-                StepEvent::ModelResolved { .. }
-                | StepEvent::ModelWaiting { .. }
-                | StepEvent::UsageRecorded { .. }
-                | StepEvent::ReasoningCompleted { .. },
-            )
-            | Event::Call(
-                CallEvent::BatchStarted { .. }
-                | CallEvent::BatchHalted { .. }
-                | CallEvent::BatchCompleted { .. }
-                | CallEvent::Started { .. },
-            )
+            | Event::Step(_)
+            | Event::Batch(_)
+            | Event::Call(CallEvent::Started { .. })
             | Event::Approval(_)
             | Event::Workspace(_)
             | Event::Agent(_)

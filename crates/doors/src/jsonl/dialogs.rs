@@ -229,12 +229,12 @@ mod tests {
     ) -> Option<(Verdict, Scope, Option<String>)> {
         let response = UiResponse { id: id.to_owned(), result, error: error.map(str::to_owned) };
         match dialogs.respond(&response) {
-            Response::Submit(_, command) => match *command {
-                Command::Answer(AnswerApproval { verdict, scope, reason, .. }) => {
-                    Some((verdict, scope, reason))
-                }
-                _ => panic!("not an answer"),
-            },
+            Response::Submit(_, command) => {
+                let Command::Answer(AnswerApproval { verdict, scope, reason, .. }) = *command else {
+                    panic!("not an answer")
+                };
+                Some((verdict, scope, reason))
+            }
             Response::Late | Response::Wrong { .. } => None,
         }
     }

@@ -153,7 +153,11 @@ pub(super) fn refusal(error: EngineError) -> Refusal {
     match error {
         EngineError::Refused(refusal) => refusal,
         EngineError::NotFound => Refusal::not_found("not_found", "not_found"),
-        other => of_failure(failure(other)),
+        other @ (EngineError::Log(_)
+        | EngineError::Index(_)
+        | EngineError::BadCursor
+        | EngineError::Rebuilding
+        | EngineError::ShuttingDown) => of_failure(failure(other)),
     }
 }
 

@@ -19,22 +19,22 @@ impl Tally {
         while let Some(item) = subscription.ready().await? {
             let Item::Record(line) = item else { continue };
             self.seq = line.seq;
-            match line.name() {
-                Some(EventName::ModelOutputCompleted | EventName::ToolCallCompleted) => self.messages += 1,
-                Some(EventName::TurnStarted) => self.turns += 1,
+            // By the name first: what does not count here is not read.
+            let Some(name) = line.name() else { continue };
+            if matches!(name, EventName::ModelOutputCompleted | EventName::ToolCallCompleted) {
+                self.messages += 1;
+            } else if name == EventName::TurnStarted {
+                self.turns += 1;
+            } else if name == EventName::ContextCompacted {
                 // A compaction in no turn is a reset: the conversation begins anew.
-                Some(EventName::ContextCompacted)
-                    if line.record().is_ok_and(|record| record.turn_id.is_none()) =>
-                {
+                if line.record().is_ok_and(|record| record.turn_id.is_none()) {
                     (self.messages, self.turns) = (0, 0);
                 }
-                Some(EventName::MessageAdded) => {
-                    // What only frames the conversation is nobody's word.
-                    let event = line.record().map(|record| record.event);
-                    let said = matches!(&event, Ok(Event::Message(MessageEvent::Added { message, .. })) if message.role == Role::User);
-                    self.messages += u64::from(said);
-                }
-                _ => {}
+            } else if name == EventName::MessageAdded {
+                // What only frames the conversation is nobody's word.
+                let event = line.record().map(|record| record.event);
+                let said = matches!(&event, Ok(Event::Message(MessageEvent::Added { message, .. })) if message.role == Role::User);
+                self.messages += u64::from(said);
             }
         }
         Ok(())

@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use ostler_engine::{DeltaLine, Item};
 use ostler_eventlog::Line;
 use ostler_types::{
-    ApprovalEvent, CallEvent, CallName, ChildCall, Delta, DeltaKind, Event, EventName, Message, MessageEvent,
-    MessageId, Record, Role, SessionEvent, SessionId, SessionView, StepEvent, ToolCall, ToolCallId,
-    ToolResult, TurnEvent, TurnId, Usage, WorkspaceEvent,
+    ApprovalEvent, BatchEvent, CallEvent, CallName, ChildCall, Delta, DeltaKind, Event, EventName, Message,
+    MessageEvent, MessageId, Record, Role, SessionEvent, SessionId, SessionView, StepEvent, ToolCall,
+    ToolCallId, ToolResult, TurnEvent, TurnId, Usage, WorkspaceEvent,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -158,14 +158,14 @@ impl Translator {
                 }
             }
             Event::Step(StepEvent::ModelResolved { resolution }) => self.writer.model = resolution.model,
-            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, usage }) => {
                 self.answered(&message, &stop_reason, &usage, out);
             }
             Event::Call(CallEvent::Started { tool_call, .. }) => self.started(tool_call, out),
             Event::Call(CallEvent::Completed { tool_call, tool_result, message_id, .. }) => {
                 self.completed(tool_call, &tool_result, message_id, ts.as_millisecond(), out);
             }
-            Event::Call(CallEvent::BatchCompleted {}) => self.end_step(out),
+            Event::Batch(BatchEvent::Completed {}) => self.end_step(out),
             Event::Turn(TurnEvent::Completed { .. }) => {
                 self.end_run(turn_id, StopReason::Stop, None, ts, out, notes)
             }
@@ -214,7 +214,7 @@ impl Translator {
                 | StepEvent::UsageRecorded { .. }
                 | StepEvent::ReasoningCompleted { .. },
             )
-            | Event::Call(CallEvent::BatchStarted { .. } | CallEvent::BatchHalted { .. })
+            | Event::Batch(BatchEvent::Started { .. } | BatchEvent::Halted { .. })
             | Event::Workspace(_)
             | Event::Agent(_)
             | Event::Child(_) => {}

@@ -194,7 +194,16 @@ async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Va
                 return Ok(json!({"compacted": false, "reason": "cancelled"}));
             }
             Event::Turn(TurnEvent::Failed { error, .. }) => return Err(RpcError::failed(&error)),
-            _ => {}
+            Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
+            | Event::Agent(AgentEvent::Updated { .. })
+            | Event::Session(_)
+            | Event::Message(_)
+            | Event::Step(_)
+            | Event::Batch(_)
+            | Event::Call(_)
+            | Event::Approval(_)
+            | Event::Workspace(_)
+            | Event::Child(_) => {}
         }
     }
     Err(RpcError::internal("the session ended before the compaction did"))

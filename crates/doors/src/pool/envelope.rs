@@ -62,10 +62,9 @@ impl Call {
         if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return Err(refused("jsonrpc must be \"2.0\""));
         }
-        let method = match members.remove("method") {
-            Some(Value::String(method)) if !method.is_empty() => method,
-            _ => return Err(refused("method must be a non-empty string")),
-        };
+        let method = members.remove("method").as_ref().and_then(Value::as_str).map(str::to_owned);
+        let method = method.filter(|method| !method.is_empty());
+        let method = method.ok_or_else(|| refused("method must be a non-empty string"))?;
         let params = match members.remove("params") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(params)) => params,
@@ -141,10 +140,8 @@ impl From<Refusal> for RpcError {
 
 impl From<EngineError> for RpcError {
     fn from(error: EngineError) -> RpcError {
-        match error {
-            EngineError::Refused(refusal) => refusal.into(),
-            other => DoorError::from(other).into(),
-        }
+        let EngineError::Refused(refusal) = error else { return DoorError::from(error).into() };
+        refusal.into()
     }
 }
 

@@ -5,7 +5,7 @@ use ostler_door_kit::DoorContext;
 use ostler_engine::{EngineError, Item, Subscription};
 use ostler_types::{
     Accepted, Command, Delivery, Event, EventName, Failure, Message, MessageEvent, MessageId, Part, Role,
-    SessionId, StepEvent, SubmitMessage, TurnEvent, TurnId,
+    SessionId, SubmitMessage, TurnEvent, TurnId,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -57,10 +57,8 @@ pub(super) async fn submit(
     };
     let clock = context.engine.clock();
     let message_id = MessageId::new(clock.uuid());
-    let request_id = match request_id {
-        Value::Null => format!("{:016x}", message_id.uuid().as_u128() & u128::from(u64::MAX)).into(),
-        given => given,
-    };
+    let made = || format!("{:016x}", message_id.uuid().as_u128() & u128::from(u64::MAX)).into();
+    let request_id = if request_id.is_null() { made() } else { request_id };
     let key = key(&request_id)?;
     // Followed before it is sent, so that nothing of its turn can be missed.
     let after = context.engine.view(id).await?.last_seq;
@@ -74,12 +72,11 @@ pub(super) async fn submit(
         idempotency_key: Some(key),
         by,
     });
-    let (message_id, turn_id, is_new) = match context.engine.submit(id, command).await? {
-        Accepted::Message { message_id: known, turn_id: Some(turn_id) } => {
-            (known, turn_id, known == message_id)
-        }
-        _ => return Err(RpcError::internal("the message was taken, but no turn answers it")),
+    let accepted = context.engine.submit(id, command).await?;
+    let Accepted::Message { message_id: known, turn_id: Some(turn_id) } = accepted else {
+        return Err(RpcError::internal("the message was taken, but no turn answers it"));
     };
+    let (message_id, is_new) = (known, known == message_id);
     // What was sent before may be under way, or over.
     let subscription = if is_new { subscription } else { context.engine.subscribe(id, 0).await? };
     let subscription = Box::new(subscription);
@@ -95,7 +92,9 @@ pub(super) fn key(request_id: &Value) -> Result<String, RpcError> {
         }
         Value::String(text) => Ok(format!("pool:text:{text}")),
         Value::Number(number) if number.is_i64() || number.is_u64() => Ok(format!("pool:number:{number}")),
-        _ => Err(RpcError::invalid_params("request_id must be string or integer")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(RpcError::invalid_params("request_id must be string or integer"))
+        }
     }
 }
 
@@ -129,7 +128,9 @@ impl Waiting {
             return None;
         }
         match record.event {
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => self.text += &content(&message),
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
+                self.text += &content(&message)
+            }
             Event::Message(MessageEvent::Added { message, .. }) if message.role == Role::Assistant => {
                 self.text += &content(&message);
             }
@@ -145,7 +146,16 @@ impl Waiting {
                 let failed = RpcError::failed(&error).with("request_id", self.request_id.clone());
                 return Some(Err(failed.with("content", std::mem::take(&mut self.text).into())));
             }
-            _ => {}
+            Event::Message(_)
+            | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
+            | Event::Session(_)
+            | Event::Step(_)
+            | Event::Batch(_)
+            | Event::Call(_)
+            | Event::Approval(_)
+            | Event::Workspace(_)
+            | Event::Agent(_)
+            | Event::Child(_) => {}
         }
         None
     }

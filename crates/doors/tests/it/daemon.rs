@@ -135,7 +135,7 @@ impl Daemon {
         .await;
         let gateway = GatewayDoor::new(engine.clone(), gateway_settings(&dir), limits);
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listeners = Listeners::bind(Some(any_port), &data.join("ostler.sock")).await.unwrap();
+        let listeners = Listeners::bind(Some(any_port), &data.join("ostler.sock")).unwrap();
         let address = listeners.address().unwrap();
         let documents = Arc::new(FileDocuments::new(&data));
         let logins = Logins::open(documents, token.clone(), clock, Some(address)).await;

@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use ostler_types::{Command, Facts};
+use ostler_types::{Command, Facts, SessionId};
 use tokio::time::Instant;
 
 use super::{Actor, Input};
 use crate::catalogue;
+use crate::engine::Shared;
 use crate::error::EngineError;
 
 impl Actor {
@@ -18,20 +19,21 @@ impl Actor {
     }
 
     /// Leaves memory: everything is in the log, and the views know it.
-    /// What is asked meanwhile comes first: with many sessions, it takes a while until one has a bed and its views.
+    /// What is asked meanwhile comes first: with many sessions, it takes a while until it is the turn of one.
     pub(super) async fn sleep(&mut self) -> ControlFlow<()> {
         let shared = self.session.shared.clone();
         if !self.session.rested {
-            let lie_down = async { (shared.beds.acquire().await, shared.views.rest(self.session.id).await) };
-            let (bed, written) = tokio::select! {
+            let views =
+                async { (shared.settling.acquire().await, settle_views(&shared, self.session.id).await) };
+            let (permit, written) = tokio::select! {
                 input = self.inputs.recv() => {
                     self.early = Some(input.unwrap_or(Input::Stop));
                     return ControlFlow::Continue(());
                 }
-                done = lie_down => done,
+                done = views => done,
             };
             self.settle(written).await;
-            drop(bed);
+            drop(permit);
         }
         self.session.release(false).await;
         if self.session.shared.forget(self.session.id, || self.inputs.is_empty() && self.is_at_rest()) {
@@ -49,11 +51,8 @@ impl Actor {
             return;
         }
         let shared = self.session.shared.clone();
-        let _bed = shared.beds.acquire().await;
-        let written = match shared.is_crowded() {
-            true => shared.views.rest_in_a_hurry(self.session.id).await,
-            false => shared.views.rest(self.session.id).await,
-        };
+        let _permit = shared.settling.acquire().await;
+        let written = settle_views(&shared, self.session.id).await;
         self.settle(written).await;
     }
 
@@ -63,7 +62,7 @@ impl Actor {
             return;
         }
         self.session.snapshot().await;
-        catalogue::write_session(&self.session.shared, &self.session.state).await;
+        self.session.describe().await;
         let state = &self.session.state;
         let rests = state.turn.is_none() && state.queue.is_empty() && !self.has_open_children();
         if rests && written && catalogue::is_caught_up(&self.session.shared, &self.session.state).await {
@@ -121,5 +120,15 @@ impl Actor {
         shared.forget(self.session.id, || true);
         self.session.hub.close();
         Ok(())
+    }
+}
+
+/// Brings the readable files of a session that comes to rest up to date, and lets go of them. Returns whether they
+/// are. Where many sessions are awake nobody waits until the files are synced, which takes several syncs for each:
+/// sessions would fall asleep more slowly than others wake. Files that a power failure takes away are made again.
+async fn settle_views(shared: &Shared, id: SessionId) -> bool {
+    match shared.is_crowded() {
+        true => shared.views.rest_in_a_hurry(id).await,
+        false => shared.views.rest(id).await,
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ostler_agent::{Completed, Failed, TurnContext};
 use ostler_testing::agent::{ScriptedAgent, done, say};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
-use ostler_types::{CallEvent, ChildEvent, Event, SessionId, SessionStatus, StepEvent};
+use ostler_types::{CallEvent, ChildEvent, Event, MessageEvent, SessionId, SessionStatus};
 
 use crate::children::{begin_task, child, end_task};
 use crate::fixture::{Daemon, Place, eventually};
@@ -146,7 +146,7 @@ async fn calls_and_results(daemon: &Daemon, id: SessionId) -> (Vec<String>, Vec<
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     for record in daemon.records(id).await {
         match record.event {
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                 calls.extend(message.tool_calls().map(|call| call.id.0.clone()));
             }
             Event::Call(CallEvent::Completed { tool_call, .. }) => results.push(tool_call.id.0),

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use ostler_engine::{Engine, FeedItem, FeedSubscription};
 use ostler_eventlog::{FeedPosition, FeedRecord};
 use ostler_testing::agent::ScriptedAgent;
-use ostler_types::SessionId;
+use ostler_types::{SessionId, TurnId};
 
 use crate::fixture::Place;
 
 const SESSIONS: usize = 5;
 const TURNS: usize = 8;
+/// Sessions that stream at once, and what they say again and again.
+const MANY: usize = 40;
+const WORD: &str = "word ";
 
 /// Reads records until so many turns have ended.
 async fn read_until(feed: &mut FeedSubscription, ends: usize) -> Vec<FeedRecord> {
@@ -62,6 +65,51 @@ async fn every_record_of_every_session_comes_once_and_in_order() {
         let mut rest = daemon.engine.subscribe_all(Some(live[cut - 1].next)).unwrap();
         let ends = live[cut..].iter().filter(|record| record.line.event_type() == "turn_completed").count();
         assert_eq!(lines(&read_until(&mut rest, ends).await), lines(&live[cut..]));
+    }
+}
+
+/// The text of all deltas is more than a subscriber of one session may leave waiting.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_delta_of_many_sessions_comes_in_its_place() {
+    const DELTAS: usize = 200;
+    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let daemon = place.open(&agent).await;
+    for _ in 0..MANY {
+        agent.push(|turn| async move {
+            let id = turn.message_id();
+            for index in 0..DELTAS {
+                ostler_testing::agent::stream(&turn, id, index * WORD.len(), WORD);
+            }
+            let text = ostler_types::Part::text(WORD.repeat(DELTAS));
+            ostler_testing::agent::finish(&turn, id, vec![text]).await?;
+            ostler_testing::agent::done()
+        });
+    }
+    let mut feed = daemon.engine.subscribe_all(None).unwrap();
+    for _ in 0..MANY {
+        let id = daemon.create().await;
+        daemon.say(id, "go").await;
+    }
+    let (mut streamed, mut whole): (HashMap<TurnId, usize>, usize) = (HashMap::new(), 0);
+    while whole < MANY {
+        match feed.next().await.unwrap() {
+            FeedItem::Delta(line) => {
+                let length = streamed.get_mut(&line.turn_id()).expect("its turn has begun");
+                assert_eq!(line.delta().offset, *length as u64, "a delta is missing or out of place");
+                *length += line.delta().text.len();
+            }
+            FeedItem::Record(record) => {
+                let turn_id = record.line.record().unwrap().turn_id;
+                match record.line.event_type() {
+                    "turn_started" => _ = streamed.insert(turn_id.unwrap(), 0),
+                    "model_output_completed" => {
+                        assert_eq!(streamed[&turn_id.unwrap()], DELTAS * WORD.len(), "deltas come before");
+                        whole += 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use ostler_engine::{Item, Subscription};
-use ostler_types::{Event, MessageId, Record, StepEvent};
+use ostler_types::{Event, MessageEvent, MessageId, Record};
 use serde_json::Value;
 
 /// What a client has seen so far.
@@ -62,7 +62,7 @@ impl Reader {
     }
 
     fn take(&mut self, record: Record) {
-        if let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &record.event {
+        if let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) = &record.event {
             let streamed = self.texts.remove(&message.id).unwrap_or_default();
             assert!(
                 message.text().starts_with(&streamed),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ostler_engine::EngineError;
 use ostler_testing::agent::{ScriptedAgent, done, propose, run_call, say, stream};
 use ostler_types::{
-    CallEvent, Event, Record, Report, Scope, SessionId, SessionStatus, State, StepEvent, Subject, ToolKind,
-    TurnEvent, TurnStatus, Verdict, results,
+    CallEvent, Event, MessageEvent, Record, Report, Scope, SessionId, SessionStatus, State, Subject,
+    ToolKind, TurnEvent, TurnStatus, Verdict, results,
 };
 use serde_json::json;
 
@@ -77,7 +77,8 @@ fn a_running_turn_fails_with_the_text_that_a_draft_kept() {
         ];
         assert_eq!(names_after(daemon, id, 4).await, expected);
         let records = daemon.records(id).await;
-        let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) = &records[4].event
+        let Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, .. }) =
+            &records[4].event
         else {
             panic!()
         };

@@ -44,6 +44,7 @@ async fn a_message_is_answered_and_everybody_can_see_it() {
     let found =
         daemon.engine.list(Filter { q: Some("yourself".to_owned()), ..Filter::default() }).await.unwrap();
     assert_eq!(found.sessions.len(), 1);
+    daemon.engine.flush_views(id).await.unwrap();
     let file = std::fs::read_to_string(daemon.session_dir(id).join("session.json")).unwrap();
     assert!(file.contains("hello there"));
 }
@@ -81,6 +82,7 @@ async fn one_key_makes_one_session_however_often_it_is_asked() {
     let made = futures_util::future::join_all(tries).await;
     let ids: Vec<_> = made.into_iter().map(|session| session.unwrap().id).collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert_eq!(agent.prepared(), ids[..1], "the agent was told of the one session that was created");
     daemon.engine.stop().await;
     drop(daemon);
 

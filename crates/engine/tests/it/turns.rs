@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ostler_engine::Item;
 use ostler_testing::agent::{ScriptedAgent, done, failed, finish, propose, run_call, say, stream};
 use ostler_types::{
-    Accepted, CallEvent, CancelTurn, Command, Delivery, Event, Limits, MessageId, Part, Report,
-    SessionStatus, StepEvent, Subject, ToolKind, TurnEvent, TurnStatus, results,
+    Accepted, CallEvent, CancelTurn, Command, Delivery, Event, Limits, MessageEvent, MessageId, Part, Report,
+    SessionStatus, Subject, ToolKind, TurnEvent, TurnStatus, results,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
@@ -123,7 +123,8 @@ async fn canceling_keeps_the_partial_text_and_the_next_turn_sees_it() {
     reader.until_text("half a sent").await;
     assert_eq!(daemon.cancel(id).await.unwrap(), Accepted::Done);
     reader.until("session_canceled", 1).await;
-    let Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, .. }) = &reader.records[3].event
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, .. }) =
+        &reader.records[3].event
     else {
         panic!("{:?}", reader.names())
     };
@@ -220,7 +221,7 @@ async fn an_agent_that_panics_fails_its_turn_and_nothing_else() {
     let Event::Turn(TurnEvent::Failed { error, reason }) = &records[4].event else { panic!("{records:?}") };
     assert_eq!((error.code.as_str(), reason.as_str()), ("agent_panicked", "agent_panicked"));
     assert!(
-        matches!(&records[3].event, Event::Step(StepEvent::ModelOutputCompleted { message, .. }) if message.text() == "I was about to")
+        matches!(&records[3].event, Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) if message.text() == "I was about to")
     );
     assert_eq!(daemon.engine.view(id).await.unwrap().session.status, SessionStatus::Failed);
     daemon.say(id, "again").await;

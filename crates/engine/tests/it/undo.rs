@@ -27,7 +27,7 @@ impl Scene {
     async fn new() -> Scene {
         let (mut place, agent) = (Place::new(), ScriptedAgent::new());
         let store = Store::open(&place.data().join("checkpoints")).unwrap();
-        let store = Arc::new(store.with_protected_names(protected_name));
+        let store = Arc::new(store.with_protected_names(Arc::new(protected_name)));
         place.checkpoints = Some(Arc::clone(&store));
         let (daemon, workspace) = (place.open(&agent).await, tempfile::tempdir().unwrap());
         let workspace_path = workspace.path().to_str().unwrap().to_owned();
@@ -99,7 +99,7 @@ impl Hand {
     }
 }
 
-fn protected_name(_: &Path, path: &Path) -> Option<&'static str> {
+fn protected_name(_: &Path, path: &Path, _: bool) -> Option<&'static str> {
     path.ends_with(".mcp.json").then_some(".mcp.json")
 }
 

@@ -14,7 +14,8 @@ use crate::nested;
 use crate::shared::disk_error;
 
 impl Committer {
-    /// Removes the marker, once all that it stands for is in the feed for good.
+    /// Removes the marker, once all that it stands for is in the feed for good. Of sessions that settle together only the
+    /// first has to wait for the feed: nothing is added to it in between.
     pub(super) fn settle(&mut self, session: SessionId) -> Result<(), LogError> {
         let failed = |error: io::Error| disk_error("settling a session", &error);
         if let Some(known) = self.shared.heads.get(session)

@@ -24,6 +24,8 @@ pub(super) struct Group {
     sessions: Vec<Staged>,
     by_session: HashMap<SessionId, usize>,
     drafts: BTreeMap<SessionId, Vec<u8>>,
+    /// The sessions that settle after all that is appended.
+    settling: Vec<(SessionId, Reply<()>)>,
     /// The records in the order in which they came, with the place of their session.
     order: Vec<(usize, Place)>,
 }
@@ -112,6 +114,15 @@ impl Group {
     /// Whether the group holds the end of a message of this session.
     pub(super) fn ends_message(&self, session: SessionId) -> bool {
         self.find(session).is_some_and(|index| self.sessions[index].ends_message)
+    }
+
+    /// Whether the group settles this session.
+    pub(super) fn settles(&self, session: SessionId) -> bool {
+        self.settling.iter().any(|(settling, _)| *settling == session)
+    }
+
+    pub(super) fn add_settling(&mut self, session: SessionId, reply: Reply<()>) {
+        self.settling.push((session, reply));
     }
 
     pub(super) fn add_draft(&mut self, session: SessionId, line: &[u8]) {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use ostler_eventlog::{Epoch, Log, LogError};
 
-use crate::fixture::{ALL, Data, EPOCH, append_each, read_all, record, said, session};
+use crate::fixture::{ALL, Data, EPOCH, append_each, assert_feed_whole, read_all, record, said, session};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_writers_at_once_lose_and_mix_nothing() {
@@ -52,6 +53,26 @@ async fn fifty_writers_at_once_lose_and_mix_nothing() {
             );
         }
     }
+}
+
+/// All of it comes at once, so that the committer takes it as few groups.
+#[tokio::test]
+async fn sessions_settle_together_and_what_follows_marks_them_again() {
+    let data = Data::new();
+    let log = data.open();
+    let sessions: Vec<_> = (0..40).map(session).collect();
+    for session in &sessions {
+        append_each(&log, *session, &["one"]).await;
+    }
+    let again: Vec<_> = sessions.iter().copied().step_by(2).collect();
+    let settle = join_all(sessions.iter().map(|session| log.release(*session, EPOCH, true)));
+    let append = join_all(again.iter().map(|session| log.append(*session, EPOCH, 2, vec![record("two")])));
+    let (settled, appended) = tokio::join!(settle, append);
+    assert!(settled.iter().all(Result::is_ok) && appended.iter().all(Result::is_ok));
+    let mut unsettled = log.unsettled().await.unwrap();
+    unsettled.sort_unstable();
+    assert_eq!(unsettled, again);
+    assert_feed_whole(&log, &sessions).await;
 }
 
 #[tokio::test]

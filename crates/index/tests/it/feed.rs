@@ -172,3 +172,22 @@ fn the_index_can_be_shared() {
     fn shared<T: Send + Sync>() {}
     shared::<SqliteIndex>();
 }
+
+#[tokio::test]
+async fn many_updates_become_few_commits() {
+    let fixture = Fixture::new();
+    fixture.add(session(1, 1)).await;
+    fixture.index.flushed().await.unwrap();
+    let wal = fixture.dir.path().join("index.db-wal");
+    let before = std::fs::metadata(&wal).unwrap().len();
+    for seq in 2..=200u64 {
+        let said = format!("word{seq}");
+        let told = session(1, i64::try_from(seq).unwrap());
+        fixture.index.update(update(told, seq - 1, seq, &[(seq, &said)])).await.unwrap();
+    }
+    fixture.index.flushed().await.unwrap();
+    let written = std::fs::metadata(&wal).unwrap().len() - before;
+    assert!(written < 400_000, "{written} bytes, where a commit of each update takes a few thousand");
+    assert_eq!(fixture.index.position(id(1)).await, Ok(200));
+    assert_eq!((fixture.search("word2").await, fixture.search("word200").await), (vec![1], vec![1]));
+}

@@ -90,13 +90,13 @@ async fn damage_that_shows_later_is_an_error_and_clearing_mends_it() {
     let Fixture { dir, index } = fixture;
     drop(index);
     let path = dir.path().join("index.db");
-    let root: u32 = Connection::open(&path)
-        .unwrap()
-        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'by_activity'", [], |row| row.get(0))
-        .unwrap();
-    let page = root as usize * 4096;
+    let connection = Connection::open(&path).unwrap();
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    let size = number("PRAGMA page_size");
+    let page = number("SELECT rootpage FROM sqlite_schema WHERE name = 'by_activity'") * size;
+    drop(connection);
     let mut content = fs::read(&path).unwrap();
-    content[page - 4096..page].fill(0x5a);
+    content[page - size..page].fill(0x5a);
     fs::write(&path, &content).unwrap();
     let (index, opened) = SqliteIndex::open(&path).unwrap();
     assert_eq!(opened, Opened::Existing);

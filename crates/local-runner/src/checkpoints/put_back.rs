@@ -96,13 +96,15 @@ mod tests {
 
     #[test]
     fn what_is_protected_is_not_put_back_and_that_is_told() {
-        fn protected_name(_: &Path, path: &Path) -> Option<&'static str> {
+        fn protected_name(_: &Path, path: &Path, _: bool) -> Option<&'static str> {
             path.ends_with(".envrc").then_some(".envrc")
         }
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("w");
         std::fs::create_dir_all(workspace.join("old")).unwrap();
-        let store = Store::open(&folder.path().join("s")).unwrap().with_protected_names(protected_name);
+        let store = Store::open(&folder.path().join("s"))
+            .unwrap()
+            .with_protected_names(std::sync::Arc::new(protected_name));
         let put = |path: &str, text: &str| std::fs::write(workspace.join(path), text).unwrap();
         let read = |path: &str| std::fs::read_to_string(workspace.join(path)).unwrap();
         for path in [".envrc", "old/.envrc", "a", "b"] {

@@ -10,7 +10,7 @@ use ostler_mcp::{
     Launch, Limits, McpServers, Prepared, ServerConfig, ServerState, ServerStatus, SpawnFn, Transport,
 };
 use ostler_process::{Invocation, ProgramFinder};
-use ostler_tools::{Tool, ToolContext, ToolOutcome};
+use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::SessionId;
 use serde_json::Value;
 use tempfile::TempDir;

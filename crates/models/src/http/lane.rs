@@ -102,7 +102,10 @@ impl Place {
 
     /// Waits until it can be used.
     pub(super) async fn lease(self, client: Client) -> Lease {
-        tokio::time::sleep_until(self.ready).await;
+        // A timer counts whole milliseconds, so sleeping until a moment that has passed takes up to one more.
+        if self.ready > Instant::now() {
+            tokio::time::sleep_until(self.ready).await;
+        }
         Lease { client, _place: self }
     }
 }

@@ -45,6 +45,18 @@ async fn clients_are_built_on_any_machine_when_first_needed() {
     assert!(built(&http.remote[0]) && !built(&http.remote[1]));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_can_be_used_is_not_waited_for() {
+    let http = Http::new(Timeouts::default());
+    let url = "http://127.0.0.1:9/".parse().unwrap();
+    http.client(&url).await.unwrap();
+    // Timers fire at whole milliseconds; this is none.
+    tokio::time::advance(Duration::from_micros(300)).await;
+    let before = tokio::time::Instant::now();
+    http.client(&url).await.unwrap();
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}
+
 #[tokio::test]
 async fn many_answers_stream_at_once_over_few_connections() {
     for (streams, connections) in [(100, 2), (250, 3)] {

@@ -75,7 +75,9 @@ impl Page<'_> {
                 None => Ok(()),
             },
             Event::Message(MessageEvent::Added { message, .. })
-            | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => self.write_message(message),
+            | Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
+                self.write_message(message)
+            }
             Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, .. }) => {
                 let at = self.calls.iter().position(|call| call.id == tool_call.id);
                 let call = at.map(|at| self.calls.remove(at));
@@ -95,18 +97,9 @@ impl Page<'_> {
             )
             | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
             | Event::Turn(_)
-            | Event::Step(
-                StepEvent::ModelResolved { .. }
-                | StepEvent::ModelWaiting { .. }
-                | StepEvent::UsageRecorded { .. }
-                | StepEvent::ReasoningCompleted { .. },
-            )
-            | Event::Call(
-                CallEvent::BatchStarted { .. }
-                | CallEvent::BatchHalted { .. }
-                | CallEvent::BatchCompleted { .. }
-                | CallEvent::Started { .. },
-            )
+            | Event::Step(_)
+            | Event::Batch(_)
+            | Event::Call(CallEvent::Started { .. })
             | Event::Approval(_)
             | Event::Workspace(
                 WorkspaceEvent::CheckpointCreated { .. }
@@ -152,9 +145,9 @@ impl Page<'_> {
             | Event::Step(
                 StepEvent::ModelWaiting { .. }
                 | StepEvent::UsageRecorded { .. }
-                | StepEvent::ReasoningCompleted { .. }
-                | StepEvent::ModelOutputCompleted { .. },
+                | StepEvent::ReasoningCompleted { .. },
             )
+            | Event::Batch(_)
             | Event::Call(_)
             | Event::Approval(ApprovalEvent::Requested { .. })
             | Event::Workspace(

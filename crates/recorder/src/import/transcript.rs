@@ -7,7 +7,7 @@ use std::io::BufRead;
 
 use jiff::Timestamp;
 use ostler_types::{
-    CallEvent, CallName, Event, Message, MessageEvent, MessageId, NewRecord, Part, Purpose, Role, StepEvent,
+    BatchEvent, CallEvent, CallName, Event, Message, MessageEvent, MessageId, NewRecord, Part, Purpose, Role,
     ToolCall, ToolCallId, ToolResult, TurnEvent, TurnId, Usage,
 };
 use serde_json::json;
@@ -120,15 +120,19 @@ impl Telling<'_> {
         let stop_reason = if calls.is_empty() { "end_turn" } else { "tool_use" }.to_owned();
         self.record(
             at,
-            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: Usage::default() }),
+            Event::Message(MessageEvent::ModelOutputCompleted {
+                message,
+                stop_reason,
+                usage: Usage::default(),
+            }),
         );
         if !calls.is_empty() {
             let tool_calls = calls.iter().map(|call| call.id.clone()).collect();
-            self.record(at, Event::Call(CallEvent::BatchStarted { tool_calls, parallel: false }));
+            self.record(at, Event::Batch(BatchEvent::Started { tool_calls, parallel: false }));
             for (call, (_, text, at)) in calls.into_iter().zip(results) {
                 self.tell_result(call, text, at);
             }
-            self.record_last(Event::Call(CallEvent::BatchCompleted {}));
+            self.record_last(Event::Batch(BatchEvent::Completed {}));
         }
         self.turn.iter_mut().for_each(|turn| turn.answered = true);
     }

@@ -1,4 +1,4 @@
-//! The recorder's thread: waits for hints, lets some time pass between two writes of one session, and writes.
+//! The recorder's thread: waits for hints, lets some time pass so that more can be written at once, and writes.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,13 +11,9 @@ use ostler_types::{Record, SessionId};
 use rustix::process::setpriority_process;
 
 use super::open_views::{OpenViews, folder_of};
-use super::{Ask, Done, Pace, Shared, Source, SourceError};
+use super::{Ask, Done, Shared, Source, SourceError};
 use crate::{RecorderError, rebuild};
 
-/// Between two writes of one session, unless one of them hurries; so much longer for each [`AT_EASE`] sessions
-/// that are written to at a time, since nobody reads along in so many.
-const GAP: Duration = Duration::from_millis(250);
-const AT_EASE: usize = 32;
 /// How many sessions are written before those who ask are heard again.
 const BATCH: usize = 16;
 /// The priority of the thread, as for `nice`.
@@ -35,13 +31,11 @@ pub(super) struct Worker {
     sessions: HashMap<SessionId, Pending>,
 }
 
-/// What is known of a session that was written to lately, is to be written, or failed.
+/// What is known of a session that is to be written, or failed.
 #[derive(Default)]
 struct Pending {
     /// When to write; none when there is nothing to write.
     due: Option<Instant>,
-    /// Not before this, unless it hurries.
-    rests_until: Option<Instant>,
     /// How long to wait after the next failure; none when the last write went well.
     retry: Option<Duration>,
 }
@@ -76,16 +70,13 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         let mut inbox = shared.inbox();
         loop {
-            let now = Instant::now();
-            let next = self.sessions.values().filter_map(|pending| pending.due).chain(self.open.next_idle());
-            let next = next.min();
-            if !inbox.noted.is_empty() || !inbox.asks.is_empty() || inbox.stopping {
-                let noted = std::mem::take(&mut inbox.noted);
-                let (asks, stopping) = (std::mem::take(&mut inbox.asks), inbox.stopping);
-                drop(inbox);
-                noted.into_iter().for_each(|(session, pace)| self.schedule(session, pace, now));
-                return (asks, stopping);
+            inbox.noted.drain().for_each(|(session, due)| self.schedule(session, due));
+            if !inbox.asks.is_empty() || inbox.stopping {
+                return (std::mem::take(&mut inbox.asks), inbox.stopping);
             }
+            let next = self.sessions.values().filter_map(|pending| pending.due).chain(self.open.next_idle());
+            let (next, now) = (next.min(), Instant::now());
+            (inbox.wakes_at, inbox.crowd) = (next, self.sessions.len());
             inbox = match next {
                 Some(next) if next <= now => return (Vec::new(), false),
                 Some(next) => {
@@ -97,11 +88,12 @@ impl Worker {
         }
     }
 
-    fn schedule(&mut self, session: SessionId, pace: Pace, now: Instant) {
+    fn schedule(&mut self, session: SessionId, at: Instant) {
         let pending = self.sessions.entry(session).or_default();
-        let hurries = pace == Pace::Now && pending.retry.is_none();
-        let at = if hurries { now } else { pending.rests_until.map_or(now, |until| until.max(now)) };
-        pending.due = Some(pending.due.map_or(at, |due| due.min(at)));
+        // After a failure the time of the next attempt is fixed.
+        if pending.retry.is_none() {
+            pending.due = Some(pending.due.map_or(at, |due| due.min(at)));
+        }
     }
 
     /// Writes the sessions whose time has come, so many at most, those first that have waited longest.
@@ -151,16 +143,13 @@ impl Worker {
     fn write(&mut self, session: SessionId) -> Result<(), RecorderError> {
         let written = catch_unwind(AssertUnwindSafe(|| self.catch_up(session)))
             .unwrap_or_else(|_| Err(from_source("writing the views panicked".into())));
-        let now = Instant::now();
-        let crowd = u32::try_from(self.sessions.len() / AT_EASE).unwrap_or(u32::MAX);
         let pending = self.sessions.entry(session).or_default();
         match &written {
             Ok(()) => {
                 if pending.retry.take().is_some() {
                     tracing::info!(%session, "the views of a session are written again");
                 }
-                (pending.due, pending.rests_until) =
-                    (None, Some(now + GAP.saturating_mul(crowd.saturating_add(1))));
+                pending.due = None;
             }
             Err(error) => {
                 let wait = pending.retry.unwrap_or(FIRST_RETRY);
@@ -170,7 +159,7 @@ impl Worker {
                     tracing::warn!(%session, %error, "the views of a session fall behind its log");
                 }
                 pending.retry = Some((wait * 2).min(LAST_RETRY));
-                (pending.due, pending.rests_until) = (Some(now + wait), Some(now + wait));
+                pending.due = Some(Instant::now() + wait);
             }
         }
         written
@@ -195,7 +184,19 @@ impl Worker {
             if records.is_empty() {
                 break;
             }
-            views.apply(&records)?;
+            match views.apply(&records) {
+                // Somebody reads the database; the views stand where they stood.
+                Err(error) if error.source.kind() == io::ErrorKind::ResourceBusy => {
+                    self.open.keep(session, views, Instant::now());
+                    return Err(error);
+                }
+                Err(error) if error.source.kind() == io::ErrorKind::InvalidData => {
+                    tracing::warn!(%session, %error, "the views of a session are damaged and made again");
+                    drop(views);
+                    return self.rebuild(session);
+                }
+                applied => applied?,
+            }
         }
         self.open.keep(session, views, Instant::now());
         Ok(())
@@ -211,12 +212,7 @@ impl Worker {
 
     /// Forgets sessions of which nothing is to be remembered.
     fn tidy(&mut self) {
-        let now = Instant::now();
-        self.sessions.retain(|_, pending| {
-            pending.due.is_some()
-                || pending.retry.is_some()
-                || pending.rests_until.is_some_and(|until| until > now)
-        });
+        self.sessions.retain(|_, pending| pending.due.is_some() || pending.retry.is_some());
     }
 }
 

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use ostler_types::{
-    AgentEvent, CallEvent, Compaction, Event, Message, MessageEvent, Record, Role, SessionEvent, StepEvent,
-    ToolCall, ToolResult, TurnEvent, printable,
+    AgentEvent, CallEvent, Compaction, Event, Message, MessageEvent, Record, Role, SessionEvent, ToolCall,
+    ToolResult, TurnEvent, printable,
 };
 
 use super::{day_and_time, time_of_day};
@@ -25,7 +25,7 @@ pub(crate) fn write(record: &Record, page: &mut String) {
             }
         }
         Event::Message(MessageEvent::Added { message, .. })
-        | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+        | Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
             write_message(message, page);
         }
         Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
@@ -48,18 +48,9 @@ pub(crate) fn write(record: &Record, page: &mut String) {
         )
         | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
         | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. } | TurnEvent::Completed { .. })
-        | Event::Step(
-            StepEvent::ModelResolved { .. }
-            | StepEvent::ModelWaiting { .. }
-            | StepEvent::UsageRecorded { .. }
-            | StepEvent::ReasoningCompleted { .. },
-        )
-        | Event::Call(
-            CallEvent::BatchStarted { .. }
-            | CallEvent::BatchHalted { .. }
-            | CallEvent::BatchCompleted { .. }
-            | CallEvent::Started { .. },
-        )
+        | Event::Step(_)
+        | Event::Batch(_)
+        | Event::Call(CallEvent::Started { .. })
         | Event::Approval(_)
         | Event::Workspace(_)
         | Event::Agent(AgentEvent::Updated { .. })

@@ -3,7 +3,7 @@
 //! Only those who speak are in it. Instructions (messages of role `system`, summaries) are left out, because the
 //! format has no word for them.
 
-use ostler_types::{CallEvent, Event, Message, MessageEvent, Record, Role, StepEvent};
+use ostler_types::{CallEvent, Event, Message, MessageEvent, Record, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::content::{message_text, result_text};
@@ -12,13 +12,15 @@ use crate::content::{message_text, result_text};
 pub(crate) fn write(record: &Record, lines: &mut String) {
     let line = match &record.event {
         Event::Message(MessageEvent::Added { message, .. })
-        | Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => spoken(message).map(|role| Line {
-            role,
-            content: message_text(message),
-            timestamp: message.created_at.as_millisecond(),
-            run_id: None,
-            tool_name: None,
-        }),
+        | Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
+            spoken(message).map(|role| Line {
+                role,
+                content: message_text(message),
+                timestamp: message.created_at.as_millisecond(),
+                run_id: None,
+                tool_name: None,
+            })
+        }
         Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => Some(Line {
             role: Speaker::ToolResult,
             content: result_text(tool_result),
@@ -29,18 +31,9 @@ pub(crate) fn write(record: &Record, lines: &mut String) {
         Event::Session(_)
         | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
         | Event::Turn(_)
-        | Event::Step(
-            StepEvent::ModelResolved { .. }
-            | StepEvent::ModelWaiting { .. }
-            | StepEvent::UsageRecorded { .. }
-            | StepEvent::ReasoningCompleted { .. },
-        )
-        | Event::Call(
-            CallEvent::BatchStarted { .. }
-            | CallEvent::BatchHalted { .. }
-            | CallEvent::BatchCompleted { .. }
-            | CallEvent::Started { .. },
-        )
+        | Event::Step(_)
+        | Event::Batch(_)
+        | Event::Call(CallEvent::Started { .. })
         | Event::Approval(_)
         | Event::Workspace(_)
         | Event::Agent(_)

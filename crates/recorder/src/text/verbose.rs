@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use ostler_types::{
-    CallEvent, Event, MessageId, Part, Record, StepEvent, TurnEvent, Usage, WorkspaceEvent, printable,
+    CallEvent, Event, MessageEvent, MessageId, Part, Record, StepEvent, TurnEvent, Usage, WorkspaceEvent,
+    printable,
 };
 use serde_json::{Map, Value, json};
 
@@ -29,7 +30,7 @@ enum Kind {
 /// The facts of a record. `turn_started` is when the turn that it belongs to began.
 pub(crate) fn facts(record: &Record, turn_started: Option<Timestamp>) -> Vec<Fact> {
     match &record.event {
-        Event::Step(StepEvent::ModelOutputCompleted { message, usage, .. }) => {
+        Event::Message(MessageEvent::ModelOutputCompleted { message, usage, .. }) => {
             let about = |kind| Fact { message_id: Some(message.id), kind };
             let thoughts = message
                 .parts
@@ -67,12 +68,8 @@ pub(crate) fn facts(record: &Record, turn_started: Option<Timestamp>) -> Vec<Fac
             | StepEvent::UsageRecorded { .. }
             | StepEvent::ReasoningCompleted { .. },
         )
-        | Event::Call(
-            CallEvent::BatchStarted { .. }
-            | CallEvent::BatchHalted { .. }
-            | CallEvent::BatchCompleted { .. }
-            | CallEvent::Started { .. },
-        )
+        | Event::Batch(_)
+        | Event::Call(CallEvent::Started { .. })
         | Event::Approval(_)
         | Event::Workspace(
             WorkspaceEvent::CheckpointCreated { .. }

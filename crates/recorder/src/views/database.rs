@@ -1,8 +1,16 @@
 //! `session.db` as a file: how it is opened and made, and what is stored under a key in it.
 //!
 //! The schema belongs to those who read such files, so nothing is added to it: what the views need for
-//! themselves are rows of `metadata`. The journal is one that is gone between two commits, so that the file can be
-//! copied as it lies there.
+//! themselves are rows of `metadata`. Between two commits all is in the one file, so that it can be copied as it lies
+//! there.
+//!
+//! While the file is open for writing, SQLite keeps its rollback journal in memory: a journal on disk would double what
+//! is written, for a file that can be made again. So a process that is killed in the middle of a commit leaves a torn
+//! file, and nothing in it tells. Therefore the row [`MARK`] says that the file is being written to ([`begin`]), and is
+//! taken back once it is whole ([`release`], [`settle`]); those three commits have a journal on disk. A file that still
+//! says so when it is opened is not trusted.
+//!
+//! A commit writes each page that it touches, so a new file has small pages.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -20,10 +28,18 @@ pub(super) const DATABASE: &str = "session.db";
 pub(super) const FILES: [&str; 4] = [DATABASE, "session.db-journal", "session.db-wal", "session.db-shm"];
 /// The version of the schema.
 pub(super) const VERSION: i64 = 1;
-/// The key that is there while the file has not been synced.
+/// The key that is there while the file has not been synced. Its value is [`BEING_WRITTEN`], or the boot in which the file
+/// was released.
 pub(super) const MARK: &str = "written_in_boot";
+/// No boot's name, so that versions that know only boots do not trust such a file either.
+const BEING_WRITTEN: &str = "being written";
 /// How long to wait for a program that reads the file. The write is tried again later anyway.
 const LOCK_WAIT: Duration = Duration::from_millis(200);
+
+/// A journal that is gone after each commit, and rolls back a commit that a crash has interrupted.
+const JOURNAL_ON_DISK: &str = "PRAGMA journal_mode = DELETE;";
+/// A journal that is lost in a crash.
+const JOURNAL_IN_MEMORY: &str = "PRAGMA journal_mode = MEMORY;";
 
 const SCHEMA: &str = "
 CREATE TABLE schema_version (version INTEGER PRIMARY KEY);
@@ -88,26 +104,35 @@ pub(super) fn create(path: &Path) -> Result<Connection, RecorderError> {
     made.map_err(|error| failed(path, error))?;
     let create = || {
         let mut connection = connect(path)?;
+        // A torn beginning has no position, and is not trusted for that.
+        connection.execute_batch(JOURNAL_IN_MEMORY)?;
         let transaction = connection.transaction()?;
         transaction.execute_batch(SCHEMA)?;
         transaction.execute("INSERT INTO schema_version VALUES (?1)", [VERSION])?;
+        put(&transaction, MARK, Some(BEING_WRITTEN))?;
         transaction.commit()?;
         Ok(connection)
     };
     create().map_err(|error| failed(path, plain(error)))
 }
 
-/// Says that the file is being written to, in this run of the machine.
-pub(super) fn mark(connection: &Connection, boot: &str) -> Result<(), rusqlite::Error> {
+/// Says that the file is being written to. From now on commits have no journal on disk.
+pub(super) fn begin(connection: &Connection) -> Result<(), rusqlite::Error> {
+    put(connection, MARK, Some(BEING_WRITTEN))?;
+    connection.execute_batch(JOURNAL_IN_MEMORY)
+}
+
+/// Says that the file is whole, for as long as the machine does not go down.
+pub(super) fn release(connection: &Connection, boot: &str) -> Result<(), rusqlite::Error> {
+    connection.execute_batch(JOURNAL_ON_DISK)?;
     put(connection, MARK, Some(boot))
 }
 
-/// Takes that back, and returns once the whole file is on disk.
-pub(super) fn settle(connection: &mut Connection) -> Result<(), rusqlite::Error> {
+/// Says that the file is whole, and returns once all of it is on disk.
+pub(super) fn settle(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.execute_batch(JOURNAL_ON_DISK)?;
     connection.execute_batch("PRAGMA synchronous = FULL;")?;
-    let transaction = connection.transaction()?;
-    put(&transaction, MARK, None)?;
-    transaction.commit()
+    put(connection, MARK, None)
 }
 
 /// What is stored under a key.
@@ -147,6 +172,10 @@ pub(super) fn plain(error: rusqlite::Error) -> io::Error {
         Some(ErrorCode::DiskFull) => io::ErrorKind::StorageFull,
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => io::ErrorKind::PermissionDenied,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => io::ErrorKind::ResourceBusy,
+        // `Unknown` is what SQLite says of a table that is not there.
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
+            io::ErrorKind::InvalidData
+        }
         Some(_) | None => io::ErrorKind::Other,
     };
     io::Error::new(kind, error)
@@ -156,9 +185,9 @@ fn connect(path: &Path) -> Result<Connection, rusqlite::Error> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(LOCK_WAIT)?;
     connection.execute_batch(
-        "PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; PRAGMA cache_size = -256; \
-         PRAGMA temp_store = MEMORY;",
+        "PRAGMA page_size = 1024; PRAGMA synchronous = OFF; PRAGMA cache_size = -256; PRAGMA temp_store = MEMORY;",
     )?;
+    connection.execute_batch(JOURNAL_ON_DISK)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
     Ok(connection)
 }

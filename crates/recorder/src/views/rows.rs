@@ -5,9 +5,7 @@
 //! its id. A compaction takes away those that it covers, so there are never more than a context holds.
 
 use jiff::Timestamp;
-use ostler_types::{
-    CallEvent, Event, Message, MessageEvent, MessageId, Record, Session, StepEvent, ToolCall,
-};
+use ostler_types::{CallEvent, Event, Message, MessageEvent, MessageId, Record, Session, ToolCall};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -66,7 +64,7 @@ impl<'a> Rows<'a> {
     pub(super) fn add_message(&self, record: &Record) -> Result<(), rusqlite::Error> {
         match &record.event {
             Event::Message(MessageEvent::Added { message, .. }) => self.add(message, None),
-            Event::Step(StepEvent::ModelOutputCompleted { message, usage, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, usage, .. }) => {
                 self.add(message, Some(usage.output_tokens).filter(|tokens| *tokens > 0))
             }
             Event::Call(CallEvent::Completed { tool_call, tool_result, message_id, .. }) => {
@@ -82,18 +80,9 @@ impl<'a> Rows<'a> {
             Event::Session(_)
             | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
             | Event::Turn(_)
-            | Event::Step(
-                StepEvent::ModelResolved { .. }
-                | StepEvent::ModelWaiting { .. }
-                | StepEvent::UsageRecorded { .. }
-                | StepEvent::ReasoningCompleted { .. },
-            )
-            | Event::Call(
-                CallEvent::BatchStarted { .. }
-                | CallEvent::BatchHalted { .. }
-                | CallEvent::BatchCompleted { .. }
-                | CallEvent::Started { .. },
-            )
+            | Event::Step(_)
+            | Event::Batch(_)
+            | Event::Call(CallEvent::Started { .. })
             | Event::Approval(_)
             | Event::Workspace(_)
             | Event::Agent(_)

@@ -190,10 +190,10 @@ fn child_that_writes_until_it_is_killed() {
 }
 
 #[test]
-fn a_process_that_is_killed_leaves_views_to_go_on_with() {
+fn views_that_a_killed_process_had_open_start_over() {
     let story = long_story();
-    let dir = tempfile::tempdir().unwrap();
     for batches in [1, 3, 10, 30, 60] {
+        let dir = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
@@ -211,12 +211,51 @@ fn a_process_that_is_killed_leaves_views_to_go_on_with() {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(seen, batches, "the child wrote");
-        let position = Views::open(dir.path(), session_id()).unwrap().position();
-        assert!(position >= 5 && position <= story.records.len() as u64, "{position}");
-        let copy = tempfile::tempdir().unwrap();
-        for name in crate::names(dir.path()) {
-            fs::copy(dir.path().join(&name), copy.path().join(&name)).unwrap();
+        recovers(dir.path(), &story, 0);
+    }
+}
+
+/// Every page of a commit is written in its turn, and the process is killed after each.
+#[test]
+fn a_commit_that_was_cut_short_is_noticed() {
+    let story = Story::eventful(true);
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("session.db");
+    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    views.apply(&story.records[..6]).unwrap();
+    let before = fs::read(&database).unwrap();
+    views.apply(&story.records).unwrap();
+    let after = fs::read(&database).unwrap();
+    let texts: Vec<Vec<u8>> = TEXTS.map(|name| fs::read(dir.path().join(name)).unwrap()).to_vec();
+    drop(views);
+    let page = usize::from(u16::from_be_bytes([after[16], after[17]]));
+    assert!(after.len() > 8 * page, "there is more than one page to be cut between");
+    for written in (0..=after.len()).step_by(page) {
+        let torn = [&after[..written], before.get(written..).unwrap_or_default()].concat();
+        fs::write(&database, torn).unwrap();
+        for (name, text) in TEXTS.iter().zip(&texts) {
+            fs::write(dir.path().join(name), text).unwrap();
         }
-        recovers(copy.path(), &story, position);
+        recovers(dir.path(), &story, 0);
+    }
+}
+
+#[test]
+fn nothing_but_the_database_is_left_beside_it_while_it_is_written() {
+    let story = Story::eventful(false);
+    let dir = tempfile::tempdir().unwrap();
+    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    for records in story.records.chunks(3) {
+        views.apply(records).unwrap();
+        assert_eq!(crate::names(dir.path()), ["context.md", "session.db", "transcript.jsonl"]);
+        // As somebody would who copies the file while the daemon runs.
+        let copy = dir.path().join("copy");
+        fs::copy(dir.path().join("session.db"), &copy).unwrap();
+        let checked: String = Connection::open(&copy)
+            .unwrap()
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(checked, "ok");
+        fs::remove_file(&copy).unwrap();
     }
 }

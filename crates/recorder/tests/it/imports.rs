@@ -7,8 +7,8 @@ use ostler_recorder::Views;
 use ostler_recorder::export::{Folders, write_ndjson, write_zip};
 use ostler_recorder::import::{Archive, ImportError, read_ndjson, read_transcript};
 use ostler_types::{
-    AgentEvent, Event, NewRecord, NewSession, Policy, Record, Role, SessionId, State, StepEvent, TurnEvent,
-    Usage,
+    AgentEvent, Event, MessageEvent, NewRecord, NewSession, Policy, Record, Role, SessionId, State,
+    StepEvent, TurnEvent, Usage,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -147,7 +147,7 @@ fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
     let mut records = Vec::new();
     for record in std::mem::take(&mut story.records) {
         let used = match &record.event {
-            Event::Step(StepEvent::ModelOutputCompleted { message, usage, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, usage, .. }) => {
                 Some((Some(message.id), *usage))
             }
             Event::Turn(TurnEvent::Failed { .. }) => {

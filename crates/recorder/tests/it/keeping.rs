@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use ostler_recorder::{Folder, Pace, Recorder, Source, SourceError, Views};
 use ostler_types::{NewSession, Record, SessionId};
+use rusqlite::Connection;
 use tokio::runtime::Builder;
 use uuid::Uuid;
 
@@ -78,7 +80,7 @@ fn a_noted_session_is_written() {
     let story = Story::eventful(true);
     memory.put(&story);
     for _ in 0..1000 {
-        recorder.note(session_id(), Pace::Soon);
+        recorder.note(session_id(), Pace::DuringTurn);
     }
     run(recorder.flush(session_id())).unwrap();
     assert!(memory.reads.load(Ordering::Relaxed) <= 20, "hints are not counted");
@@ -99,7 +101,7 @@ fn more_sessions_than_can_be_open_are_all_written() {
             story.user("again").answer("", "yes", &[]);
             story.end_turn();
             memory.put(story);
-            recorder.note(story.session.id, Pace::Now);
+            recorder.note(story.session.id, Pace::AfterTurn);
         }
         run(recorder.flushed()).unwrap();
         for story in &stories {
@@ -127,12 +129,12 @@ fn what_was_noted_is_written_before_the_end() {
     let recorder = Recorder::start(memory.clone()).unwrap();
     let mut story = Story::eventful(false);
     memory.put(&story);
-    recorder.note(session_id(), Pace::Soon);
+    recorder.note(session_id(), Pace::DuringTurn);
     run(recorder.flush(session_id())).unwrap();
-    // So soon after the last write this one would have to wait.
+    // This one would have to wait for a while.
     story.user("one more");
     memory.put(&story);
-    recorder.note(session_id(), Pace::Soon);
+    recorder.note(session_id(), Pace::DuringTurn);
     drop(recorder);
     let views = Views::open(&memory.dir(session_id()), session_id()).unwrap();
     assert_eq!(views.position(), story.records.len() as u64);
@@ -185,7 +187,7 @@ fn a_session_that_is_gone_is_let_go() {
     run(recorder.forget(session_id()));
     fs::remove_dir_all(memory.dir(session_id())).unwrap();
     memory.logs.lock().unwrap().clear();
-    recorder.note(session_id(), Pace::Now);
+    recorder.note(session_id(), Pace::AfterTurn);
     run(recorder.flushed()).unwrap();
     assert!(!memory.dir(session_id()).exists(), "nothing is made for it");
 }
@@ -206,6 +208,60 @@ fn a_rebuild_by_the_recorder_goes_on_afterwards() {
     memory.put(&story);
     run(recorder.flush(session_id())).unwrap();
     assert!(fs::read_to_string(&path).unwrap().ends_with("more\n\n"));
+}
+
+#[test]
+fn a_reader_holds_up_the_views_and_costs_nothing_else() {
+    let memory = Arc::new(Memory::new());
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let mut story = Story::eventful(false);
+    memory.put(&story);
+    run(recorder.flush(session_id())).unwrap();
+    let reader = Connection::open(memory.dir(session_id()).join("session.db")).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM messages").unwrap();
+    story.user("more");
+    memory.put(&story);
+    let error = run(recorder.flush(session_id())).unwrap_err();
+    assert_eq!(error.source.kind(), std::io::ErrorKind::ResourceBusy);
+    reader.execute_batch("COMMIT").unwrap();
+    let before = memory.reads.load(Ordering::Relaxed);
+    run(recorder.flush(session_id())).unwrap();
+    assert_eq!(memory.reads.load(Ordering::Relaxed), before + 1, "only what is new is read");
+    assert_as_if_made_anew(&memory, &recorder, &story);
+}
+
+#[test]
+fn damage_that_is_come_upon_is_mended() {
+    let memory = Arc::new(Memory::new());
+    let recorder = Recorder::start(memory.clone()).unwrap();
+    let mut story = Story::eventful(true);
+    memory.put(&story);
+    run(recorder.flush(session_id())).unwrap();
+    run(recorder.forget(session_id()));
+    let path = memory.dir(session_id()).join("session.db");
+    let (root, size): (u32, u32) = Connection::open(&path)
+        .unwrap()
+        .query_row(
+            "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'messages'",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(u64::from((root - 1) * size))).unwrap();
+    file.write_all(&vec![0xa5; size as usize]).unwrap();
+    drop(file);
+    story.user("more");
+    memory.put(&story);
+    run(recorder.flush(session_id())).unwrap();
+    assert_as_if_made_anew(&memory, &recorder, &story);
+}
+
+fn assert_as_if_made_anew(memory: &Memory, recorder: &Recorder, story: &Story) {
+    run(recorder.forget(session_id()));
+    let anew = tempfile::tempdir().unwrap();
+    ostler_recorder::rebuild(anew.path(), session_id(), story.records.iter().cloned().map(Ok)).unwrap();
+    assert_eq!(held(&memory.dir(session_id())), held(anew.path()));
 }
 
 /// Views in a folder of their own.

@@ -6,8 +6,8 @@ use std::path::Path;
 use jiff::{SignedDuration, Timestamp};
 use ostler_types::{
     AgentEvent, CallEvent, CallName, Compaction, CompactionTrigger, Event, Failure, Message, MessageEvent,
-    MessageId, NewSession, Part, Purpose, Record, Role, Session, SessionEvent, SessionId, StepEvent,
-    ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId, Usage, create,
+    MessageId, NewSession, Part, Purpose, Record, Role, Session, SessionEvent, SessionId, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId, Usage, create,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
@@ -88,7 +88,7 @@ impl Story {
         let message = self.message(Role::Assistant, parts);
         let usage = Usage { input_tokens: 120, output_tokens: 34, ..Usage::default() };
         let stop_reason = if calls.is_empty() { "end_turn" } else { "tool_use" }.to_owned();
-        self.record(Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage }));
+        self.record(Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, usage }));
         calls
     }
 

@@ -3,7 +3,7 @@
 use ostler_process::Program;
 use ostler_sandbox::{Backend, Choice, Profile, Sandbox, SandboxError, Settings};
 
-use crate::fixture::{World, everywhere};
+use crate::fixture::{PATH, World, everywhere};
 
 everywhere! { the_report_names_what_it_stands_on }
 
@@ -29,7 +29,7 @@ async fn the_report_names_what_it_stands_on(world: &World) {
 #[tokio::test]
 async fn a_helper_that_does_not_work_means_no_sandbox() {
     let place = tempfile::tempdir().unwrap();
-    let sandbox = Sandbox::probe(Settings {
+    let sandbox = Sandbox::probe_without_embedded_helper(Settings {
         home: place.path().join("home"),
         data_dir: place.path().join("data"),
         scratch: place.path().join("data/scratch"),
@@ -69,7 +69,7 @@ async fn a_probe_is_remembered() {
             choice: Choice::Best,
             anew,
         };
-        Sandbox::probe(settings).await
+        Sandbox::probe_without_embedded_helper(settings).await
     };
     let helper = env!("CARGO_BIN_EXE_ostler-sandbox-helper");
     let first = probe(helper, false).await;
@@ -84,4 +84,38 @@ async fn a_probe_is_remembered() {
     std::fs::write(scratch.join("probed"), &known).expect("it is written");
     assert!(probe(helper, false).await.is_available());
     assert!(probe(helper, true).await.is_available());
+}
+
+/// Where programs cannot be started from memory, the caller's own program is the helper.
+#[tokio::test]
+async fn a_command_runs_without_the_embedded_helper() {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let root = place.path().canonicalize().expect("it exists");
+    for choice in [Choice::Bubblewrap, Choice::Landlock] {
+        let workspace = root.join(format!("{choice:?}"));
+        std::fs::create_dir(&workspace).expect("it is new");
+        let settings = Settings {
+            home: root.join("home"),
+            data_dir: root.join("data"),
+            scratch: root.join("scratch"),
+            helper: Program::at(env!("CARGO_BIN_EXE_ostler-sandbox-helper").into()),
+            helper_arguments: Vec::new(),
+            hidden: Vec::new(),
+            hides_home: true,
+            readable: Vec::new(),
+            search_path: Vec::new(),
+            choice,
+            anew: true,
+        };
+        let sandbox = Sandbox::probe_without_embedded_helper(settings).await;
+        let script = "echo \"$WORD\" > written; touch /usr/x 2> /dev/null || echo refused";
+        let confined = sandbox.command(&Profile::new(&workspace), "/bin/sh", ["-c", script]);
+        let confined = confined.expect("something confines").envs([("PATH", PATH), ("WORD", "given")]);
+        let (mut command, confinement) = confined.prepare();
+        let output = command.output().await.expect("it starts");
+        confinement.finish();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "refused\n", "{output:?}");
+        let written = std::fs::read_to_string(workspace.join("written")).expect("it was written");
+        assert_eq!(written, "given\n");
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ostler_runner::ToolContext;
 use ostler_sandbox::Profile;
 use ostler_types::SessionId;
 use tokio::sync::{Notify, mpsc, watch};
@@ -13,7 +14,6 @@ use tokio::task::JoinHandle;
 use super::attend::{Cut, Input, attend};
 use super::group::{Ended, Group};
 use super::{Ending, notes, terminal, warnings};
-use crate::ToolContext;
 use crate::confine::{Confines, Program};
 use crate::output::Capture;
 
@@ -202,7 +202,7 @@ async fn run(
     };
     let attended = attend(&mut group, &mut input, cut, &mut take).await;
     let Ended { status, aftermath } = group.end().await;
-    let ending = attended.cut.map_or_else(|| Ending::of(status), Ending::from);
+    let ending = attended.cut.map_or_else(|| super::ending_of(status), Ending::from);
     let last = String::from_utf8_lossy(shared.unread().bytes.make_contiguous()).into_owned();
     let notes = notes(&ending, profile.as_ref(), &aftermath, &last);
     let said = Said { notes, warnings: warnings(&aftermath) };

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use ostler_runner::ToolContext;
 use ostler_types::SessionId;
 
 use super::Background;
+use crate::Failed;
 use crate::confine::{Confines, Program};
-use crate::{Failed, ToolContext};
 
 /// How many a session may have.
 const MAX_OF_SESSION: usize = 8;

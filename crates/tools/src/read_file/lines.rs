@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::BufRead;
 
+use ostler_runner::ToolOutcome;
 use ostler_workspace_fs::TextEncoding;
 use serde_json::json;
 
+use crate::Failed;
 use crate::blocking::Stop;
 use crate::text::cut;
-use crate::{Failed, ToolOutcome};
 
 /// How much text the model gets at once.
 const MAX_TEXT_BYTES: usize = 256 * 1024;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ostler_runner::ToolOutcome;
 use serde_json::json;
 
 use super::lines::{HitLine, Hits, MAX_TEXT_BYTES};
-use crate::ToolOutcome;
 use crate::walk::Omitted;
 
 /// What threads have found, by the number of the chunk of files in which they did.

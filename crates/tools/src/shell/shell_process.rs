@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_runner::{Ending, Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::process::{Ending, Processes, Snapshot};
+use crate::process::{Processes, Snapshot};
 use crate::text::{reveal, reveal_line};
-use crate::{Failed, Tool, ToolContext, ToolOutcome, input};
+use crate::{Failed, input};
 
 /// How long an answer to what was written is awaited when nothing is said of it.
 const ANSWER_SECONDS: u64 = 1;

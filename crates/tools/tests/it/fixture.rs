@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ostler_tools::{ToolContext, ToolOutcome, ToolSettings, Tools};
+use ostler_runner::{ToolContext, ToolOutcome};
+use ostler_tools::{ToolSettings, Tools};
 use ostler_types::SessionId;
 use serde_json::Value;
 use tempfile::TempDir;

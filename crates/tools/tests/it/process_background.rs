@@ -1,6 +1,7 @@
 //! Commands in the background: what is seen of them, what they are given, and when they end.
 
-use ostler_tools::{ToolContext, ToolOutcome, Tools};
+use ostler_runner::{ToolContext, ToolOutcome};
+use ostler_tools::Tools;
 use ostler_types::ToolKind;
 use serde_json::{Value, json};
 

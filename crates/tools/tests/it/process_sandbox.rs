@@ -174,7 +174,7 @@ fn peak_kib() -> u64 {
 
 impl Sandboxed {
     /// Calls a tool that may take long.
-    async fn call_for(&self, tool: &str, input: Value) -> ostler_tools::ToolOutcome {
+    async fn call_for(&self, tool: &str, input: Value) -> ostler_runner::ToolOutcome {
         let run = self.tools.get(tool).unwrap().run(input, self.context());
         tokio::time::timeout(Duration::from_secs(600), run).await.expect("this must not hang")
     }
@@ -265,4 +265,13 @@ async fn git_is_looked_at_from_inside_the_sandbox() {
         outcome.text
     );
     assert!(outcome.text.ends_with(" first\n") && !ran.exists(), "{}", outcome.text);
+    // What is read without git is how its answer begins.
+    let begins = |text: &str| world.tools.checked_out(&world.workspace).as_deref() == Some(text);
+    assert!(begins("On branch main.\n"), "{:?}", world.tools.checked_out(&world.workspace));
+    git(&["checkout", "--detach"]);
+    std::fs::write(world.workspace.join(".git/MERGE_HEAD"), "").unwrap();
+    let text = world.tools.checked_out(&world.workspace).unwrap();
+    assert!(text.starts_with("No branch is checked out; HEAD is at "), "{text}");
+    assert!(text.ends_with(".\nA merge is under way.\n"), "{text}");
+    assert_eq!(Tools::builtin().checked_out(&world.workspace), None, "nothing confines git");
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use ostler_tools::{ToolOutcome, ToolSettings, Tools};
+use ostler_runner::ToolOutcome;
+use ostler_tools::{ToolSettings, Tools};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, soon};

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use ostler_runner::{ToolContext, ToolOutcome};
 use ostler_sandbox::{Choice, Sandbox, Settings};
-use ostler_tools::{ToolContext, ToolOutcome, ToolSettings, Tools};
+use ostler_tools::{ToolSettings, Tools};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ostler_tools::{Ending, Tools};
+use ostler_runner::Ending;
+use ostler_tools::Tools;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, soon};

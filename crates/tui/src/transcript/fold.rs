@@ -18,7 +18,7 @@ impl Transcript {
         let (seq, turn) = (record.seq, record.turn_id);
         match &record.event {
             Event::Message(MessageEvent::Added { message, .. }) => self.message(seq, turn, message),
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                 self.completed(seq, turn, message)
             }
             Event::Call(CallEvent::Started { tool_call, kind }) => {
@@ -61,17 +61,8 @@ impl Transcript {
             event @ (Event::Session(_)
             | Event::Message(MessageEvent::Queued { .. } | MessageEvent::Withdrawn { .. })
             | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
-            | Event::Step(
-                StepEvent::ModelResolved { .. }
-                | StepEvent::ModelWaiting { .. }
-                | StepEvent::UsageRecorded { .. }
-                | StepEvent::ReasoningCompleted { .. },
-            )
-            | Event::Call(
-                CallEvent::BatchStarted { .. }
-                | CallEvent::BatchHalted { .. }
-                | CallEvent::BatchCompleted { .. },
-            )
+            | Event::Step(_)
+            | Event::Batch(_)
             | Event::Approval(_)
             | Event::Workspace(
                 WorkspaceEvent::CheckpointCreated { .. } | WorkspaceEvent::CheckpointFailed { .. },
@@ -407,11 +398,8 @@ fn note(event: &Event) -> Option<(Tone, String)> {
             | TurnEvent::Failed { .. }
             | TurnEvent::Canceled { .. },
         )
-        | Event::Step(
-            StepEvent::UsageRecorded { .. }
-            | StepEvent::ReasoningCompleted { .. }
-            | StepEvent::ModelOutputCompleted { .. },
-        )
+        | Event::Step(StepEvent::UsageRecorded { .. } | StepEvent::ReasoningCompleted { .. })
+        | Event::Batch(_)
         | Event::Call(_)
         | Event::Approval(ApprovalEvent::Requested { child: None, .. })
         | Event::Approval(ApprovalEvent::Granted { child: None, .. })

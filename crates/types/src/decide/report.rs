@@ -7,9 +7,9 @@ use super::approval::{may_start, propose, unknown_call};
 use super::turn::{End, end};
 use super::{child, of_turn};
 use crate::{
-    Accepted, AgentEvent, CallEvent, CallName, CallStatus, Decision, Delivery, Event, EventFor, Facts,
-    Limits, Message, MessageEvent, Moment, OpenTurn, Part, Patch, Refusal, RefusalCode, Report, Reviewed,
-    State, StepEvent, ToolCallId, ToolResult, TurnId, TurnStatus, Usage, WorkspaceEvent,
+    Accepted, AgentEvent, BatchEvent, CallEvent, CallName, CallStatus, Decision, Delivery, Event, EventFor,
+    Facts, Limits, Message, MessageEvent, Moment, OpenTurn, Part, Patch, Refusal, RefusalCode, Report,
+    Reviewed, State, StepEvent, ToolCallId, ToolResult, TurnId, TurnStatus, Usage, WorkspaceEvent,
 };
 
 /// Takes a report of the running turn's agent.
@@ -37,12 +37,15 @@ pub(super) fn report(
         Report::StepFinished { model, message, stop_reason, usage } => {
             step(open, model, message, stop_reason, usage)
         }
-        Report::BatchStarted { parallel } => {
-            one(Event::Call(CallEvent::BatchStarted { tool_calls: ids(open), parallel }))
+        Report::LastStepFinished { model, message, stop_reason, usage } => {
+            last_step(state, open, model, message, stop_reason, usage)
         }
-        Report::BatchHalted { tool_call_id } => one(Event::Call(CallEvent::BatchHalted { tool_call_id })),
+        Report::BatchStarted { parallel } => {
+            one(Event::Batch(BatchEvent::Started { tool_calls: ids(open), parallel }))
+        }
+        Report::BatchHalted { tool_call_id } => one(Event::Batch(BatchEvent::Halted { tool_call_id })),
         Report::BatchCompleted => {
-            refuse_open_calls(open).and_then(|()| one(Event::Call(CallEvent::BatchCompleted {})))
+            refuse_open_calls(open).and_then(|()| one(Event::Batch(BatchEvent::Completed {})))
         }
         Report::CallProposed(proposed) => propose(state, open, proposed, facts),
         Report::CallStarted { tool_call, kind } => {
@@ -175,12 +178,40 @@ fn step(
     }
     let mut events: Vec<EventFor> = reasoning(&message).map(|event| of_turn(turn.id, event)).collect();
     let message_id = Some(message.id);
-    events
-        .push(of_turn(turn.id, Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage })));
+    events.push(of_turn(
+        turn.id,
+        Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, usage }),
+    ));
     if usage != Usage::default() {
         events.push(of_turn(turn.id, Event::Step(StepEvent::UsageRecorded { model, message_id, usage })));
     }
     Ok(Decision::done(events))
+}
+
+/// A step and the end of its turn, or what steers the turn to go on. The same events as if they were reported one
+/// after the other.
+fn last_step(
+    state: &State,
+    turn: &OpenTurn,
+    model: String,
+    message: Message,
+    stop_reason: String,
+    usage: Usage,
+) -> Result<Decision, Refusal> {
+    if message.tool_calls().next().is_some() {
+        return Err(Refusal::invalid("bad_tool_calls", "a message that asks for tool calls is not the last"));
+    }
+    let Decision { mut events, accepted } = step(turn, model, message, stop_reason.clone(), usage)?;
+    let steering = take_steering(state, turn.id);
+    if !steering.events.is_empty() {
+        events.extend(steering.events);
+        return Ok(Decision { events, accepted: steering.accepted });
+    }
+    let mut turn = turn.clone();
+    turn.usage += usage;
+    let how = End::Completed { stop_reason, verified: None, verification: None };
+    events.extend(end(state, &turn, &Facts::default(), how));
+    Ok(Decision { events, accepted })
 }
 
 fn reasoning(message: &Message) -> impl Iterator<Item = Event> + '_ {

@@ -3,9 +3,9 @@
 
 use super::{of_session, of_turn, refuse_if_closed};
 use crate::{
-    Accepted, AgentEvent, CallEvent, CallName, CallStatus, CancelTurn, Decision, Event, EventFor, Facts,
-    Failure, Message, MessageEvent, MessageId, NewCompaction, OpenTurn, Part, Plan, Purpose, Refusal,
-    RefusalCode, SessionEvent, State, StepEvent, ToolResult, TurnEvent, TurnId, TurnStatus, Usage, results,
+    Accepted, AgentEvent, BatchEvent, CallEvent, CallName, CallStatus, CancelTurn, Decision, Event, EventFor,
+    Facts, Failure, Message, MessageEvent, MessageId, NewCompaction, OpenTurn, Part, Plan, Purpose, Refusal,
+    RefusalCode, SessionEvent, State, ToolResult, TurnEvent, TurnId, TurnStatus, Usage, results,
 };
 
 /// How a turn ends.
@@ -172,8 +172,11 @@ pub(super) fn end(state: &State, turn: &OpenTurn, facts: &Facts, how: End) -> Ve
     events.extend(repairs(turn, &how));
     if let Some(message) = facts.partial.clone().and_then(without_calls) {
         let stop_reason = stop_reason.to_owned();
-        let completed =
-            Event::Step(StepEvent::ModelOutputCompleted { message, stop_reason, usage: Usage::default() });
+        let completed = Event::Message(MessageEvent::ModelOutputCompleted {
+            message,
+            stop_reason,
+            usage: Usage::default(),
+        });
         events.push(of_turn(turn.id, completed));
     }
     let told =
@@ -221,7 +224,7 @@ fn repairs(turn: &OpenTurn, how: &End) -> Vec<EventFor> {
         events.push(of_turn(turn.id, event));
     }
     if turn.batch.is_some() || !events.is_empty() {
-        events.push(of_turn(turn.id, Event::Call(CallEvent::BatchCompleted {})));
+        events.push(of_turn(turn.id, Event::Batch(BatchEvent::Completed {})));
     }
     events
 }

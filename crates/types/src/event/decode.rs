@@ -1,91 +1,66 @@
-//! Reads an event by its name, which says the subject that it belongs to. Derived code would try one subject after the
-//! other, and forget why the right one failed.
+//! Reads events and records. The name of an event says which subject it belongs to; derived code would try one subject
+//! after the other, and forget why the right one failed.
+//!
+//! The data stays text until the name is known, and then one function reads it. Code that is generic over the
+//! deserializer would be compiled for each of them, and a flattened event would be copied member by member first.
 
 use std::fmt;
 
-use serde::de::value::{MapAccessDeserializer, MapDeserializer};
-use serde::de::{Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, de};
-use serde_json::Value;
+use jiff::Timestamp;
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
-use crate::{Event, EventName};
-
-const TYPE: &str = "type";
-const DATA: &str = "data";
+use crate::{Event, EventName, Record, SessionId, TurnId};
 
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
-        deserializer.deserialize_struct("Event", &[TYPE, DATA], Members)
-    }
-}
-
-struct Members;
-
-impl<'de> Visitor<'de> for Members {
-    type Value = Event;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object with `type` and `data`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Event, A::Error> {
-        let mut data: Option<Value> = None;
-        loop {
-            match members.next_key()? {
-                Some(Member::Type) => break,
-                Some(Member::Data) => data = Some(members.next_value()?),
-                Some(Member::Other) => {
-                    members.next_value::<IgnoredAny>()?;
-                }
-                None => return Err(A::Error::missing_field(TYPE)),
-            }
-        }
-        let name: EventName = members.next_value()?;
-        let Some(data) = data else {
-            // As every log has it: the data is read as it comes, without a copy.
-            return Event::read(
-                name,
-                MapAccessDeserializer::new(TypeFirst { name: Some(name), rest: members }),
-            );
-        };
-        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        let members = [(TYPE, Value::from(name.as_str())), (DATA, data)];
-        Event::read(name, MapDeserializer::new(members.into_iter()))
-            .map_err(A::Error::custom::<serde_json::Error>)
-    }
-}
-
-/// The members of an event whose `type` has been read already: it is given once more, then come the others.
-struct TypeFirst<A> {
-    name: Option<EventName>,
-    rest: A,
-}
-
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for TypeFirst<A> {
-    type Error = A::Error;
-
-    fn next_key_seed<K: de::DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        match self.name {
-            Some(_) => seed.deserialize(TYPE.into_deserializer()).map(Some),
-            None => self.rest.next_key_seed(seed),
-        }
-    }
-
-    fn next_value_seed<V: de::DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        match self.name.take() {
-            Some(name) => seed.deserialize(name.as_str().into_deserializer()),
-            None => self.rest.next_value_seed(seed),
-        }
+        let EventText { name, data } = EventText::deserialize(deserializer)?;
+        Event::read(name, &data).map_err(D::Error::custom)
     }
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Member {
-    Type,
-    Data,
-    #[serde(other)]
-    Other,
+struct EventText {
+    #[serde(rename = "type")]
+    name: EventName,
+    data: Box<RawValue>,
+}
+
+/// A record whose event has not been read yet.
+#[derive(Deserialize)]
+pub(crate) struct RecordText {
+    seq: u64,
+    ts: Timestamp,
+    session_id: SessionId,
+    turn_id: Option<TurnId>,
+    #[serde(rename = "type")]
+    name: EventName,
+    data: Box<RawValue>,
+}
+
+impl TryFrom<RecordText> for Record {
+    type Error = EventError;
+
+    fn try_from(text: RecordText) -> Result<Record, EventError> {
+        let RecordText { seq, ts, session_id, turn_id, name, data } = text;
+        Ok(Record { seq, ts, session_id, turn_id, event: Event::read(name, &data)? })
+    }
+}
+
+impl Event {
+    fn read(name: EventName, data: &RawValue) -> Result<Event, EventError> {
+        let text = format!(r#"{{"type":"{}","data":{data}}}"#, name.as_str());
+        Event::from_text(name, &text).map_err(|error| EventError { name, error })
+    }
+}
+
+/// The data of an event is not what its name says.
+#[derive(Debug, thiserror::Error)]
+#[error("in the data of `{}`: {error}", name.as_str())]
+pub(crate) struct EventError {
+    name: EventName,
+    error: serde_json::Error,
 }
 
 impl<'de> Deserialize<'de> for EventName {

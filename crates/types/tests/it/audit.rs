@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 
 use ostler_types::{
     ApprovalEvent, ApprovalPolicy, CallEvent, Delivery, Event, Limits, MessageEvent, MessageId, Record, Rule,
-    Scope, SessionEvent, SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
+    Scope, SessionEvent, SessionStatus, State, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
 };
 
 /// The laws, one for each property test.
@@ -252,7 +252,7 @@ impl Audit {
             Event::Turn(TurnEvent::Completed { .. }) => self.turn_ended(None),
             Event::Turn(TurnEvent::Failed { .. }) => self.turn_ended(Some("session_failed")),
             Event::Turn(TurnEvent::Canceled { .. }) => self.turn_ended(Some("session_canceled")),
-            Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+            Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                 self.demand(Law::Pairs, self.calls.is_empty(), || {
                     "the model spoke with calls open".to_owned()
                 });

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ostler_types::{
     Accepted, AnswerApproval, CallStatus, Change, Command, Decision, Delivery, Event, Message, MessageEvent,
     MessageId, OpenCall, Part, Policy, ProposedCall, Refusal, Report, RequeueMessage, Role, Rule,
-    SessionStatus, StepEvent, SubmitMessage, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, Verdict,
+    SessionStatus, SubmitMessage, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, Verdict,
 };
 use serde_json::json;
 
@@ -193,7 +193,7 @@ impl Play {
         self.demand(Law::Cancel, follows == Some(word), "the session's word follows the terminal");
         let kept = |partial: &Message| {
             decision.events[..place].iter().any(|event| match &event.event {
-                Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => message == partial,
+                Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => message == partial,
                 _ => false,
             })
         };

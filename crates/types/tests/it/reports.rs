@@ -1,6 +1,8 @@
 //! What an agent may say of its turn, and what it is refused.
 
-use ostler_types::{Command, Limits, Part, RefusalKind, Report, Role, ToolKind, Usage, Verdict};
+use ostler_types::{
+    Accepted, Command, Delivery, Limits, Part, RefusalKind, Report, Role, ToolKind, Usage, Verdict,
+};
 
 use crate::refusals::expect;
 use crate::world::{
@@ -194,6 +196,46 @@ fn a_turn_adds_up_what_its_steps_cost() {
     let data = serde_json::to_value(&decision.events[0].event).expect("an event can be written");
     assert_eq!(data["data"]["usage"]["input_tokens"], 20);
     assert_eq!(world.state.session.usage.output_tokens, 4);
+}
+
+/// The same step as the last of its turn.
+fn as_last(step: Report) -> Report {
+    let Report::StepFinished { model, message, stop_reason, usage } = step else { panic!("it is no step") };
+    Report::LastStepFinished { model, message, stop_reason, usage }
+}
+
+#[test]
+fn a_last_step_and_the_end_of_its_turn_are_decided_at_once() {
+    let mut world = World::new();
+    world.submit("go");
+    world.step(&[]);
+    let (queued, turn) = world.submit("and then");
+    let step = world.step_report(&[]);
+    let decision = world.report(as_last(step));
+    let order =
+        ["model_output_completed", "usage_recorded", "turn_completed", "message_added", "turn_started"];
+    assert_eq!((names(&decision), decision.accepted), (order.to_vec(), Accepted::Done));
+    let data = serde_json::to_value(&decision.events[2].event).expect("an event can be written");
+    assert_eq!(data["data"]["usage"]["input_tokens"], 20);
+    assert_eq!((Some(world.running()), world.state.turn.as_ref().unwrap().message_ids[0]), (turn, queued));
+    assert_eq!(world.audit.faults, []);
+}
+
+#[test]
+fn a_last_step_is_not_the_last_where_something_steers_the_turn() {
+    let mut world = World::new();
+    world.submit("go");
+    let turn = world.running();
+    let steer = world.submission("mind the tests", Delivery::Steer);
+    world.submitted(steer);
+    let step = world.step_report(&[]);
+    let decision = world.report(as_last(step));
+    assert_eq!(names(&decision), ["model_output_completed", "usage_recorded", "message_added"]);
+    assert!(matches!(decision.accepted, Accepted::Steering(messages) if messages.len() == 1));
+    assert_eq!(world.running(), turn);
+    let step = world.step_report(&[read("a")]);
+    expect(&world.report_refused(as_last(step)), RefusalKind::Invalid, "bad_tool_calls");
+    assert_eq!(world.audit.faults, []);
 }
 
 /// A provider may say anything, and what was recorded can always be applied.

@@ -1,8 +1,8 @@
 //! How turns begin and end: the queue, steering, interrupts, retries, cancels and restarts.
 
 use ostler_types::{
-    Accepted, CallStatus, CancelTurn, Command, Decision, Delivery, Event, MessageId, Part, Report, Role,
-    SessionStatus, StepEvent, ToolCall, TurnEvent, TurnId, TurnStatus, Verdict,
+    Accepted, CallStatus, CancelTurn, Command, Decision, Delivery, Event, MessageEvent, MessageId, Part,
+    Report, Role, SessionStatus, ToolCall, TurnEvent, TurnId, TurnStatus, Verdict,
 };
 
 use crate::world::{
@@ -179,7 +179,7 @@ fn a_cancel_keeps_the_text_and_answers_the_calls() {
     world.facts.partial = Some(partial.clone());
     let decision = world.ask(cancel()).expect("a cancel is accepted");
     assert_eq!(names(&decision), ["model_output_completed", "turn_canceled", "session_canceled"]);
-    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &decision.events[0].event else {
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) = &decision.events[0].event else {
         panic!("the text is kept")
     };
     assert_eq!(message, &partial);
@@ -204,7 +204,7 @@ fn a_half_written_call_is_not_kept() {
     let partial = world.message(Role::Assistant, vec![text.clone(), Part::ToolCall { call: read("a") }]);
     world.facts.partial = Some(partial);
     let decision = world.ask(cancel()).expect("a cancel is accepted");
-    let Event::Step(StepEvent::ModelOutputCompleted { message, .. }) = &decision.events[0].event else {
+    let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) = &decision.events[0].event else {
         panic!("the text is kept")
     };
     assert_eq!(message.parts, [text]);

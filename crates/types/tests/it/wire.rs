@@ -2,10 +2,10 @@
 //! is listed beside a session. Fields may be added to these; a renamed one breaks every client.
 
 use ostler_types::{
-    ApprovalEvent, CallEvent, CallName, CommandResult, Cost, Delivery, Event, Message, MessageEvent,
-    MessageId, Moment, Part, Policy, Purpose, Queued, Record, Refusal, Resolution, ResolvedBy, Role, Rule,
-    Scope, SessionEvent, SessionId, StepEvent, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId,
-    Usage, WorkspaceEvent,
+    ApprovalEvent, BatchEvent, CallEvent, CallName, CommandResult, Cost, Delivery, Event, Message,
+    MessageEvent, MessageId, Moment, Part, Policy, Purpose, Queued, Record, Refusal, Resolution, ResolvedBy,
+    Role, Rule, Scope, SessionEvent, SessionId, StepEvent, ToolCall, ToolCallId, ToolKind, ToolResult,
+    TurnEvent, TurnId, Usage, WorkspaceEvent,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -22,7 +22,7 @@ fn a_record_is_one_object_with_its_members_in_order() {
         ts: at(0),
         session_id: SessionId::new(Uuid::from_u128(5)),
         turn_id: Some(turn()),
-        event: Event::Call(CallEvent::BatchCompleted {}),
+        event: Event::Batch(BatchEvent::Completed {}),
     };
     let text = serde_json::to_string(&record).expect("a record can be written");
     let session = "sess_00000000000000000000000000000005";
@@ -184,7 +184,7 @@ fn events_of_the_model() {
         Part::text("let me see"),
         Part::ToolCall { call: tool_call() },
     ];
-    let output = Event::Step(StepEvent::ModelOutputCompleted {
+    let output = Event::Message(MessageEvent::ModelOutputCompleted {
         message: message(Role::Assistant, parts),
         stop_reason: "tool_use".to_owned(),
         usage: usage(),
@@ -205,11 +205,11 @@ fn events_of_the_model() {
 
 #[test]
 fn events_of_tools() {
-    let batch = Event::Call(CallEvent::BatchStarted { tool_calls: vec![call_id()], parallel: true });
+    let batch = Event::Batch(BatchEvent::Started { tool_calls: vec![call_id()], parallel: true });
     expect(&batch, "tool_batch_started", &json!({"tool_calls": ["call_1"], "parallel": true}));
-    let halted = Event::Call(CallEvent::BatchHalted { tool_call_id: call_id() });
+    let halted = Event::Batch(BatchEvent::Halted { tool_call_id: call_id() });
     expect(&halted, "tool_batch_halted", &json!({"tool_call_id": "call_1"}));
-    expect(&Event::Call(CallEvent::BatchCompleted {}), "tool_batch_completed", &json!({}));
+    expect(&Event::Batch(BatchEvent::Completed {}), "tool_batch_completed", &json!({}));
     for (kind, word) in kinds() {
         let started = Event::Call(CallEvent::Started { tool_call: tool_call(), kind });
         expect(&started, "tool_call_started", &json!({"tool_call": tool_call_shape(), "kind": word}));

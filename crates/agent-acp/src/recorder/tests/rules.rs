@@ -7,8 +7,8 @@ use std::time::Instant;
 use ostler_acp::Outcome;
 use ostler_testing::host::TurnHost;
 use ostler_types::{
-    CallEvent, Delivery, Event, Message, Policy, ProposedCall, Report, Role, StepEvent, Subject, ToolCallId,
-    ToolResult, Usage, Verdict,
+    CallEvent, Delivery, Event, Message, MessageEvent, Policy, ProposedCall, Report, Role, Subject,
+    ToolCallId, ToolResult, Usage, Verdict,
 };
 
 use super::super::Recorder;
@@ -164,7 +164,7 @@ impl Play {
         let (mut calls, mut results, mut said) = (Vec::new(), HashSet::new(), String::new());
         for event in self.host.events() {
             match event {
-                Event::Step(StepEvent::ModelOutputCompleted { message, .. }) => {
+                Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
                     // Texts with something else between them are shown on lines of their own.
                     said += &message.text().replace('\n', "");
                     calls.extend(message.tool_calls().map(|call| call.id.clone()));

@@ -34,10 +34,9 @@ pub(super) async fn send(door: &Door, session: SessionId, text: String) -> Resul
         by: BY.to_owned(),
     });
     let accepted = door.engine.submit(session, command).await.map_err(of_session)?;
-    let run_id = match accepted {
-        Accepted::Message { turn_id: Some(turn_id), .. } => turn_id.uuid(),
-        _ => turn_id.uuid(),
-    };
+    // A message that was sent before has the turn that it was given then.
+    let turn_id = if let Accepted::Message { turn_id: Some(known), .. } = accepted { known } else { turn_id };
+    let run_id = turn_id.uuid();
     if view.session.title.is_none() && !title.is_empty() {
         // By itself: the run has begun, and what it says is held back until this is answered.
         door.tasks.spawn(name(door.engine.clone(), session, title));

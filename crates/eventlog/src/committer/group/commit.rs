@@ -25,6 +25,14 @@ const MAX_SYNCS: usize = if cfg!(target_os = "linux") { 8 } else { usize::MAX };
 impl Committer {
     /// Commits a group. Each session fails or succeeds by itself.
     pub(in super::super) fn commit(&mut self, mut group: Group) {
+        let settling = std::mem::take(&mut group.settling);
+        self.append(group);
+        for (session, reply) in settling {
+            let _ = reply.send(self.settle(session));
+        }
+    }
+
+    fn append(&mut self, mut group: Group) {
         if !group.sessions.is_empty() && !self.shared.lock.holds() {
             return self.refuse(group);
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use ostler_tools::child_environment;
+use ostler_process::child_environment;
 use tempfile::TempDir;
 
 /// What files outside of the workspace contain, and some are called.

@@ -1,0 +1,118 @@
+//! What a client asks of the mock, in either of OpenAI's two protocols: the [`Plan`] in the last message of the user. One
+//! behind the result of a tool may be another: there an agent tells of the workspace.
+
+use serde::Deserialize;
+
+use crate::answer::Plan;
+
+/// The protocol of a request, and of its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    Chat,
+    Responses,
+}
+
+/// A request that can be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) wire: Wire,
+    pub(super) plan: Plan,
+    /// Whether the answer is a call of a tool, whose result then comes with another request.
+    pub(super) calls_tool: bool,
+}
+
+impl Wire {
+    /// The protocol that is spoken at the path of this request line.
+    pub(super) fn at(request_line: &str) -> Option<Wire> {
+        let path = request_line.strip_prefix("POST ")?.split(' ').next()?;
+        match path {
+            "/v1/chat/completions" => Some(Wire::Chat),
+            "/v1/responses" => Some(Wire::Responses),
+            _ => None,
+        }
+    }
+
+    /// What is asked for, if it is a plan.
+    pub(super) fn asked(self, body: &[u8]) -> Option<Asked> {
+        let request: Request = serde_json::from_slice(body).ok()?;
+        let messages = &request.messages;
+        let plan_at = |at: usize| messages[at].content.as_ref()?.plan();
+        let is_behind_result = |at: usize| at > 0 && messages[at - 1].role == "tool";
+        let mut of_user = (0..messages.len()).rev().filter(|at| messages[*at].role == "user");
+        let asking = of_user.find(|at| plan_at(*at).is_some() || !is_behind_result(*at))?;
+        let plan = plan_at(asking)?;
+        let has_result = messages[asking..].iter().any(|message| message.role == "tool");
+        Some(Asked { wire: self, plan, calls_tool: plan.tool && !has_result })
+    }
+}
+
+#[derive(Deserialize)]
+struct Request {
+    #[serde(alias = "input")]
+    messages: Vec<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    role: String,
+    content: Option<Content>,
+}
+
+/// Text, or parts of which some are text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: String,
+}
+
+impl Content {
+    fn plan(&self) -> Option<Plan> {
+        match self {
+            Content::Text(text) => Plan::parse(text),
+            Content::Parts(parts) => parts.iter().find_map(|part| Plan::parse(&part.text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Asked, Wire};
+    use crate::answer::Plan;
+
+    #[test]
+    fn both_protocols_say_what_is_asked_for() {
+        assert_eq!(Wire::at("POST /v1/responses HTTP/1.1"), Some(Wire::Responses));
+        assert_eq!(Wire::at("GET /v1/responses HTTP/1.1"), None);
+        assert_eq!(Wire::at("POST /v1/models HTTP/1.1"), None);
+        let plan = Plan::new(2, 1);
+        let user = json!({"type": "message", "role": "user", "content": [
+            {"type": "input_image", "image_url": "x"}, {"type": "input_text", "text": "bench:2x1"}]});
+        let body = json!({"input": [user, {"type": "function_call_output", "output": "x"}]}).to_string();
+        let asked = Wire::Responses.asked(body.as_bytes());
+        assert_eq!(asked, Some(Asked { wire: Wire::Responses, plan, calls_tool: false }));
+        assert_eq!(Wire::Chat.asked(b"{}"), None);
+    }
+
+    #[test]
+    fn a_tool_is_called_once_for_each_message() {
+        let user = json!({"role": "user", "content": "tool:2x1"});
+        let result = json!({"role": "tool", "content": "", "tool_call_id": "1"});
+        let calls = |messages: &[&serde_json::Value]| {
+            let body = json!({"messages": messages}).to_string();
+            Wire::Chat.asked(body.as_bytes()).unwrap().calls_tool
+        };
+        assert!(calls(&[&user]));
+        assert!(!calls(&[&user, &result]));
+        assert!(calls(&[&user, &result, &user]));
+    }
+}

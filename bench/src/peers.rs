@@ -1,0 +1,262 @@
+//! Other programs that keep coding-agent sessions going, side by side with the daemon: the same model server, the same
+//! prompts, the same machine, one after the other in one run. Each is driven by its own protocol, in a file of its own.
+//! A program that cannot be installed or driven is shown as not measured, with the reason.
+
+mod answers;
+mod codex;
+mod family;
+mod install;
+mod opencode;
+mod ostler;
+mod pi;
+mod site;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use tokio::time::timeout;
+
+use self::codex::Codex;
+use self::family::Family;
+use self::install::Package;
+use self::opencode::Opencode;
+use self::ostler::Ostler;
+use self::pi::Pi;
+use self::site::Site;
+use crate::answer::Plan;
+use crate::figures::Bench;
+use crate::load::{self, Outcome};
+use crate::process::{kilobytes, megabytes};
+use crate::samples::{Samples, millis, seconds};
+use crate::tree::git;
+
+/// Time limit for each group of rows of a peer.
+const LIMIT: Duration = Duration::from_secs(180);
+/// Idle time before memory is read.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// The rows of the table: of a program that was just started, of turns one after the other, of many at once.
+const ALONE: [&str; 2] = ["from start to ready", "memory of the idle program"];
+const TURNS: [&str; 4] = [
+    "first delta of a turn",
+    "first delta of a new session, from asking for the session",
+    "processor time of a turn of 10 deltas",
+    "bytes written to disk for such a turn",
+];
+const MANY: [&str; 4] = ["wall", "processor time", "peak memory", "memory that each of them adds"];
+
+/// A program that keeps sessions going.
+trait Peer: Sized {
+    /// Starts it, and returns after its first answer.
+    async fn start(site: &Site) -> Result<Self>;
+
+    /// Its processes, without their children.
+    fn processes(&self) -> Vec<u32>;
+
+    /// Makes new sessions, and returns their names.
+    async fn open(&mut self, site: &Site, count: usize) -> Result<Vec<String>>;
+
+    /// Has each of these sessions answer at once, and fails unless every answer is whole.
+    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<Outcome>;
+
+    /// Ends it.
+    async fn stop(self) -> Result<()>;
+}
+
+/// The number of starts, turns, sessions and deltas to measure.
+#[derive(Clone, Copy)]
+struct Counts {
+    starts: usize,
+    turns: usize,
+    sessions: usize,
+    deltas: usize,
+}
+
+/// The cells of one program, one for each row.
+struct Column {
+    title: String,
+    cells: Vec<String>,
+}
+
+/// Installs the peers below `place`, measures them, and returns a table in Markdown.
+pub async fn table(bench: &Bench, place: &Path) -> Result<String> {
+    let counts = Counts {
+        starts: bench.count(5, 1),
+        turns: bench.count(30, 3),
+        sessions: bench.count(50, 3),
+        deltas: bench.count(100, 10),
+    };
+    let workspace = bench.directory().join("peers-workspace");
+    std::fs::create_dir(&workspace)?;
+    // Without a repository of its own, peers would treat the repository around it as their project.
+    git(&workspace, &["init", "--quiet"])?;
+    let site = |programs: &Path| -> Result<Site> {
+        let home = tempfile::Builder::new().prefix("home-").tempdir_in(bench.directory())?;
+        let (programs, workspace) = (programs.to_owned(), workspace.clone());
+        Ok(Site { programs, home, workspace, mock: bench.mock_address() })
+    };
+    let mut columns = vec![bare(bench, counts).await?];
+    let own = site(bench.binary())?;
+    columns.push(Column { title: "Ostler".to_owned(), cells: cells::<Ostler>(&own, counts).await });
+    for (name, packages) in
+        [("codex", codex::PACKAGES), ("opencode", opencode::PACKAGES), ("pi", pi::PACKAGES)]
+    {
+        eprintln!("{name} …");
+        let title = format!("{name} {}", packages.first().map_or("", |package: &Package| package.version));
+        let cells = match install::installed(place, name, packages) {
+            Ok(programs) => {
+                let site = site(&programs)?;
+                match name {
+                    "codex" => cells::<Codex>(&site, counts).await,
+                    "opencode" => cells::<Opencode>(&site, counts).await,
+                    _ => cells::<Pi>(&site, counts).await,
+                }
+            }
+            Err(error) => vec![not_measured(&error); ALONE.len() + TURNS.len() + MANY.len()],
+        };
+        columns.push(Column { title, cells });
+    }
+    Ok(markdown(&columns, counts))
+}
+
+/// The column of a client that asks the model server directly.
+async fn bare(bench: &Bench, counts: Counts) -> Result<Column> {
+    let mut firsts = Samples::default();
+    for _ in 0..counts.turns {
+        firsts.extend(load::bare(bench.mock_address(), 1, short()).await?.firsts);
+    }
+    let wall = load::bare(bench.mock_address(), counts.sessions, long(counts)).await?.wall;
+    let mut cells = vec!["–".to_owned(); ALONE.len() + TURNS.len() + MANY.len()];
+    cells[ALONE.len()] = millis(firsts.median());
+    cells[ALONE.len() + TURNS.len()] = seconds(wall);
+    Ok(Column { title: "bare client".to_owned(), cells })
+}
+
+/// Measures one program. If a group of rows fails, its cells hold the reason.
+async fn cells<P: Peer>(site: &Site, counts: Counts) -> Vec<String> {
+    let mut cells = Vec::new();
+    cells.extend(told(timeout(LIMIT, alone::<P>(site, counts)).await.context("it took too long")));
+    cells.extend(told(timeout(LIMIT, turns::<P>(site, counts)).await.context("it took too long")));
+    cells.extend(told(timeout(LIMIT, many::<P>(site, counts)).await.context("it took too long")));
+    cells
+}
+
+fn told<const ROWS: usize>(measured: Result<Result<[String; ROWS]>>) -> [String; ROWS] {
+    measured.flatten().unwrap_or_else(|error| std::array::from_fn(|_| not_measured(&error)))
+}
+
+fn not_measured(error: &anyhow::Error) -> String {
+    let reason: String =
+        format!("{error:#}").replace('|', "/").split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("not measured: {}", reason.chars().take(160).collect::<String>())
+}
+
+async fn alone<P: Peer>(site: &Site, counts: Counts) -> Result<[String; ALONE.len()]> {
+    // The first start creates databases and caches; it is not counted.
+    P::start(site).await?.stop().await?;
+    let (mut starts, mut idle) = (Samples::default(), 0);
+    for _ in 0..counts.starts {
+        let begun = Instant::now();
+        let peer = P::start(site).await?;
+        starts.push(begun.elapsed());
+        tokio::time::sleep(QUIET).await;
+        idle = Family::of(&peer.processes())?.resident;
+        peer.stop().await?;
+    }
+    Ok([millis(starts.median()), megabytes(idle)])
+}
+
+async fn turns<P: Peer>(site: &Site, counts: Counts) -> Result<[String; TURNS.len()]> {
+    let mut peer = P::start(site).await?;
+    let sessions = peer.open(site, 1).await?;
+    // The first turn sets up connections and caches; it is not counted.
+    peer.stream(&sessions, short()).await?;
+    let before = Family::of(&peer.processes())?;
+    let mut firsts = Samples::default();
+    for _ in 0..counts.turns {
+        firsts.extend(peer.stream(&sessions, short()).await?.firsts);
+    }
+    // Work that a program defers belongs to the turn.
+    tokio::time::sleep(QUIET).await;
+    let after = Family::of(&peer.processes())?;
+    let mut firsts_of_new = Samples::default();
+    for _ in 0..counts.starts {
+        let begun = Instant::now();
+        let sessions = peer.open(site, 1).await?;
+        let made = begun.elapsed();
+        firsts_of_new
+            .extend(peer.stream(&sessions, short()).await?.firsts.into_iter().map(|first| made + first));
+    }
+    peer.stop().await?;
+    let turns = u32::try_from(counts.turns)?;
+    let written = after.written.saturating_sub(before.written) / u64::from(turns);
+    Ok([
+        millis(firsts.median()),
+        millis(firsts_of_new.median()),
+        millis(after.processor.saturating_sub(before.processor) / turns),
+        kilobytes(written),
+    ])
+}
+
+async fn many<P: Peer>(site: &Site, counts: Counts) -> Result<[String; MANY.len()]> {
+    let mut peer = P::start(site).await?;
+    tokio::time::sleep(QUIET).await;
+    let idle = Family::of(&peer.processes())?;
+    // As above, the first turn is not counted.
+    let first = peer.open(site, 1).await?;
+    peer.stream(&first, short()).await?;
+    let sessions = peer.open(site, counts.sessions).await?;
+    let before = Family::of(&peer.processes())?;
+    let outcome = peer.stream(&sessions, long(counts)).await?;
+    let after = Family::of(&peer.processes())?;
+    peer.stop().await?;
+    let each = after.peak.saturating_sub(idle.resident) / counts.sessions as u64;
+    Ok([
+        seconds(outcome.wall),
+        seconds(after.processor.saturating_sub(before.processor)),
+        megabytes(after.peak),
+        megabytes(each),
+    ])
+}
+
+fn short() -> Plan {
+    Plan::new(10, 2)
+}
+
+fn long(counts: Counts) -> Plan {
+    Plan::new(counts.deltas, 20)
+}
+
+fn markdown(columns: &[Column], counts: Counts) -> String {
+    let titles: Vec<&str> = columns.iter().map(|column| column.title.as_str()).collect();
+    let mut table = format!("| | {} |\n|{}\n", titles.join(" | "), " --- |".repeat(titles.len() + 1));
+    let Counts { sessions, deltas, .. } = counts;
+    let many = MANY.map(|row| format!("{sessions} sessions at once, {deltas} deltas each: {row}"));
+    let names = ALONE.iter().chain(&TURNS).map(|row| (*row).to_owned()).chain(many);
+    for (row, name) in names.enumerate() {
+        let cells: Vec<&str> = columns.iter().map(|column| column.cells[row].as_str()).collect();
+        table += &format!("| {name} | {} |\n", cells.join(" | "));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALONE, Column, Counts, MANY, TURNS, markdown, not_measured};
+
+    #[test]
+    fn a_peer_that_fails_has_the_reason_in_its_rows() {
+        let reason = not_measured(&anyhow::anyhow!("npm: a | b\n{}", "x".repeat(300)));
+        assert!(reason.starts_with("not measured: npm: a / b xxx") && reason.len() < 200, "{reason}");
+        let rows = ALONE.len() + TURNS.len() + MANY.len();
+        let columns = [
+            Column { title: "ours".to_owned(), cells: vec!["1 ms".to_owned(); rows] },
+            Column { title: "theirs".to_owned(), cells: vec![reason.clone(); rows] },
+        ];
+        let table = markdown(&columns, Counts { starts: 1, turns: 1, sessions: 50, deltas: 1 });
+        assert!(table.starts_with("| | ours | theirs |\n| --- | --- | --- |\n"), "{table}");
+        assert_eq!(table.lines().count(), rows + 2);
+        assert!(table.ends_with(&format!("adds | 1 ms | {reason} |\n")), "{table}");
+    }
+}

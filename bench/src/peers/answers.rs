@@ -1,0 +1,78 @@
+//! The answers of sessions that share one stream of events, put together and proved to be whole.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::answer::{Answer, Plan, Streamed};
+use crate::clock;
+use crate::load::Outcome;
+
+/// Answers that are still to come, by session.
+pub(super) struct Answers {
+    waiting: HashMap<String, Answer>,
+    asked: u64,
+    start: Instant,
+    outcome: Outcome,
+}
+
+impl Answers {
+    /// All sessions are asked from now on.
+    pub(super) fn to(sessions: &[String], plan: Plan) -> Answers {
+        let waiting = sessions.iter().map(|session| (session.clone(), Answer::to(plan))).collect();
+        Answers { waiting, asked: clock::now(), start: Instant::now(), outcome: Outcome::default() }
+    }
+
+    /// Whether none is left.
+    pub(super) fn have_ended(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Takes a delta; one of a session that was not asked is of no interest.
+    pub(super) fn text(&mut self, session: &str, text: &str) -> Result<()> {
+        match self.waiting.get_mut(session) {
+            Some(answer) => answer.append(text, clock::now()),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the end of an answer, which has to be whole.
+    pub(super) fn end(&mut self, session: &str) -> Result<()> {
+        if let Some(answer) = self.waiting.remove(session) {
+            let Streamed { first, latencies } = answer.streamed(self.asked)?;
+            self.outcome.firsts.push(first);
+            self.outcome.latencies.extend(latencies);
+            self.outcome.wall = self.start.elapsed();
+        }
+        Ok(())
+    }
+
+    /// What was measured.
+    pub(super) fn outcome(self) -> Outcome {
+        self.outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Answers;
+    use crate::answer::{Plan, write_cell};
+
+    #[test]
+    fn an_answer_that_ends_before_it_is_whole_is_an_error() {
+        let plan = Plan::new(1, 1);
+        let mut cell = vec![0; plan.cell];
+        write_cell(&mut cell, 0, 1);
+        let cell = String::from_utf8(cell).unwrap();
+        let mut answers = Answers::to(&["a".to_owned(), "b".to_owned()], plan);
+        answers.text("other", "nothing like a cell at all").unwrap();
+        answers.text("a", &cell).unwrap();
+        answers.end("a").unwrap();
+        answers.end("a").unwrap();
+        assert!(!answers.have_ended());
+        assert!(answers.end("b").is_err());
+        assert!(answers.have_ended());
+        assert_eq!(answers.outcome().firsts.count(), 1);
+    }
+}

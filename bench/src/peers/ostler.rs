@@ -1,0 +1,51 @@
+//! Our own daemon, driven in the same way as the peers.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use super::Peer;
+use super::site::Site;
+use crate::answer::Plan;
+use crate::client::Client;
+use crate::daemon::{Daemon, Starter};
+use crate::load::{self, Outcome};
+
+pub(super) struct Ostler {
+    daemon: Daemon,
+    _data: TempDir,
+    clients: HashMap<String, Client>,
+}
+
+impl Peer for Ostler {
+    async fn start(site: &Site) -> Result<Ostler> {
+        let data = tempfile::Builder::new().prefix("data-").tempdir_in(site.home.path())?;
+        let daemon = Starter::new(&site.programs, site.mock, site.home.path())?.start(data.path())?;
+        Ok(Ostler { daemon, _data: data, clients: HashMap::new() })
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        vec![self.daemon.id()]
+    }
+
+    async fn open(&mut self, site: &Site, count: usize) -> Result<Vec<String>> {
+        let workspace = site.workspace.display().to_string();
+        let made = load::clients(&self.daemon.door, &workspace, count).await?;
+        let names: Vec<String> = made.iter().map(|client| client.session_id.clone()).collect();
+        self.clients.extend(names.iter().cloned().zip(made));
+        Ok(names)
+    }
+
+    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<Outcome> {
+        let taken = sessions.iter().map(|name| self.clients.remove(name).context("a session is not known"));
+        let mut clients = taken.collect::<Result<Vec<Client>>>()?;
+        let outcome = load::through(&mut clients, plan).await?;
+        self.clients.extend(clients.into_iter().map(|client| (client.session_id.clone(), client)));
+        Ok(outcome)
+    }
+
+    async fn stop(self) -> Result<()> {
+        self.daemon.stop()
+    }
+}

@@ -1,0 +1,374 @@
+//! Third-party agents: what the configuration names becomes programs that run turns, and that clients are told of. How
+//! they are spoken to is left to `agent-acp`.
+
+mod installation;
+mod profile;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use ostler_acp::{McpDescription, McpTransport};
+use ostler_agent::Agent;
+use ostler_agent_acp::{
+    AcpAgent, AgentProgram, AgentSettings, AgentStatus, Launch, NotPrepared, Prepared, Preset, ProcessState,
+    SpawnFn,
+};
+use ostler_process::{Invocation, Program, ProgramFinder, child_environment};
+use ostler_runner::{AdoptSession, Adopted, BeginSession, Runner, ThirdPartyAgents, unknown_agent};
+use ostler_sandbox::Sandbox;
+use ostler_turn_care::Baselines;
+use ostler_types::{AgentDescription, AgentLink, AgentProcess, AgentSession, AgentState, Clock, Failure};
+use tokio::sync::watch;
+
+use self::profile::Confining;
+pub use self::profile::expand;
+use ostler_config::with_variables;
+use ostler_config::{AgentCommand, Config, Confinement, Environment, McpServer};
+
+/// What agents of others are made of, besides what each is.
+#[derive(Clone)]
+pub struct AgentParts {
+    /// The environment, of which each gets what it is to get.
+    pub environment: Environment,
+    /// Confines those that are to be confined.
+    pub sandbox: Option<Sandbox>,
+    /// Finds their programs.
+    pub programs: ProgramFinder,
+    /// Does what they have us do.
+    pub runner: Arc<dyn Runner>,
+    /// What turns have written into files that decide what checks run.
+    pub baselines: Option<Arc<Baselines>>,
+    /// The clock of what is taken over from them.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The agents of others that are configured. They end with it.
+pub struct Agents {
+    agents: BTreeMap<String, Configured>,
+    /// Those of whoever embeds the daemon. They have no process and no settings.
+    embedded: BTreeMap<String, Arc<dyn Agent>>,
+    clock: Arc<dyn Clock>,
+}
+
+struct Configured {
+    agent: Arc<AcpAgent>,
+    command: AgentCommand,
+    program: AgentProgram,
+}
+
+impl Agents {
+    /// Those of a configuration, and those of whoever embeds the daemon. Nothing is started.
+    pub fn of(config: &Config, parts: &AgentParts, embedded: &BTreeMap<String, Arc<dyn Agent>>) -> Agents {
+        let with_own = |(name, server): (&String, &McpServer)| {
+            (name.clone(), with_variables(server.clone(), &parts.environment))
+        };
+        let servers = config.mcp.iter().map(with_own).collect();
+        let configured = config.agents.iter().map(|(name, command)| {
+            let program = program(name, command, &servers);
+            let agent = Arc::new(acp_agent(program.clone(), AgentSettings::default(), command, parts));
+            (name.clone(), Configured { agent, command: command.clone(), program })
+        });
+        Agents { agents: configured.collect(), embedded: embedded.clone(), clock: Arc::clone(&parts.clock) }
+    }
+
+    /// Ends all their processes, and waits until they are gone.
+    pub async fn stop(&self) {
+        join_all(self.agents.values().map(|configured| configured.agent.stop())).await;
+    }
+
+    fn find(&self, name: &str) -> Result<&Configured, Failure> {
+        self.agents.get(name).ok_or_else(|| unknown_agent(name))
+    }
+}
+
+impl ThirdPartyAgents for Agents {
+    fn all(&self) -> Vec<(String, Arc<dyn Agent>)> {
+        let configured = self.agents.iter().map(|(name, configured)| {
+            let agent: Arc<dyn Agent> = configured.agent.clone();
+            (name.clone(), agent)
+        });
+        let embedded = self.embedded.iter().map(|(name, agent)| (name.clone(), Arc::clone(agent)));
+        configured.chain(embedded).collect()
+    }
+
+    fn described(&self) -> Vec<AgentDescription> {
+        self.agents.iter().map(|(name, configured)| configured.described(name)).collect()
+    }
+
+    fn statuses(&self) -> Vec<(String, AgentLink)> {
+        self.agents.iter().map(|(name, configured)| (name.clone(), configured.link())).collect()
+    }
+
+    fn changes(&self) -> Vec<watch::Receiver<u64>> {
+        self.agents.values().map(|configured| configured.agent.status_changes()).collect()
+    }
+
+    fn connect<'a>(&'a self, agent: &'a str, workspace: PathBuf) -> BoxFuture<'a, Result<(), Failure>> {
+        async move {
+            if self.embedded.contains_key(agent) {
+                return Ok(());
+            }
+            let probed = self.find(agent)?.agent.probe(&workspace).await;
+            probed.map(drop).map_err(|failed| failed.error)
+        }
+        .boxed()
+    }
+
+    fn settings(&self, agent: &str) -> BTreeMap<String, String> {
+        self.agents.get(agent).map(|configured| configured.command.settings.clone()).unwrap_or_default()
+    }
+
+    fn begin<'a>(&'a self, agent: &'a str, new: BeginSession) -> BoxFuture<'a, Result<AgentState, Failure>> {
+        async move {
+            if self.embedded.contains_key(agent) {
+                return Ok(AgentState::default());
+            }
+            let agent = &self.find(agent)?.agent;
+            let begun = agent.begin(new.session_id, &new.workspace, &new.settings).await;
+            begun.map_err(|failed| failed.error)
+        }
+        .boxed()
+    }
+
+    fn sessions<'a>(
+        &'a self,
+        agent: &'a str,
+        workspace: PathBuf,
+    ) -> BoxFuture<'a, Result<Vec<AgentSession>, Failure>> {
+        async move {
+            let listed = self.find(agent)?.agent.sessions(&workspace).await.map_err(|failed| failed.error)?;
+            let session = |session: ostler_agent_acp::AgentSession| AgentSession {
+                agent_session_id: session.id,
+                title: session.title,
+                updated_at: session.updated_at,
+                session_id: None,
+            };
+            Ok(listed.into_iter().map(session).collect())
+        }
+        .boxed()
+    }
+
+    fn adopt<'a>(&'a self, agent: &'a str, adopt: AdoptSession) -> BoxFuture<'a, Result<Adopted, Failure>> {
+        async move {
+            let AdoptSession { session_id, workspace, agent_session_id } = adopt;
+            let agent = &self.find(agent)?.agent;
+            let adopted = agent.adopt(session_id, &workspace, &agent_session_id, &*self.clock).await;
+            let ostler_agent_acp::Adopted { state, records, files } =
+                adopted.map_err(|failed| failed.error)?;
+            Ok(Adopted { state, records, files })
+        }
+        .boxed()
+    }
+}
+
+impl Configured {
+    fn described(&self, name: &str) -> AgentDescription {
+        let processes = self.agent.statuses().into_iter().map(|status| AgentProcess {
+            workspace: status.workspace.display().to_string(),
+            status: link(status.state),
+            error: status.error,
+            stderr: status.stderr_tail,
+        });
+        AgentDescription {
+            name: name.to_owned(),
+            kind: "acp".to_owned(),
+            title: self.command.preset().map(|preset| preset.title.to_owned()),
+            program: Some(self.program.program.clone()),
+            status: self.link(),
+            install: self.program.install.clone(),
+            login: self.program.login.clone(),
+            settings: self.command.settings.clone(),
+            processes: processes.collect(),
+        }
+    }
+
+    /// How its best process stands.
+    fn link(&self) -> AgentLink {
+        let rank = |link: &AgentLink| match link {
+            AgentLink::Connected => 3,
+            AgentLink::Starting => 2,
+            AgentLink::Reconnecting => 1,
+            AgentLink::Disconnected => 0,
+        };
+        let links = self.agent.statuses().into_iter().map(|status: AgentStatus| link(status.state));
+        links.max_by_key(rank).unwrap_or(AgentLink::Disconnected)
+    }
+}
+
+fn link(state: ProcessState) -> AgentLink {
+    match state {
+        ProcessState::Starting => AgentLink::Starting,
+        ProcessState::Connected => AgentLink::Connected,
+        ProcessState::Reconnecting => AgentLink::Reconnecting,
+        ProcessState::Disconnected => AgentLink::Disconnected,
+    }
+}
+
+/// An agent that is ready to be asked.
+pub fn acp_agent(
+    program: AgentProgram,
+    settings: AgentSettings,
+    command: &AgentCommand,
+    parts: &AgentParts,
+) -> AcpAgent {
+    let agent = AcpAgent::new(program, settings, spawn(command, parts), Arc::clone(&parts.runner));
+    match &parts.baselines {
+        Some(baselines) => agent.with_baselines(Arc::clone(baselines)),
+        None => agent,
+    }
+}
+
+/// The program that a section of the configuration describes.
+pub fn program(name: &str, command: &AgentCommand, servers: &BTreeMap<String, McpServer>) -> AgentProgram {
+    let mut program = command.preset().map_or_else(
+        || AgentProgram::new(name, "", [""; 0]).with_network(),
+        |preset: &Preset| AgentProgram { name: name.to_owned(), ..preset.program() },
+    );
+    if let Some((first, rest)) = command.command.split_first() {
+        (program.program, program.arguments) = (first.clone(), rest.to_vec());
+    }
+    program.env.clone_from(&command.env);
+    program.pass_env.extend(command.pass_env.iter().cloned());
+    let handed_on = |server: &String| {
+        let described = servers.get(server)?;
+        let transport = match &described.url {
+            Some(url) => McpTransport::Http { url: url.clone(), headers: described.headers.clone() },
+            None => McpTransport::Stdio { command: described.command.clone(), env: described.env.clone() },
+        };
+        Some(McpDescription { name: server.clone(), transport })
+    };
+    program.mcp_servers = command.mcp_servers.iter().filter_map(handed_on).collect();
+    program
+}
+
+/// Prepares its process: with a program that no sandboxed command can have changed, with little of the daemon's
+/// environment, and confined unless its owner wants it in the open.
+fn spawn(command: &AgentCommand, parts: &AgentParts) -> SpawnFn {
+    let (command, parts) = (command.clone(), parts.clone());
+    Arc::new(move |launch: &Launch| {
+        let program = parts.programs.find(&launch.program).map_err(|error| error.to_string())?;
+        let all: Vec<(OsString, OsString)> = parts.environment.variables().collect();
+        let is_named = |name: &OsString| launch.pass_env.iter().any(|wanted| name == wanted.as_str());
+        let mut variables = child_environment(all.iter().cloned());
+        variables.push(("PATH".into(), parts.programs.path()));
+        variables.extend(all.into_iter().filter(|(name, _)| is_named(name)));
+        variables.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
+        match command.sandbox {
+            Confinement::Off => Ok(in_the_open(program, launch, parts.sandbox.as_ref(), variables)?),
+            Confinement::On => confined(&program, launch, &command, &parts, variables),
+        }
+    })
+}
+
+/// Unconfined; where the sandbox's helper is used at all, it sees to it that nothing of an agent outlives the daemon.
+fn in_the_open(
+    program: Program,
+    launch: &Launch,
+    sandbox: Option<&Sandbox>,
+    variables: Vec<(OsString, OsString)>,
+) -> Result<Prepared, String> {
+    if let Some(sandbox) = sandbox {
+        let attended = sandbox.attended(&launch.workspace, &program, &launch.arguments);
+        let attended = attended.map_err(|error| error.to_string())?;
+        let (command, confinement) = attended.envs(variables).prepare();
+        return Ok(Prepared { command, keep: Box::new(confinement) });
+    }
+    let invocation = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
+    Ok(Prepared { command: invocation.envs(variables).prepare(), keep: Box::new(()) })
+}
+
+fn confined(
+    program: &Program,
+    launch: &Launch,
+    command: &AgentCommand,
+    parts: &AgentParts,
+    variables: Vec<(OsString, OsString)>,
+) -> Result<Prepared, NotPrepared> {
+    let Some(sandbox) = parts.sandbox.as_ref().filter(|sandbox| sandbox.is_available()) else {
+        return Err(nothing_confines(&launch.agent, parts.sandbox.is_some()));
+    };
+    let home = &sandbox.settings().home;
+    let home = &home.canonicalize().unwrap_or_else(|_| home.clone());
+    let confining = Confining {
+        command,
+        workspace: &launch.workspace,
+        program,
+        arguments: &launch.arguments,
+        variables: &variables,
+        home,
+        finder: &parts.programs,
+    };
+    let profile = confining.profile()?;
+    let start = installation::starting_path(program, &parts.programs);
+    let confined = sandbox.command(&profile, start, &launch.arguments);
+    let confined = confined.map_err(|error| NotPrepared {
+        message: error.to_string(),
+        hint: Some(format!(
+            "`writable` and `readable` in the section `[agents.{}]` name what it needs",
+            launch.agent
+        )),
+    })?;
+    let (command, confinement) = confined.envs(variables).prepare();
+    Ok(Prepared { command, keep: Box::new(confinement) })
+}
+
+/// Why an agent that is to be confined is not started, and what its owner can do.
+fn nothing_confines(agent: &str, is_wanted: bool) -> NotPrepared {
+    let (message, first) = match is_wanted {
+        true => (
+            "nothing on this machine confines it",
+            "install bubblewrap (`ostler doctor` says what is missing)",
+        ),
+        false => (
+            "it is to be confined, and `sandbox.mode` is \"off\"",
+            "remove `mode = \"off\"` from `[sandbox]`",
+        ),
+    };
+    let hint = format!(
+        "{first}, or set `sandbox = \"off\"` in the section `[agents.{agent}]`, which lets it and what a repository \
+         has it run do all that you can do"
+    );
+    NotPrepared { message: message.to_owned(), hint: Some(hint) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ostler_config::{AgentCommand, McpServer};
+
+    use super::{nothing_confines, program};
+
+    #[test]
+    fn who_cannot_have_a_confined_agent_is_told_what_to_do() {
+        for (is_wanted, expected) in [(true, "bubblewrap"), (false, "[sandbox]")] {
+            let hint = nothing_confines("work", is_wanted).hint.unwrap();
+            assert!(hint.contains(expected) && hint.contains("`[agents.work]`"), "{hint}");
+            assert!(hint.contains("`sandbox = \"off\"`"), "{hint}");
+        }
+    }
+
+    #[test]
+    fn a_preset_is_changed_key_by_key() {
+        let command = AgentCommand {
+            preset: Some("claude".to_owned()),
+            env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+            pass_env: vec!["MINE".to_owned()],
+            mcp_servers: vec!["time".to_owned()],
+            ..AgentCommand::default()
+        };
+        let server = McpServer { command: vec!["clock".to_owned()], ..McpServer::default() };
+        let made = program("work", &command, &BTreeMap::from([("time".to_owned(), server)]));
+        assert_eq!((made.name.as_str(), made.program.as_str()), ("work", "claude-agent-acp"));
+        assert!(made.pass_env.iter().any(|name| name == "ANTHROPIC_API_KEY"));
+        assert!(made.pass_env.iter().any(|name| name == "MINE") && made.install.is_some());
+        assert_eq!(made.mcp_servers[0].name, "time");
+        let own = AgentCommand { command: vec!["/opt/agent".to_owned(), "acp".to_owned()], ..command };
+        let made = program("work", &own, &BTreeMap::new());
+        assert_eq!((made.program.as_str(), made.arguments), ("/opt/agent", vec!["acp".to_owned()]));
+    }
+}

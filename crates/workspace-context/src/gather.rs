@@ -1,0 +1,249 @@
+//! Gathers what a model is shown of a workspace: instructions, the shape of the repository, the files that
+//! matter for the prompt, skills. It reads; it records nothing, and what it cannot have in time it leaves out.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ostler_runner::ToolSet;
+use ostler_types::SessionId;
+use tokio::time::timeout;
+
+use crate::git_state::{GitStates, Question as GitQuestion};
+use crate::looks::Looks;
+use crate::rank::{Question, Ranker, Ranking, Until};
+use crate::repository::{Shape, ShapeOf};
+use crate::skills::{SkillPlaces, Skills};
+use crate::visible_files::VisibleFiles;
+use crate::{instructions, relevant, repository};
+use ostler_context::{Bundle, SectionKind};
+use ostler_runner::Budget;
+use ostler_runner::Shown;
+
+/// How long everything together may take, when nothing else is said.
+const DEADLINE: Duration = Duration::from_secs(3);
+/// How many files in play are looked at.
+const MAX_IN_PLAY: usize = 64;
+
+/// What is to be gathered, and for whom.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// The session, for the tools that are asked.
+    pub session: SessionId,
+    /// The text of the prompt.
+    pub prompt: String,
+    /// Files that the session has opened or changed, relative to the workspace, the newest first.
+    pub in_play: Vec<String>,
+    /// What the model has been shown already; see `ostler_context::shown_in`.
+    pub shown: Shown,
+    /// The most tokens of each section.
+    pub budget: Budget,
+    /// Whether the owner trusts the workspace. Its instructions are shown either way, since they are only
+    /// text; its skills are not listed until it is trusted.
+    pub is_trusted: bool,
+    /// Directories with skills of the owner's own.
+    pub skill_directories: Vec<PathBuf>,
+    /// Files and directories that are never read: Ostler's own data, and where programs keep secrets. The
+    /// same that the tools are given.
+    pub hidden: Vec<PathBuf>,
+    /// How long everything together may take.
+    pub deadline: Duration,
+}
+
+impl Request {
+    /// A request for a workspace that nobody trusts, with the default budget.
+    pub fn new(workspace: PathBuf, session: SessionId, prompt: impl Into<String>) -> Request {
+        Request {
+            workspace,
+            session,
+            prompt: prompt.into(),
+            in_play: Vec::new(),
+            shown: Shown::default(),
+            budget: Budget::default(),
+            is_trusted: false,
+            skill_directories: Vec::new(),
+            hidden: Vec::new(),
+            deadline: DEADLINE,
+        }
+    }
+
+    /// Where skills are looked for.
+    pub fn skill_places(&self) -> SkillPlaces {
+        SkillPlaces {
+            directories: self.skill_directories.clone(),
+            trusted_workspace: self.is_trusted.then(|| self.workspace.clone()),
+            hidden: self.hidden.clone(),
+        }
+    }
+}
+
+/// Says what `git_status` would begin with in a workspace, as far as it can be read without running git; none where git
+/// has to be asked. May block.
+pub type ReadCheckedOut = dyn Fn(&Path) -> Option<String> + Send + Sync;
+
+/// Whom a gatherer asks.
+#[derive(Clone)]
+pub struct Sources {
+    /// The tools that say what the shape of a workspace is.
+    pub tools: Arc<ToolSet>,
+    /// Reads what is checked out.
+    pub checked_out: Arc<ReadCheckedOut>,
+}
+
+/// What was gathered for one turn.
+#[derive(Debug, Clone, Default)]
+pub struct Gathered {
+    /// What the model does not know yet.
+    pub bundle: Bundle,
+    /// The names of all skills that the session can read.
+    pub skills: Vec<String>,
+}
+
+/// Gathers for all sessions, and spares them work that one has done for another.
+#[derive(Default)]
+pub struct Gatherer {
+    /// Remembers what files hold, so that the next session need not read them again.
+    ranker: Arc<Ranker>,
+    looks: Looks<ShapeOf, Shape>,
+    git: GitStates,
+}
+
+impl Gatherer {
+    /// Gathers a bundle. The shape of the repository and the ranked files are only in the first one of a
+    /// conversation; later ones hold instructions and skills that are new. Dropping the future ends the work.
+    pub async fn gather(&self, request: Request, sources: &Sources) -> Gathered {
+        gather(self, request, sources).await
+    }
+
+    /// Begins to find out what the first bundle of a new session needs, and returns at once. Of the request, only the
+    /// session and the workspace matter. Needs a tokio runtime.
+    pub fn prepare(&self, request: &Request, sources: &Sources) {
+        if let Some(question) = GitQuestion::of(request, sources) {
+            self.git.prepare(question);
+        }
+    }
+
+    /// What a bundle said would follow, if it is there by now.
+    pub fn late(&self, request: &Request, sources: &Sources) -> Bundle {
+        let mut bundle = Bundle::default();
+        let question = GitQuestion::of(request, sources);
+        self.git.add_late(&mut bundle, request.session, question, request.budget.git);
+        bundle
+    }
+
+    /// Waits until nothing is being found out for sessions that were prepared or told that more follows.
+    pub async fn settled(&self) {
+        self.git.settled().await;
+    }
+}
+
+async fn gather(gatherer: &Gatherer, mut request: Request, sources: &Sources) -> Gathered {
+    request.in_play.truncate(MAX_IN_PLAY);
+    let until = Until::after(request.deadline);
+    let _stop = StopOnDrop(until.clone());
+    let is_first = !request.shown.repository;
+    let request = Arc::new(request);
+    // First of all, since it takes longest.
+    let git = GitQuestion::of(&request, sources).filter(|_| is_first);
+    let git = git.map(|question| gatherer.git.first(question));
+    // Ranking may take all the time there is, and must not cost the model its instructions.
+    let reading = {
+        let checked_out = git.as_ref().map(|_| Arc::clone(&sources.checked_out));
+        spawn(&request, move |request| read(request, checked_out.as_deref()))
+    };
+    let ranking = async {
+        if !is_first {
+            return Ranking::default();
+        }
+        let ranker = Arc::clone(&gatherer.ranker);
+        spawn(&request, move |request| rank(request, &ranker, &until)).await
+    };
+    let shape = async {
+        if !is_first {
+            return Shape::default();
+        }
+        // Each look keeps to the deadline, and nobody waits for more than two.
+        let tools = &sources.tools;
+        let look = gatherer.looks.share(ShapeOf::asked(&request), || repository::look(tools, &request));
+        timeout(2 * request.deadline, look).await.unwrap_or_default()
+    };
+    let (read, ranking, shape) = tokio::join!(reading, ranking, shape);
+    let Read { instructions: mut bundle, skills, checked_out } = read;
+    for (name, text) in [("Files of the workspace", shape.tree), ("Definitions that matter most", shape.map)]
+    {
+        bundle.push(SectionKind::Repository, name, text);
+    }
+    if let Some(git) = git {
+        gatherer.git.add_first(&mut bundle, git, checked_out, request.budget.git).await;
+    }
+    if request.shown.awaits_git == Some(true) {
+        let question = GitQuestion::of(&request, sources);
+        gatherer.git.add_late(&mut bundle, request.session, question, request.budget.git);
+    }
+    let files = relevant::text(&ranking, request.budget.files);
+    bundle.push(
+        SectionKind::Files,
+        "Files that may matter for this prompt (found by search; check them)",
+        files,
+    );
+    skills.add(&mut bundle, &request.shown, request.budget.skills);
+    bundle.shown.repository = is_first && !bundle.sections.is_empty();
+    Gathered { bundle, skills: skills.all().iter().map(|skill| skill.name.clone()).collect() }
+}
+
+/// Does work that blocks on a thread that may. The work looks at the clock itself; what still takes much longer
+/// than it should, as on a disk that hangs, is not waited for and counts as nothing.
+async fn spawn<T: Default + Send + 'static>(
+    request: &Arc<Request>,
+    work: impl FnOnce(&Request) -> T + Send + 'static,
+) -> T {
+    let (limit, request) = (2 * request.deadline, Arc::clone(request));
+    let work = tokio::task::spawn_blocking(move || work(&request));
+    timeout(limit, work).await.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// What was read from files.
+#[derive(Default)]
+struct Read {
+    instructions: Bundle,
+    skills: Skills,
+    /// What is checked out, as far as it is known without git.
+    checked_out: Option<String>,
+}
+
+fn read(request: &Request, checked_out: Option<&ReadCheckedOut>) -> Read {
+    let mut read = Read {
+        instructions: Bundle::default(),
+        skills: Skills::find(&request.skill_places()),
+        checked_out: checked_out.and_then(|read| read(&request.workspace)),
+    };
+    let Ok(visible) = VisibleFiles::open(&request.workspace, &request.hidden) else { return read };
+    let budget = request.budget.instructions;
+    instructions::add(&mut read.instructions, &visible, &request.in_play, &request.shown, budget);
+    read
+}
+
+fn rank(request: &Request, ranker: &Ranker, until: &Until) -> Ranking {
+    if request.budget.files == 0 {
+        return Ranking::default();
+    }
+    let question = Question {
+        workspace: &request.workspace,
+        text: &request.prompt,
+        in_play: &request.in_play,
+        hidden: &request.hidden,
+        max_files: relevant::MAX_FILES,
+    };
+    ranker.rank(&question, until)
+}
+
+/// A thread cannot be dropped, so it is told.
+struct StopOnDrop(Until);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

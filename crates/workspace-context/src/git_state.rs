@@ -1,0 +1,292 @@
+//! How the git repositories of workspaces stand, in the words of the tool `git_status`. It runs git in a sandbox, which takes
+//! tens of milliseconds, and the first answer of a new session does not wait for that: the look begins when the session
+//! is created, what can be read without git is told at once, and the rest as soon as it is there.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ostler_context::{Bundle, SectionKind};
+use ostler_runner::{Tool, ToolContext};
+use ostler_types::SessionId;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use crate::gather::{ReadCheckedOut, Request, Sources};
+use crate::looks::Looks;
+use crate::repository::{cut, late, reader};
+
+/// The tool that is asked.
+const TOOL: &str = "git_status";
+/// The heading of the section.
+const NAME: &str = "State of the git repository";
+/// New sessions of which it is remembered that they are new. One that is forgotten waits for git in its first turn.
+const MAX_SESSIONS: usize = 256;
+/// Looks at once, beyond which none is begun for a session that has no prompt yet.
+const MAX_PREPARING: usize = 4;
+/// The least time between two looks that are begun for new sessions of one workspace: many may be created, and never used.
+const PREPARE_INTERVAL: Duration = Duration::from_secs(1);
+/// The age at which a look no longer says how the repository stands.
+const MAX_AGE: Duration = Duration::from_secs(60);
+/// Tokens of an answer that are kept, which is more than any budget has.
+const MAX_TOKENS: u64 = 4_000;
+
+const FOLLOWS: &str = "[What is changed and the last commits are still being looked at, and follow. Call git_status if you \
+                       need them before.]";
+const MAY_HAVE_CHANGED: &str =
+    "[It may have changed since this was looked at; git_status says how it is now.]";
+const NOT_KNOWN: &str = "[It could not be found out; git_status may say why.]";
+
+/// The looks at repositories, and the sessions that they are for.
+#[derive(Default)]
+pub(crate) struct GitStates {
+    shared: Arc<Looks<PathBuf, String>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Sessions that are new, or whose model was told that more follows; each with its look, if one was begun.
+    sessions: VecDeque<(SessionId, Option<Look>)>,
+    /// When a look was last begun for a new session, by workspace.
+    prepared: HashMap<PathBuf, Instant>,
+    /// The looks that are under way. They end with this.
+    tasks: JoinSet<()>,
+}
+
+/// A look at a repository, under way or over.
+#[derive(Clone)]
+struct Look {
+    began: Instant,
+    seen: watch::Receiver<Option<Seen>>,
+}
+
+/// What was seen.
+#[derive(Clone, Default)]
+struct Seen {
+    /// What was checked out when the look began.
+    checked_out: Option<String>,
+    /// What the tool said; nothing where there is no repository, or git failed.
+    text: String,
+}
+
+/// Asks how a repository stands.
+pub(crate) struct Question {
+    session: SessionId,
+    workspace: PathBuf,
+    deadline: Duration,
+    tool: Arc<dyn Tool>,
+    checked_out: Arc<ReadCheckedOut>,
+}
+
+impl Question {
+    /// The question of a session; none where nobody may be asked.
+    pub(crate) fn of(request: &Request, sources: &Sources) -> Option<Question> {
+        let tool = reader(&sources.tools, TOOL, &json!({})).filter(|_| request.budget.git > 0)?;
+        let (session, workspace, deadline) = (request.session, request.workspace.clone(), request.deadline);
+        let (tool, checked_out) = (Arc::clone(tool), Arc::clone(&sources.checked_out));
+        Some(Question { session, workspace, deadline, tool, checked_out })
+    }
+}
+
+/// A look that a first bundle is to be told of.
+pub(crate) struct FirstLook {
+    question: Question,
+    look: Look,
+    asked: Instant,
+    /// Whether the session is new, so that nobody waits for git.
+    is_new: bool,
+}
+
+impl GitStates {
+    /// Notes that a session is new, and begins to look for it, unless others are looked for already.
+    pub(crate) fn prepare(&self, question: Question) {
+        let mut state = self.state();
+        state.reap();
+        let is_recent = |begun: &Instant| begun.elapsed() < PREPARE_INTERVAL;
+        let begins = state.tasks.len() < MAX_PREPARING
+            && !state.prepared.get(&question.workspace).is_some_and(is_recent);
+        let session = question.session;
+        let look = begins.then(|| {
+            state.prepared.retain(|_, begun| is_recent(begun));
+            state.prepared.insert(question.workspace.clone(), Instant::now());
+            self.begin(&mut state, question)
+        });
+        state.remember(session, look);
+    }
+
+    /// The look for a first bundle: the one that was prepared, unless it is too old.
+    pub(crate) fn first(&self, question: Question) -> FirstLook {
+        let (mut state, asked) = (self.state(), Instant::now());
+        state.reap();
+        let prepared = state.look(question.session);
+        let is_new = prepared.is_some();
+        let current = prepared.flatten().filter(|look| look.began.elapsed() < MAX_AGE);
+        let look = current.unwrap_or_else(|| self.begin(&mut state, question.again()));
+        FirstLook { question, look, asked, is_new }
+    }
+
+    /// Adds the state of the repository to a first bundle, or what is known of it by now. `checked_out` is what can be
+    /// read without git.
+    pub(crate) async fn add_first(
+        &self,
+        bundle: &mut Bundle,
+        first: FirstLook,
+        checked_out: Option<String>,
+        budget: u64,
+    ) {
+        let FirstLook { question, mut look, asked, is_new } = first;
+        let session = question.session;
+        let mut seen = look.seen.borrow().clone();
+        if seen.as_ref().is_some_and(|seen| seen.checked_out != checked_out) {
+            (look, seen) = (self.begin(&mut self.state(), question), None);
+        }
+        match (seen, checked_out) {
+            (None, Some(checked_out)) if is_new => {
+                self.state().remember(session, Some(look));
+                bundle.shown.awaits_git = Some(true);
+                bundle.push(SectionKind::Repository, NAME, format!("{checked_out}{FOLLOWS}"));
+            }
+            (seen, _) => {
+                self.state().forget(session);
+                let is_older = look.began < asked;
+                let seen = match seen {
+                    Some(seen) => seen,
+                    None => look.wait().await,
+                };
+                let note = if is_older && !seen.text.is_empty() { MAY_HAVE_CHANGED } else { "" };
+                bundle.push(SectionKind::Repository, NAME, noted(&seen.text, budget, note));
+            }
+        }
+    }
+
+    /// Adds what a first bundle said would follow, if it is there.
+    pub(crate) fn add_late(
+        &self,
+        bundle: &mut Bundle,
+        session: SessionId,
+        question: Option<Question>,
+        budget: u64,
+    ) {
+        let mut state = self.state();
+        state.reap();
+        let text = match (state.look(session).flatten(), question) {
+            (Some(look), _) => match &*look.seen.borrow() {
+                Some(seen) => seen.text.clone(),
+                None if look.seen.has_changed().is_ok() => return,
+                // Whoever looked is gone.
+                None => String::new(),
+            },
+            // As after a restart.
+            (None, Some(question)) => {
+                let look = self.begin(&mut state, question);
+                return state.remember(session, Some(look));
+            }
+            (None, None) => String::new(),
+        };
+        state.forget(session);
+        let text =
+            if text.is_empty() { NOT_KNOWN.to_owned() } else { noted(&text, budget, MAY_HAVE_CHANGED) };
+        bundle.shown.awaits_git = Some(false);
+        bundle.push(SectionKind::Repository, NAME, text);
+    }
+
+    /// Waits until no look is under way.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let looks: Vec<Look> =
+                self.state().sessions.iter().filter_map(|(_, look)| look.clone()).collect();
+            let is_under_way = |look: &Look| look.seen.borrow().is_none() && look.seen.has_changed().is_ok();
+            let mut under_way = looks.into_iter().filter(is_under_way);
+            let Some(look) = under_way.next() else { return };
+            look.wait().await;
+        }
+    }
+
+    fn begin(&self, state: &mut State, question: Question) -> Look {
+        let (sender, seen) = watch::channel(None);
+        let shared = Arc::clone(&self.shared);
+        state.tasks.spawn(async move {
+            let seen = see(&shared, question).await;
+            // Nobody may want to know any more.
+            let _ = sender.send(Some(seen));
+        });
+        Look { began: Instant::now(), seen }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Question {
+    fn again(&self) -> Question {
+        Question {
+            session: self.session,
+            workspace: self.workspace.clone(),
+            deadline: self.deadline,
+            tool: Arc::clone(&self.tool),
+            checked_out: Arc::clone(&self.checked_out),
+        }
+    }
+}
+
+impl Look {
+    /// What was seen, once it is. A look that ended without a word has seen nothing.
+    async fn wait(mut self) -> Seen {
+        let seen = self.seen.wait_for(Option::is_some).await;
+        seen.ok().and_then(|seen| seen.clone()).unwrap_or_default()
+    }
+}
+
+impl State {
+    fn look(&self, session: SessionId) -> Option<Option<Look>> {
+        self.sessions.iter().find(|(id, _)| *id == session).map(|(_, look)| look.clone())
+    }
+
+    fn remember(&mut self, session: SessionId, look: Option<Look>) {
+        self.forget(session);
+        if self.sessions.len() >= MAX_SESSIONS {
+            self.sessions.pop_front();
+        }
+        self.sessions.push_back((session, look));
+    }
+
+    fn forget(&mut self, session: SessionId) {
+        self.sessions.retain(|(id, _)| *id != session);
+    }
+
+    fn reap(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+    }
+}
+
+/// Looks at a repository, together with all who ask for the same at once. Each look keeps to the deadline, and nobody
+/// waits for more than two.
+async fn see(shared: &Looks<PathBuf, String>, question: Question) -> Seen {
+    let (read, place) = (Arc::clone(&question.checked_out), question.workspace.clone());
+    let checked_out = tokio::task::spawn_blocking(move || read(&place)).await.ok().flatten();
+    let deadline = question.deadline;
+    let look = shared.share(question.workspace.clone(), || ask(&question));
+    let text = timeout(2 * deadline, look).await.unwrap_or_else(|_| late(TOOL, deadline));
+    Seen { checked_out, text }
+}
+
+async fn ask(question: &Question) -> String {
+    let context = ToolContext::new(question.workspace.clone(), question.session, Arc::new(|_, _| {}));
+    match timeout(question.deadline, question.tool.run(json!({}), context)).await {
+        Ok(outcome) if outcome.ok => cut(&outcome.text, MAX_TOKENS),
+        // Why it came to nothing is only of use where the model asked for it.
+        Ok(_) => String::new(),
+        Err(_) => late(TOOL, question.deadline),
+    }
+}
+
+/// A text within a budget, with a note beneath it.
+fn noted(text: &str, budget: u64, note: &str) -> String {
+    let text = cut(text, budget);
+    if note.is_empty() { text } else { format!("{text}\n{note}") }
+}
