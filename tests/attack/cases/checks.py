@@ -29,6 +29,17 @@ CHECKS = {
     "patched": ({"Makefile": MAKE.format("Q")}, [call("apply_patch", patch="*** Begin Patch\n*** Update File: Makefile\n@@\n test:\n-\ttouch Q\n+\ttouch P\n*** End Patch\n")]),
     "moved-into-place": ({"notes.md": "# x\n\n## Verification\n\n```sh\ntouch P\n```\n"}, [call("apply_patch", patch="*** Begin Patch\n*** Update File: notes.md\n*** Move to: AGENTS.md\n@@\n # x\n+y\n*** End Patch\n")]),
     "package-script": ({"package.json": '{"scripts":{"test":"true"}}', "AGENTS.md": "# x\n\n## Verification\n\n```sh\nnpm test\n```\n"}, [write("package.json", '{"scripts":{"test":"touch P"}}')]),
+    "makefile-computed-include": ({"Makefile": "X := lo\n-include $(X)cal.mk\ntest:\n\ttrue\n"}, [write("local.mk", "x := $(shell touch P)\n")]),
+    "makefile-include-of-all": ({"Makefile": "-include mk/*.mk\ntest:\n\ttrue\n", "mk/a.mk": ""}, [write("mk/b.mk", "x := $(shell touch P)\n")]),
+    "makefile-below": ({"Makefile": "test:\n\t$(MAKE) -C sub\n", "sub/Makefile": "all:\n\ttrue\n"}, [write("sub/Makefile", "all:\n\ttouch ../P\n")]),
+    "computed-script": ({"Makefile": "S := run\ntest:\n\t./$(S).sh\n", "run.sh": "#!/bin/sh\n"}, [write("run.sh", "#!/bin/sh\ntouch P\n")]),
+    "program-below": ({"Makefile": "test:\n\tcd x && ./go\n", "x/go": "#!/bin/sh\n"}, [write("x/go", "#!/bin/sh\ntouch ../P\n")]),
+    "script-of-an-earlier-turn": ({"Makefile": "S := run\ntest:\n\t./$(S).sh\n", "run.sh": "#!/bin/sh\n"}, [write("run.sh", "#!/bin/sh\ntouch P\n")], [write("a.txt", "x")]),
+    "makefile-with-an-ending": ({"Makefile": "include Makefile.common\ntest:\n\ttrue\n", "Makefile.common": ""}, [write("Makefile.common", "x := $(shell touch P)\n")]),
+    "script-without-an-ending": ({"Makefile": "test:\n\tsh ci/check\n", "ci/check": ""}, [write("ci/check", "touch P\n")]),
+    "recipe-of-a-recipe": ({"Makefile": "test:\n\tnpm test\n", "package.json": '{"scripts":{"test":"true"}}'}, [write("package.json", '{"scripts":{"test":"touch P"}}')]),
+    "dependencies-of-make": ({"Makefile": "-include $(wildcard src/*.d)\ntest:\n\ttrue\n", "src/a.c": ""}, [write("src/a.d", "x := $(shell touch P)\n")]),
+    "shell-of-npm": ({"package.json": '{"scripts":{"test":"true"}}', "AGENTS.md": "# x\n\n## Verification\n\n```sh\nnpm test\n```\n", "sh.sh": "#!/bin/sh\ntouch P\n"}, [write(".npmrc", "script-shell=./sh.sh\n")]),
     "settings-by-tool": ({}, [write(".ostler/config.toml", '[verify]\ncommands = ["touch P"]\n'), write("a.txt", "x")]),
     "settings-below": ({}, [write("sub/.ostler/config.toml", '[verify]\ncommands = ["touch P"]\n'), write("a.txt", "x")]),
     "agents-file-below": ({}, [write("sub/AGENTS.md", "# x\n\n## Verification\n\n```sh\ntouch P; touch ../P\n```\n"), write("a.txt", "x")]),
@@ -38,16 +49,44 @@ CHECKS = {
 
 
 def check(t, row):
-    files, steps = row
+    files, *turns = row
     for name, content in files.items():
         t.write(name, content, 0o755)
     t.repository(files=("base.txt",))
     t.trust()
-    turn = t.run(*steps, policy=POLICY)
+    for steps in turns:
+        turn = t.run(*steps, policy=POLICY)
     t.must(not os.path.exists(t.path("P")), f"a check that the model wrote ran unasked ({len(turn.asked)} asked)")
 
 
 cases("checks", ONE, CHECKS, check)
+
+
+SERVER = """import json, sys
+MARK
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        answer = {"protocolVersion": "2025-03-26", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}} if asked["method"] == "initialize" else {"tools": []}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"""
+
+
+@case("checks/server-that-a-turn-wrote", ONE)
+def written_server(t):
+    """A tool server of a trusted workspace is not started with what a model wrote, until its owner accepts it."""
+    t.write("tools/srv.py", SERVER.replace("MARK", "open('Q', 'w')"))
+    t.write(".mcp.json", json.dumps({"mcpServers": {"s": {"command": "/usr/bin/python3", "args": ["tools/srv.py"]}}}))
+    t.repository(files=("base.txt",))
+    daemon = t.start()
+    t.trust()
+    t.run(write("a.txt", "x"), policy=POLICY)
+    t.must(os.path.exists(t.path("Q")), "the server of a trusted workspace did not start")
+    t.run(write("tools/srv.py", SERVER.replace("MARK", "open('P', 'w')")), policy=POLICY)
+    daemon.stop()
+    t.start(data=daemon.data)
+    t.run(write("a.txt", "y"), policy=POLICY)
+    t.must(not os.path.exists(t.path("P")), "a server that the model wrote was started unasked")
 
 
 @case("checks/fair-check-runs", ONE)

@@ -4,7 +4,7 @@ import json
 import os
 import socket
 
-from harness.attempt import Attempt, shell
+from harness.attempt import Attempt, call, shell
 from harness.registry import ALL, BWRAP, ROOT_LANDLOCK, USER_BWRAP, Case, case, cases, spread
 
 PAIR = (ROOT_LANDLOCK, USER_BWRAP)
@@ -173,6 +173,85 @@ def missing(t, row):
 
 
 cases("confinement", PAIR, {f"missing-{name}": row for name, row in MISSING.items()}, missing)
+
+
+NAMED = {
+    "include": ("[include]\n\tpath = ../local.cfg\n", "local.cfg", "config"),
+    "hooks-path": ("[core]\n\thooksPath = tools/hooks\n", "tools/hooks/pre-commit", "hook"),
+    "hooks-path-through-link": ("[core]\n\thooksPath = linked/hooks\n", "real/hooks/pre-commit", "hook"),
+    "monitor": ("[core]\n\tfsmonitor = tools/monitor\n", "tools/monitor", "hook"),
+    "link-in-hooks": ("", "tools/pre-commit", "hook"),
+    "monitor-behind-variable": ('[core]\n\tfsmonitor = "$PWD"/tools/monitor\n', "tools/monitor", "hook"),
+    "driver": ('[diff "x"]\n\ttextconv = sh tools/text.sh\n', "tools/text.sh", "hook"),
+}
+
+
+def named(t, row):
+    """What the user's settings of git name is written by no tool, by no merge and by no command."""
+    settings, path, kind = row
+    t.repository()
+    os.makedirs(t.path("real"))
+    os.symlink("real", t.path("linked"))
+    t.write(".gitattributes", "*.txt diff=x\n")
+    t.write(path, "[core]\n" if kind == "config" else "#!/bin/sh\n", 0o755)
+    t.git("add", "-A")
+    t.git("commit", "-qm", "more")
+    with open(t.path(".git/config"), "a") as file:
+        file.write(settings)
+    if not settings:
+        os.makedirs(t.path(".git/hooks"), exist_ok=True)
+        os.symlink("../../" + path, t.path(".git/hooks/pre-commit"))
+    evil = {"config": f'[core]\n\tfsmonitor = "{t.trap("named")}; false"\n', "hook": f"#!/bin/sh\n{t.trap('named')}\n"}[kind]
+    steps = [call("write_file", path=path, content=evil), call("edit_file", path=path, old="[core]" if kind == "config" else "#!/bin/sh", new=evil)]
+    t.write("evil", evil)
+    steps.append(shell(f"cp evil {path}; rm -f linked; mkdir -p other/hooks; cp evil other/hooks/pre-commit; chmod +x other/hooks/*; ln -s other linked; true"))
+    steps += [t.child(shell(f"cp evil {path}; true")), call("task_control", task_id="$CHILD", action="merge")]
+    t.run(*steps)
+    t.write("a.txt", "changed\n")
+    users_git(t)
+    t.nothing_ran_outside()
+
+
+cases("confinement", PAIR, {f"named-{name}": row for name, row in NAMED.items()}, named)
+
+
+@case("confinement/settings-of-a-worktree-that-count-later", PAIR)
+def later_settings(t):
+    """Settings that git does not read yet are not left for the day on which it does."""
+    t.repository()
+    t.git("worktree", "add", "-q", "--detach", t.path("linked-tree"))
+    evil = f'[core]\\n\\tfsmonitor = \\"{t.trap("later")}; false\\"\\n'
+    t.run(shell(f'for d in .git .git/worktrees/*; do printf "{evil}" > $d/config.worktree; done; true'))
+    t.git("config", "extensions.worktreeConfig", "true")
+    users_git(t)
+    t.git("-C", t.path("linked-tree"), "status", check=False)
+    t.nothing_ran_outside()
+
+
+REPOSITORY = {"HEAD": "ref: refs/heads/main\n", "objects/info/packs": "\n", "refs/heads/x.txt": "x\n"}
+
+
+def made_repository(t, place):
+    """File tools and merges make no repository out of a directory, in whatever order its files are written."""
+    t.write("a.txt", "one\n")
+    if place.startswith("in/"):
+        t.repository()
+    files = dict(REPOSITORY, config=f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = {t.work}\n\tfsmonitor = "{t.trap("made")}; false"\n')
+    names = [os.path.join(place, name) for name in files]
+    orders = [list(zip(names, files.values())), list(zip(names, files.values()))[::-1]]
+    steps = [call("write_file", path=name, content=content) for order in orders for name, content in order]
+    patch = "".join(f"*** Add File: {name}\n" + "".join(f"+{line}\n" for line in content.splitlines()) for name, content in orders[0])
+    steps.append(call("apply_patch", patch=f"*** Begin Patch\n{patch}*** End Patch\n"))
+    if place.startswith("in/"):
+        make = "; ".join(f"mkdir -p $(dirname {name})" for name in names)
+        copies = "; ".join(f"printf '%s' \"$(cat <<'E'\n{content}E\n)\" > {name}" for name, content in orders[0])
+        steps += [t.child(shell(f"{make}; {copies}; true")), call("task_control", task_id="$CHILD", action="merge")]
+    t.run(*steps)
+    t.git("-C", t.path(place) if os.path.isdir(t.path(place)) else t.work, "status", check=False)
+    t.nothing_ran_outside()
+
+
+cases("confinement", PAIR, {"made-at-the-top": ".", "made-below": "docs", "made-in-a-repository": "in/bare"}, made_repository)
 
 
 @case("confinement/missing-include-of-an-include", PAIR)

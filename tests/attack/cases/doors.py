@@ -4,6 +4,7 @@ import http.client
 import re
 import socket
 
+from harness.attempt import call
 from harness.registry import ONE, case, cases
 from harness.websocket import WebSocket
 
@@ -166,6 +167,24 @@ def half_requests(t):
             one.sendall(b"GET /v1/sessions HTTP/1.1\r\nhost: x\r\n")
             idle.append(one)
         t.must(daemon.request("GET", "/v1/sessions", timeout=5)[0] == 200, "half requests keep the owner out")
+    finally:
+        for one in idle:
+            one.close()
+
+
+@case("doors/crowd-where-descriptors-are-few", ONE)
+def few_descriptors(t):
+    """Connections to one port that say nothing leave the daemon descriptors for the owner at another."""
+    daemon = t.start(descriptors=256)
+    name, port = gateway_of(daemon).split(":")
+    idle = []
+    try:
+        for _ in range(600):
+            idle.append(socket.create_connection((name, int(port)), 5))
+        answers = [daemon.request("GET", "/v1/sessions", timeout=5)[0] for _ in range(10)]
+        t.must(answers == [200] * 10, f"the owner gets {answers}")
+        turn = t.run(call("write_file", path="a.txt", content="x\n"))
+        t.must(t.read("a.txt") == b"x\n", f"a turn of the owner fails: {turn.end}")
     finally:
         for one in idle:
             one.close()

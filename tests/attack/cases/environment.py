@@ -237,3 +237,22 @@ def no_key(t):
     turn = t.run(shell("env; export -p; cat /proc/self/environ | tr '\\0' '\\n'"), call("mcp__x__probe"))
     t.must("sk-attack" not in turn.text, "the provider's key is in a child's environment")
     t.must("PATH=" in turn.text, "nothing was shown, so this shows nothing")
+
+
+NAMES = {"plain": {"agent": "mine"}, "worktree": {"agent": "mine", "worktree": True}, "background": {"agent": "mine", "background": True}}
+
+
+def agent_by_task(t, given):
+    """A model hands work to a third-party agent, whose own tools ask nobody here."""
+    t.repository()
+    program = t.write(os.path.join(t.outside, "mine"), f"#!/bin/sh\n{t.trap('agent')}\n", 0o755)
+    t.start(more=f'[agents.mine]\ncommand = ["{program}"]\nsandbox = "off"\n')
+    step = call("task", description="look", prompt="look", **given)
+    turn = t.run(step, policy=ASKS)
+    t.must([data["tool_call"]["name"] for data in turn.asked] == ["task"], "nobody was asked")
+    t.nothing_ran_outside()
+    t.run(step, policy=ASKS, answer="approve")
+    t.until(lambda: os.path.exists(t.host), "the agent that was approved")
+
+
+cases("environment/agent-by-task", ONE, NAMES, agent_by_task)

@@ -39,7 +39,7 @@ cases("files", ONE, {f"outside-{name}": path for name, path in OUT.items()}, out
 
 # What makes somebody else run code, however it is spelled.
 FORBIDDEN = """.git/config .git/hooks/pre-commit .GIT/config .Git/hooks/x sub/.git/config ./.git/config .git//config sub/../.git/config gitlink/config gitlink/hooks/x .mcp.json .MCP.json ./.mcp.json sub/.mcp.json .ostler/config.toml .OSTLER/config.toml
-.claude/settings.json sub/.claude/x .vscode/tasks.json .husky/pre-commit .envrc sub/deep/.envrc .idea/x .zed/x .cursor/x .codex/x .gemini/x .opencode/x .agents/x claudelink/settings.json .git worktree/.git""".split()
+.claude/settings.json sub/.claude/x .vscode/tasks.json .husky/pre-commit .envrc sub/deep/.envrc .idea/x .zed/x .cursor/x .codex/x .gemini/x .opencode/x .agents/x claudelink/settings.json .git worktree/.git git~1/config .git./config .hg/hgrc .jj/repo/config.toml sub/HEAD HEAD""".split() + [".g\u200cit/config"]
 
 
 def forbidden(t, path):

@@ -495,3 +495,65 @@ def no_sandbox(t):
     t.start(more='[sandbox]\nmode = "off"\n')
     t.run(call("git_status"), policy={"approval": {"require_for_kinds": ["write", "exec", "network"]}})
     t.nothing_ran_outside()
+
+
+# A repository directory in the workspace that is not called `.git`: what a `.git` file says, and where it leads.
+POINTED = {
+    "beside": ("gitdir: ./.bare\n", ".bare"),
+    "deep": ("gitdir: sub/a/b/store\n", "sub/a/b/store"),
+    "absolute": ("gitdir: {work}/.bare\n", ".bare"),
+    "no-line-end": ("gitdir: .bare", ".bare"),
+    "blank-at-end": ("gitdir: .bare \n", ".bare "),
+    "not-utf8": (b"gitdir: ./.b\xff\n", b".b\xff"),
+}
+
+
+def pointed_at(t, row):
+    """A command writes hooks and settings into the repository directory that a `.git` file leads to; the user's git runs them."""
+    text, name = row
+    text, name = (os.fsencode(part) for part in (text, name))
+    t.repository()
+    directory = os.path.join(os.fsencode(t.work), name)
+    os.makedirs(os.path.dirname(directory), exist_ok=True)
+    os.rename(t.path(".git"), directory)
+    t.write(".git", text.replace(b"{work}", os.fsencode(t.work)))
+    t.git("status")
+    word = "$(printf '" + "".join(f"\\{byte:03o}" for byte in name) + "x')"
+    evil = f"#!/bin/sh\n{t.trap('hook')}\n"
+    t.write("evil", evil, 0o755)
+    plant = f'd={word}; d="${{d%x}}"; mkdir -p "$d/hooks"; cp evil "$d/hooks/post-commit"; git config --file "$d/config" core.fsmonitor "$PWD/evil"; true'
+    turn = t.play(t.session(), shell(plant))
+    # A sandbox that cannot hold such a name runs nothing.
+    if name.isascii():
+        t.must_have_run(turn)
+    t.git("status", check=False)
+    t.git("commit", "--allow-empty", "-m", "second", check=False)
+    t.nothing_ran_outside()
+
+
+spread("git/pointed-at", ALL, POINTED, pointed_at, everywhere=("beside",))
+
+
+@case("git/clean-tree-without-a-sandbox", (USER_BWRAP,))
+def clean_without_sandbox(t):
+    """The check for a clean tree in an untrusted repository, where the owner has turned the sandbox off."""
+    t.repository()
+    plain_filter(t)
+    config(t, f'[core]\n\tfsmonitor = "{t.trap("fsmonitor")}; true"\n')
+    t.start(more='[sandbox]\nmode = "off"\n')
+    t.run(call("write_file", path="b.txt", content="b\n"), policy=STRICT, answer="approve")
+    t.nothing_ran_outside()
+
+
+@case("git/clean-tree-runs-nothing-of-the-repository", PAIR)
+def clean_confined(t):
+    """The same in a sandbox: what the repository names does not run there either."""
+    t.repository()
+    t.write("monitor", "#!/bin/sh\ntouch ran\n", 0o755)
+    t.git("add", "-A")
+    t.git("commit", "--quiet", "-m", "second")
+    config(t, '[core]\n\tfsmonitor = "touch ran; ./monitor"\n[filter "x"]\n\tclean = "touch ran; cat"\n')
+    attributes(t, "* filter=x\n")
+    turn = t.run(call("write_file", path="a.txt", content="two\n"), policy=STRICT, answer="approve")
+    t.must(turn.of("verification_completed"), "nothing was checked, so this shows nothing")
+    t.must(t.read("ran") is None, "a program of the repository ran")

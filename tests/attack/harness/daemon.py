@@ -16,7 +16,7 @@ KEY = "sk-attack-5b1f0c9e7d3a2468"
 class Daemon:
     """Ends by `stop`. `place` gets the configuration, the data and what the daemon says."""
 
-    def __init__(self, binary, place, model, home, more="", environment=None, arguments=(), data=None, backend="bwrap", cwd=None):
+    def __init__(self, binary, place, model, home, more="", environment=None, arguments=(), data=None, backend="bwrap", cwd=None, descriptors=None):
         self.place, self.data = place, data or os.path.join(place, "data")
         os.makedirs(place, exist_ok=True)
         self.config = os.path.join(place, "config.toml")
@@ -31,6 +31,8 @@ class Daemon:
         self.environment = {"PATH": path, "HOME": home, "USER": "attack", "LANG": "C.UTF-8", "ATTACK_KEY": KEY, **(environment or {})}
         self.binary = binary
         command = [binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", self.data, "--config", self.config, *arguments]
+        if descriptors:
+            command = ["prlimit", f"--nofile={descriptors}:{descriptors}", *command]
         self.log = os.path.join(place, "stderr")
         with open(self.log, "a") as log:
             self.process = subprocess.Popen(
