@@ -77,13 +77,13 @@ fn build(root: &Path) -> Result<Built, String> {
     repository::run(Command::new("make").args(["--no-print-directory", "page"]).current_dir(root))?;
     let target = root.join("target");
     let mut cargo = repository::cargo();
-    cargo.current_dir(root).args(["build", "--release", "--locked", "--package", "ostler-cli"]);
+    cargo.current_dir(root).args(["build", "--profile", "dist", "--locked", "--package", "ostler-cli"]);
     cargo
         .args(["--target", &environment.target])
         .envs(environment.variables())
         .env("CARGO_TARGET_DIR", &target);
     repository::run(&mut cargo)?;
-    let binary = target.join(&environment.target).join("release/ostler");
+    let binary = target.join(&environment.target).join("dist/ostler");
     Ok(Built { environment, binary })
 }
 
