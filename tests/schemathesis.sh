@@ -13,7 +13,7 @@ root=$PWD
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 tool=$target/schemathesis-$version
-daemon=$target/debug/ostler
+daemon=${OSTLER_BINARY:-$target/debug/ostler}
 
 say() { printf 'schemathesis: %s\n' "$*" >&2; }
 
@@ -42,6 +42,7 @@ schemathesis() {
 
 # Builds the daemon when it is missing or older than the code.
 build() {
+    [ -z "${OSTLER_BINARY:-}" ] || return 0
     if [ ! -x "$daemon" ] || [ -n "$(find crates Cargo.lock -newer "$daemon" -type f \
         \( -path '*/src/*' -o -name Cargo.toml -o -name Cargo.lock \) -print -quit)" ]; then
         cargo build --package ostler-cli --locked

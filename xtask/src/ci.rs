@@ -80,7 +80,12 @@ impl Work {
             }
             Work::Xtask { command: _, run } => run(),
             Work::Script { path } => {
-                repository::run(Command::new("bash").arg(path).current_dir(repository::root()))
+                // With the daemon that the tests built: built by itself it has other features of its dependencies, and
+                // most of them would be compiled a second time.
+                let daemon = repository::target().join("debug/ostler");
+                let mut script = Command::new("bash");
+                script.arg(path).current_dir(repository::root()).env("OSTLER_BINARY", daemon);
+                repository::run(&mut script)
             }
         }
     }

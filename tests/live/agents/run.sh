@@ -4,5 +4,5 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 export PYTHONDONTWRITEBYTECODE=1
-(cd "$root" && cargo build --quiet --locked --package ostler-cli)
-exec python3 "$here/agents.py" "$root/target/debug/ostler" "$root/target/acp-adapters" "$@"
+[ -n "${OSTLER_BINARY:-}" ] || (cd "$root" && cargo build --quiet --locked --package ostler-cli)
+exec python3 "$here/agents.py" "${OSTLER_BINARY:-$root/target/debug/ostler}" "$root/target/acp-adapters" "$@"
