@@ -19,7 +19,31 @@ async function allow(daemon: Daemon, session: string): Promise<void> {
 
 const scroller = (page: Page) => page.getByRole('region', { name: 'Messages and tool calls' })
 const question = (page: Page, number: number) => page.getByRole('article', { name: 'You' }).getByText(`Question ${number}`, { exact: true })
+const scrollTop = (page: Page) => scroller(page).evaluate((element) => element.scrollTop)
 const left = (page: Page) => scroller(page).evaluate((element) => element.scrollHeight - element.clientHeight - element.scrollTop)
+const expectEnd = (page: Page) => expect.poll(() => left(page)).toBeLessThan(5)
+
+/** Waits until neither the position nor the height of the transcript has changed for ten frames. */
+async function still(page: Page): Promise<void> {
+  await scroller(page).evaluate(async (element) => {
+    let last = ''
+    for (let frames = 0; frames < 10; frames += 1) {
+      await new Promise((resolve) => requestAnimationFrame(resolve))
+      const now = `${element.scrollTop} ${element.scrollHeight}`
+      if (now !== last) frames = 0
+      last = now
+    }
+  })
+}
+
+/** Turns the wheel upwards, and waits for the transcript to follow: a busy browser scrolls well after the event. */
+async function wheelUp(page: Page, pixels: number): Promise<void> {
+  const before = await scrollTop(page)
+  await scroller(page).hover()
+  await page.mouse.wheel(0, -pixels)
+  await expect.poll(() => scrollTop(page)).toBeLessThan(before)
+  await still(page)
+}
 
 test('markdown streams in, and what is settled is not drawn again', async ({ daemon, page }) => {
   let goOn = (): void => {}
@@ -133,27 +157,25 @@ test('the end is followed until the reader scrolls up, and again after a jump', 
   await openSession(daemon, page, session)
   await daemon.say(session, 'write')
   await expect(page.getByText('Paragraph 59.')).toBeInViewport()
-  expect(await left(page)).toBeLessThan(5)
-  await scroller(page).hover()
-  await page.mouse.wheel(0, -600)
+  await expectEnd(page)
+  await wheelUp(page, 600)
   await expect(page.getByRole('button', { name: 'Jump to latest' })).toBeVisible()
-  const before = await scroller(page).evaluate((element) => element.scrollTop)
+  const before = await scrollTop(page)
   goOn()
   await daemon.idle(session)
   await expect(page.getByRole('button', { name: 'New below' })).toBeVisible()
-  expect(Math.abs((await scroller(page).evaluate((element) => element.scrollTop)) - before)).toBeLessThan(3)
+  expect(Math.abs((await scrollTop(page)) - before)).toBeLessThan(3)
   await page.getByRole('button', { name: 'New below' }).click()
   await expect(page.getByText('The end.')).toBeInViewport()
-  expect(await left(page)).toBeLessThan(5)
+  await expectEnd(page)
   // Whoever says something wants to see it.
-  await scroller(page).hover()
-  await page.mouse.wheel(0, -600)
+  await wheelUp(page, 600)
   await expect(page.getByRole('button', { name: 'Jump to latest' })).toBeVisible()
   daemon.model.next({ text: 'A short answer.' })
   await page.getByRole('textbox', { name: /message/i }).fill('and now?')
   await page.keyboard.press('Enter')
   await expect(page.getByText('A short answer.')).toBeInViewport()
-  expect(await left(page)).toBeLessThan(5)
+  await expectEnd(page)
 })
 
 test('what becomes shorter at the end lets nobody go of it', async ({ daemon, page }) => {
@@ -172,7 +194,7 @@ test('what becomes shorter at the end lets nobody go of it', async ({ daemon, pa
     element.parentElement!.scrollTop = element.parentElement!.scrollHeight
     element.style.marginBottom = '200px'
   })
-  await expect.poll(() => left(page)).toBeLessThan(5)
+  await expectEnd(page)
   await expect(page.getByRole('button', { name: 'Jump to latest' })).toBeHidden()
 })
 
@@ -184,10 +206,11 @@ test('what is opened at the end stays where it is, and the end is followed again
   await openSession(daemon, page, session)
   const head = page.locator('article[data-form=command] > button')
   await expect(head).toBeInViewport()
+  await still(page)
   const before = (await head.boundingBox())!.y
   await head.click()
   await expect(page.locator('.terminal')).toContainText('line 18')
-  expect(Math.abs((await head.boundingBox())!.y - before)).toBeLessThan(3)
+  await expect.poll(async () => Math.abs((await head.boundingBox())!.y - before)).toBeLessThan(3)
   const latest = page.getByRole('button', { name: 'Jump to latest' })
   await expect(latest).toBeVisible()
   await latest.click()
@@ -229,6 +252,7 @@ test('a page that is put before does not move what is read', async ({ daemon, pa
   hold = true
   await scroller(page).evaluate((element) => (element.scrollTop = 0))
   await expect(page.getByText('Loading earlier messages…')).toBeVisible()
+  await still(page)
   const first = page.locator('.transcript .row').first()
   const key = await first.getAttribute('data-key')
   const place = async () => (await page.locator(`.transcript .row[data-key="${key}"]`).boundingBox())!.y
@@ -236,8 +260,8 @@ test('a page that is put before does not move what is read', async ({ daemon, pa
   hold = false
   letGo()
   await expect(page.getByText('Loading earlier messages…')).toBeHidden()
-  await expect.poll(() => scroller(page).evaluate((element) => element.scrollTop)).toBeGreaterThan(1000)
-  expect(Math.abs((await place()) - before)).toBeLessThan(3)
+  await expect.poll(() => scrollTop(page)).toBeGreaterThan(1000)
+  await expect.poll(async () => Math.abs((await place()) - before)).toBeLessThan(3)
 })
 
 test('a tab that comes back is where it was left, with what was opened', async ({ daemon, page }) => {
@@ -249,13 +273,13 @@ test('a tab that comes back is where it was left, with what was opened', async (
   await enter(daemon, page)
   await openSession(daemon, page, first)
   await expect(question(page, 39)).toBeInViewport()
-  await scroller(page).hover()
-  await page.mouse.wheel(0, -1500)
+  await wheelUp(page, 1500)
   await expect(page.getByRole('button', { name: 'Jump to latest' })).toBeVisible()
   const call = await page.locator('article[data-form=command]').filter({ visible: true }).nth(2).getAttribute('data-call')
   const opened = page.locator(`article[data-call="${call}"]`)
   await opened.getByRole('button').first().click()
   await expect(opened.locator('.terminal')).toBeVisible()
+  await still(page)
   const before = (await opened.boundingBox())!.y
   await page.getByRole('button', { name: 'Dashboard' }).click()
   await expect(opened).toHaveCount(0)
