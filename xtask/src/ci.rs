@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{generate, licences, repository, setup, tidy};
+use crate::{commits, generate, licences, repository, setup, tidy};
 
 struct Step {
     name: &'static str,
@@ -24,6 +24,7 @@ enum Work {
 /// tests, which build it.
 const STEPS: &[Step] = &[
     Step { name: "format", work: Work::cargo("fmt --all --check") },
+    Step { name: "commits", work: Work::Xtask { command: "commits", run: commits::run } },
     Step { name: "tidy", work: Work::Xtask { command: "tidy", run: tidy::run } },
     Step { name: "licences", work: Work::Xtask { command: "licences", run: licences::run } },
     Step { name: "clippy", work: Work::cargo("clippy --workspace --all-targets --locked -- -D warnings") },

@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod commits;
 mod dist;
 mod generate;
 mod licences;
@@ -18,6 +19,7 @@ usage: cargo xtask <command>
 
   ci                 everything that must hold before a change is taken
   tidy               the rules of this repository, and its figures
+  commits            the messages of commits: subject, empty line, body
   licences           licences, origins and denied crates of every dependency
   generate           write the files that are made from the code
   generate --check   say whether those files are up to date
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["ci"] => ci::run(),
         ["tidy"] => tidy::run(),
+        ["commits"] => commits::run(),
         ["licences"] => licences::run(),
         ["generate"] => generate::write(),
         ["generate", "--check"] => generate::check(),
